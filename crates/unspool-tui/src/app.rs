@@ -8,25 +8,25 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::colours::Painter;
+use crate::backend::{Backend, EventSender};
 use crate::event::Event;
+use crate::highlight_cache::HighlightThread;
 use crate::keys::Keys;
-use crate::link::{Ear, Link};
-use crate::screen::Screen;
-use crate::state::{Deed, State};
+use crate::screen::TerminalScreen;
+use crate::state::{Effect, State};
 use crate::theme::Theme;
 
 /// The minimum time between two frames.
-const FRAME: Duration = Duration::from_millis(16);
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 /// How long events are taken before the next frame is drawn.
-const BATCH: Duration = Duration::from_millis(6);
+const BATCH_DURATION: Duration = Duration::from_millis(6);
 /// The smallest window: fewer entries would leave no room to scroll.
-const LEAST: usize = 100;
+const MIN_WINDOW_ENTRIES: usize = 100;
 /// The longest wait for an event.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Options from the configuration and the command line.
-pub struct Options {
+pub struct AppOptions {
     pub theme: Theme,
     pub keys: Keys,
     pub motion: bool,
@@ -38,67 +38,69 @@ pub struct Options {
 }
 
 /// The channel on which all events arrive.
-pub fn events() -> (Ear, Receiver<Event>) {
+pub fn events() -> (EventSender, Receiver<Event>) {
     mpsc::channel()
 }
 
 /// Runs until the user quits. Calls `on_first_frame` once the first frame is drawn.
 pub fn run(
-    link: &dyn Link,
-    ear: &Ear,
+    backend: &dyn Backend,
+    sender: &EventSender,
     events: &Receiver<Event>,
-    options: Options,
-    begun: impl FnOnce(),
+    options: AppOptions,
+    on_first_frame: impl FnOnce(),
 ) -> io::Result<()> {
-    let Options { theme, keys, motion, mouse, window, session } = options;
-    let mut screen = Screen::take(mouse)?;
-    let (mut state, deeds) = State::new(keys, crossterm::terminal::size()?, Instant::now());
+    let AppOptions { theme, keys, motion, mouse, window, session } = options;
+    let mut screen = TerminalScreen::take(mouse)?;
+    let (mut state, effects) = State::new(keys, crossterm::terminal::size()?, Instant::now());
     (state.motion, state.mouse) = (motion, mouse);
-    state.name = link.name().map(str::to_owned);
-    let painter = Painter::start(ear.clone());
-    state.manner.colours = Some(Rc::new(painter.colours().clone()));
-    state.manner.window = window.max(LEAST);
-    perform(deeds, &mut state, &mut screen, link)?;
+    state.name = backend.name().map(str::to_owned);
+    let highlight_thread = HighlightThread::start(sender.clone());
+    state.view_options.colours = Some(Rc::new(highlight_thread.colours().clone()));
+    state.view_options.window = window.max(MIN_WINDOW_ENTRIES);
+    run_effects(effects, &mut state, &mut screen, backend)?;
     if let Some((id, replay)) = session {
-        let deed = state.open_named(&id, replay);
-        perform(vec![deed], &mut state, &mut screen, link)?;
+        let effect = state.open_named(&id, replay);
+        run_effects(vec![effect], &mut state, &mut screen, backend)?;
     }
     // Wait briefly for the first response, so that the first frame is not empty.
     if let Ok(event) = events.recv_timeout(Duration::from_millis(40)) {
-        let deeds = state.take(event, Instant::now());
-        perform(deeds, &mut state, &mut screen, link)?;
+        let effects = state.take(event, Instant::now());
+        run_effects(effects, &mut state, &mut screen, backend)?;
     }
     state.tick(Instant::now());
     screen.draw(&state, &theme)?;
-    listen(ear.clone());
-    begun();
+    spawn_input_thread(sender.clone());
+    on_first_frame();
     let mut drawn = Instant::now();
     let mut dirty = true;
     loop {
         let now = Instant::now();
-        if dirty && now >= drawn + FRAME {
+        if dirty && now >= drawn + FRAME_INTERVAL {
             screen.draw(&state, &theme)?;
             (drawn, dirty) = (Instant::now(), false);
         }
-        let due = if dirty { Some(drawn + FRAME) } else { state.wake() };
-        let wait = due.map_or(IDLE, |due| due.saturating_duration_since(Instant::now())).min(IDLE);
+        let due = if dirty { Some(drawn + FRAME_INTERVAL) } else { state.wake() };
+        let wait = due
+            .map_or(IDLE_TIMEOUT, |due| due.saturating_duration_since(Instant::now()))
+            .min(IDLE_TIMEOUT);
         let mut next = match events.recv_timeout(wait) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
-        let until = Instant::now() + BATCH;
+        let until = Instant::now() + BATCH_DURATION;
         if next.is_none() {
-            let deeds = state.tick(Instant::now());
+            let effects = state.tick(Instant::now());
             dirty = true;
-            if perform(deeds, &mut state, &mut screen, link)? == Flow::Over {
+            if run_effects(effects, &mut state, &mut screen, backend)? == NextStep::Quit {
                 return Ok(());
             }
         }
         while let Some(event) = next {
-            let deeds = state.take(event, Instant::now());
+            let effects = state.take(event, Instant::now());
             dirty = true;
-            if perform(deeds, &mut state, &mut screen, link)? == Flow::Over {
+            if run_effects(effects, &mut state, &mut screen, backend)? == NextStep::Quit {
                 return Ok(());
             }
             next = if Instant::now() < until { events.try_recv().ok() } else { None };
@@ -107,38 +109,38 @@ pub fn run(
 }
 
 #[derive(PartialEq, Eq)]
-enum Flow {
-    On,
-    Over,
+enum NextStep {
+    Continue,
+    Quit,
 }
 
-fn perform(
-    deeds: Vec<Deed>,
+fn run_effects(
+    effects: Vec<Effect>,
     state: &mut State,
-    screen: &mut Screen,
-    link: &dyn Link,
-) -> io::Result<Flow> {
-    for deed in deeds {
-        match deed {
-            Deed::Ask(number, wish) => link.ask(number, wish),
-            Deed::Change(request) => link.change(request),
-            Deed::Copy(text) => screen.copy(&text)?,
-            Deed::Save { name, text } => match std::fs::write(&name, text) {
-                Ok(()) => state.say(format!("written to {name}")),
-                Err(error) => state.say(format!("✕ cannot write {name}: {error}")),
+    screen: &mut TerminalScreen,
+    backend: &dyn Backend,
+) -> io::Result<NextStep> {
+    for effect in effects {
+        match effect {
+            Effect::Query(number, query) => backend.send_query(number, query),
+            Effect::Change(request) => backend.change(request),
+            Effect::Copy(text) => screen.copy(&text)?,
+            Effect::Save { name, text } => match std::fs::write(&name, text) {
+                Ok(()) => state.set_status(format!("written to {name}")),
+                Err(error) => state.set_status(format!("✕ cannot write {name}: {error}")),
             },
-            Deed::Mouse(mouse) => screen.set_mouse(mouse)?,
-            Deed::Redraw => screen.redraw()?,
-            Deed::Suspend => screen.suspend()?,
-            Deed::Quit => return Ok(Flow::Over),
+            Effect::Mouse(mouse) => screen.set_mouse(mouse)?,
+            Effect::Redraw => screen.redraw()?,
+            Effect::Suspend => screen.suspend()?,
+            Effect::Quit => return Ok(NextStep::Quit),
         }
     }
-    Ok(Flow::On)
+    Ok(NextStep::Continue)
 }
 
 /// Starts the thread that reads keys and the mouse, and the one that waits for signals.
-fn listen(ear: Ear) {
-    signals(ear.clone());
+fn spawn_input_thread(sender: EventSender) {
+    spawn_signal_thread(sender.clone());
     thread::spawn(move || {
         loop {
             let event = match crossterm::event::read() {
@@ -152,8 +154,8 @@ fn listen(ear: Ear) {
                 // The terminal is gone.
                 Err(_) => Event::End,
             };
-            let over = matches!(event, Event::End);
-            if ear.send(event).is_err() || over {
+            let ended = matches!(event, Event::End);
+            if sender.send(event).is_err() || ended {
                 return;
             }
         }
@@ -162,7 +164,7 @@ fn listen(ear: Ear) {
 
 /// SIGTERM, SIGHUP and SIGINT end the application like `q`.
 #[cfg(unix)]
-fn signals(ear: Ear) {
+fn spawn_signal_thread(sender: EventSender) {
     use tokio::signal::unix::{SignalKind, signal};
     thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
@@ -181,10 +183,10 @@ fn signals(ear: Ear) {
                 _ = hung_up.recv() => {}
                 _ = interrupted.recv() => {}
             }
-            let _ = ear.send(Event::End);
+            let _ = sender.send(Event::End);
         });
     });
 }
 
 #[cfg(not(unix))]
-fn signals(_: Ear) {}
+fn spawn_signal_thread(_: EventSender) {}

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::link::Told;
+use crate::backend::BackendEvent;
 
 #[derive(Debug)]
 pub enum Event {
@@ -11,9 +11,9 @@ pub enum Event {
     Paste(String),
     /// The new size: columns and lines.
     Resize(u16, u16),
-    Told(Told),
+    Backend(BackendEvent),
     /// The highlighter has colours for code that was drawn without them.
-    Coloured,
+    Highlighted,
     /// A signal, or the terminal was closed.
     End,
 }

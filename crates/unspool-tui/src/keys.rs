@@ -114,19 +114,19 @@ impl Keys {
     /// The default keys, with overrides: names of actions with their keys.
     pub fn new(chosen: impl IntoIterator<Item = (String, Vec<String>)>) -> Result<Keys, KeysError> {
         let mut keys = FxHashMap::default();
-        let mut given: FxHashMap<Action, Vec<String>> = FxHashMap::default();
+        let mut overrides: FxHashMap<Action, Vec<String>> = FxHashMap::default();
         for (name, list) in chosen {
             let action = ACTIONS.iter().find(|action| action.1 == name);
-            given.insert(action.ok_or(KeysError::Action(name))?.0, list);
+            overrides.insert(action.ok_or(KeysError::Action(name))?.0, list);
         }
-        for (action, _, usual, _) in ACTIONS {
-            if !given.contains_key(action) {
-                for key in usual.split(' ') {
+        for (action, _, defaults, _) in ACTIONS {
+            if !overrides.contains_key(action) {
+                for key in defaults.split(' ') {
                     keys.insert(parse(key)?, *action);
                 }
             }
         }
-        for (action, list) in given {
+        for (action, list) in overrides {
             for key in list {
                 keys.insert(parse(&key)?, action);
             }
@@ -135,7 +135,7 @@ impl Keys {
     }
 
     pub fn action(&self, key: KeyEvent) -> Option<Action> {
-        self.0.get(&normal(key.code, key.modifiers)).copied()
+        self.0.get(&normalise(key.code, key.modifiers)).copied()
     }
 
     /// The keys of an action, for the help.
@@ -152,7 +152,7 @@ impl Keys {
 }
 
 /// Drops Shift from a letter key: it is in the case of the letter.
-fn normal(code: KeyCode, modifiers: KeyModifiers) -> (KeyCode, KeyModifiers) {
+fn normalise(code: KeyCode, modifiers: KeyModifiers) -> (KeyCode, KeyModifiers) {
     let kept = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
     match code {
         KeyCode::Char(c) if modifiers.contains(KeyModifiers::SHIFT) && c.is_ascii_lowercase() => {
@@ -238,15 +238,15 @@ mod tests {
     fn the_documentation_has_every_action_with_its_keys() {
         let page = include_str!("../../../docs/terminal.md");
         let rows = page.lines().skip_while(|line| !line.starts_with("| name | keys |")).skip(2);
-        let told: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+        let documented: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
         let quoted = |keys: &str| keys.split(' ').map(|key| format!("`{key}`")).collect::<Vec<_>>();
-        let meant: Vec<String> = ACTIONS
+        let expected: Vec<String> = ACTIONS
             .iter()
             .map(|(_, name, keys, what)| {
                 format!("| `{name}` | {} | {what} |", quoted(keys).join(" "))
             })
             .collect();
-        assert_eq!(told, meant, "the table should be:\n{}", meant.join("\n"));
+        assert_eq!(documented, expected, "the table should be:\n{}", expected.join("\n"));
     }
 
     #[test]

@@ -3,18 +3,18 @@
 //! state and changes nothing.
 
 pub mod app;
-pub mod colours;
+pub mod backend;
+mod entry;
 pub mod event;
+pub mod highlight_cache;
 pub mod keys;
-pub mod link;
 mod list;
 pub mod paint;
-mod piece;
 mod replay;
 mod screen;
 mod scroll;
-pub mod stage;
 mod state;
+pub mod test_harness;
 pub mod theme;
 mod transcript;
 mod view;

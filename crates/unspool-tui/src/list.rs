@@ -9,8 +9,8 @@ use unspool_core::session::SessionState;
 use unspool_engine::reader::{Query, SessionRow};
 
 /// The sessions on the first page, small so that something shows quickly, and on each further one.
-const FIRST: u64 = 120;
-const MORE: u64 = 4000;
+const FIRST_PAGE_SESSIONS: u64 = 120;
+const NEXT_PAGE_SESSIONS: u64 = 4000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grouping {
@@ -65,7 +65,7 @@ impl List {
             complete: false,
             index: FxHashMap::default(),
         };
-        (list, Query::List { after: None, limit: FIRST })
+        (list, Query::List { after: None, limit: FIRST_PAGE_SESSIONS })
     }
 
     pub fn chosen(&self) -> Option<&SessionRow> {
@@ -80,19 +80,19 @@ impl List {
         let last =
             sessions.last().map(|last| (last.started.map(Timestamp::as_millisecond), last.id));
         for session_row in sessions {
-            self.hold(session_row);
+            self.upsert(session_row);
         }
         self.complete |= !more;
-        self.arrange();
+        self.rebuild_rows();
         let after = last.filter(|_| more)?;
-        Some(Query::List { after: Some(after), limit: MORE })
+        Some(Query::List { after: Some(after), limit: NEXT_PAGE_SESSIONS })
     }
 
     /// Updates or adds a session; removes it if `None`.
-    pub fn put(&mut self, id: SessionId, session_row: Option<SessionRow>) {
+    pub fn update(&mut self, id: SessionId, session_row: Option<SessionRow>) {
         match session_row {
             Some(session_row) if session_row.sub_agent => return,
-            Some(session_row) => self.hold(session_row),
+            Some(session_row) => self.upsert(session_row),
             None => {
                 let Some(at) = self.index.get(&id) else { return };
                 self.all.remove(*at);
@@ -100,10 +100,10 @@ impl List {
                 self.index = places.collect();
             }
         }
-        self.arrange();
+        self.rebuild_rows();
     }
 
-    fn hold(&mut self, session_row: SessionRow) {
+    fn upsert(&mut self, session_row: SessionRow) {
         let at = self.index.get(&session_row.id).copied();
         match at.and_then(|at| self.all.get_mut(at)) {
             Some(held) => *held = session_row,
@@ -117,17 +117,17 @@ impl List {
     pub fn set_filter(&mut self, filter: &str) {
         filter.clone_into(&mut self.filter);
         self.at = 0;
-        self.arrange();
+        self.rebuild_rows();
         self.at = self.rows.iter().position(|row| matches!(row, Row::Session(_))).unwrap_or(0);
     }
 
     pub fn group(&mut self) {
         self.grouping = self.grouping.next();
-        self.arrange();
+        self.rebuild_rows();
     }
 
     /// Rebuilds the rows from filter, order and grouping. Keeps the selection.
-    fn arrange(&mut self) {
+    fn rebuild_rows(&mut self) {
         let chosen = self.chosen().map(|session_row| session_row.id);
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let mut nths: Vec<usize> = (0..self.all.len()).collect();
@@ -177,7 +177,7 @@ impl List {
     }
 
     /// Moves the selection by a number of rows.
-    pub fn by(&mut self, rows: isize) {
+    pub fn move_by(&mut self, rows: isize) {
         let last = self.rows.len().saturating_sub(1);
         let mut at = self.at.saturating_add_signed(rows).min(last);
         let step: isize = if rows < 0 { -1 } else { 1 };

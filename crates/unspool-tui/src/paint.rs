@@ -16,7 +16,7 @@ pub use self::links::{Link, Links, links};
 mod links;
 
 /// Characters per grapheme: more combining marks than this are an attack.
-const LONGEST_SIGN: usize = 32;
+const MAX_GRAPHEME_CHARS: usize = 32;
 
 /// Draws a line into the first row of an area, patching the cells' styles, and returns the columns
 /// used. Graphemes that do not fit are left out, never split.
@@ -27,16 +27,16 @@ pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 
     }
     let mut style = Style::default();
     let mut last = None;
-    walk(line, area, |at, sign, x, width| {
+    for_each_grapheme(line, area, |at, grapheme, x, width| {
         if last != Some(at) {
             style = line.runs.get(at).map(|run| theme.style(&run.style)).unwrap_or_default();
             last = Some(at);
         }
         if let Some(cell) = buffer.cell_mut((x, area.y)) {
-            cell.set_symbol(sign).set_style(style);
+            cell.set_symbol(grapheme).set_style(style);
             // ratatui 0.30.2 counts the sound marks of narrow kana twice, and would not draw the
             // character after them.
-            if sign.len() > 1 && sign.cell_width() != width {
+            if grapheme.len() > 1 && grapheme.cell_width() != width {
                 let width = NonZeroU16::new(width).map(CellDiffOption::ForcedWidth);
                 cell.set_diff_option(width.unwrap_or_default());
             }
@@ -52,18 +52,18 @@ pub fn draw(line: &Line, area: Rect, buffer: &mut Buffer, theme: &Theme) -> u16 
 
 /// Calls `each` for every grapheme of a line that fits into an area, with the index of its run, the
 /// grapheme, its column and its width. Returns the columns used.
-fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) -> u16 {
+fn for_each_grapheme(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) -> u16 {
     let mut x = area.x;
     for (at, run) in line.runs.iter().enumerate() {
         let text = make_visible(&run.text);
-        for sign in text.graphemes(true) {
-            let width = u16::try_from(lines::width(sign)).unwrap_or(u16::MAX);
+        for grapheme in text.graphemes(true) {
+            let width = u16::try_from(lines::width(grapheme)).unwrap_or(u16::MAX);
             if width > area.right().saturating_sub(x) {
                 return x - area.x;
             }
             // A grapheme without a width would hide in its neighbour's cell.
             if width > 0 {
-                each(at, shortened(sign), x, width);
+                each(at, shortened(grapheme), x, width);
                 x += width;
             }
         }
@@ -71,12 +71,12 @@ fn walk(line: &Line, area: Rect, mut each: impl FnMut(usize, &str, u16, u16)) ->
     x - area.x
 }
 
-fn shortened(sign: &str) -> &str {
-    if sign.len() <= LONGEST_SIGN {
-        return sign;
+fn shortened(grapheme: &str) -> &str {
+    if grapheme.len() <= MAX_GRAPHEME_CHARS {
+        return grapheme;
     }
-    let end = sign.char_indices().nth(LONGEST_SIGN).map_or(sign.len(), |(at, _)| at);
-    sign.get(..end).unwrap_or(sign)
+    let end = grapheme.char_indices().nth(MAX_GRAPHEME_CHARS).map_or(grapheme.len(), |(at, _)| at);
+    grapheme.get(..end).unwrap_or(grapheme)
 }
 
 #[cfg(test)]

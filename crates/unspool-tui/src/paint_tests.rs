@@ -1,6 +1,6 @@
 use ratatui::style::{Color, Modifier};
 use unspool_core::block::{Block, Span};
-use unspool_core::lines::{LineOptions, Run, Style as Look, layout};
+use unspool_core::lines::{LineOptions, Run, Style as LineStyle, layout};
 
 use super::*;
 
@@ -12,11 +12,11 @@ fn drawn(line: &Line, width: u16) -> (Vec<String>, u16) {
 }
 
 fn plain(text: &str) -> Line {
-    Line::of(text, Look::default())
+    Line::of(text, LineStyle::default())
 }
 
 #[test]
-fn signs_take_their_cells() {
+fn graphemes_take_their_cells() {
     assert_eq!(drawn(&plain("ab"), 3), (vec!["a".into(), "b".into(), " ".into()], 2));
     assert_eq!(drawn(&plain("東x"), 4).0, ["東", " ", "x", " "]);
     assert_eq!(drawn(&plain("👩‍💻!"), 3).0, ["👩‍💻", " ", "!"]);
@@ -27,13 +27,13 @@ fn signs_take_their_cells() {
     let area = Rect::new(0, 0, 3, 1);
     let mut kana = Buffer::empty(area);
     draw(&plain("ｶﾞx"), area, &mut kana, &Theme::mono());
-    let told: Vec<&str> =
+    let symbols: Vec<&str> =
         Buffer::empty(area).diff(&kana).iter().map(|(_, _, cell)| cell.symbol()).collect();
-    assert_eq!(told, ["ｶﾞ", "x"]);
+    assert_eq!(symbols, ["ｶﾞ", "x"]);
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_whole() {
+fn graphemes_that_do_not_fit_are_left_out_whole() {
     assert_eq!(
         drawn(&plain("a東京"), 4),
         (vec!["a".into(), "東".into(), " ".into(), " ".into()], 3)
@@ -48,45 +48,45 @@ fn what_does_not_fit_is_left_out_whole() {
 
 /// Law 8, even for a line that was not escaped before.
 #[test]
-fn law_8_no_cell_holds_what_a_terminal_obeys() {
-    let run = |text: &str| Run { text: text.to_owned(), style: Look::default() };
+fn law_8_no_cell_holds_a_control_sequence() {
+    let run = |text: &str| Run { text: text.to_owned(), style: LineStyle::default() };
     let line = Line { runs: vec![run("a\x1b[31m\u{202e}b"), run("\u{9b}c\u{200b}\u{feff}d\u{7}")] };
     let (cells, _) = drawn(&line, 40);
     assert_eq!(cells.concat().trim_end(), "a␛[31m‹U+202E›b\u{fffd}cd␇");
     let zalgo = format!("x{}y", "\u{301}".repeat(5000));
     let (cells, taken) = drawn(&plain(&zalgo), 3);
     assert_eq!((cells[1].as_str(), taken), ("y", 2));
-    assert_eq!(cells[0].chars().count(), LONGEST_SIGN);
+    assert_eq!(cells[0].chars().count(), MAX_GRAPHEME_CHARS);
 }
 
 #[test]
-fn a_sign_that_two_runs_share_is_one() {
+fn a_grapheme_split_over_two_runs_is_drawn_once() {
     let mut line = plain("e");
-    line.push("\u{301}x", Look { strong: true, ..Look::default() });
+    line.push("\u{301}x", LineStyle { strong: true, ..LineStyle::default() });
     assert_eq!(drawn(&line, 3).0, ["e\u{301}", "x", " "]);
     let mut line = plain("👩\u{200d}");
-    line.push("💻x", Look { strong: true, ..Look::default() });
+    line.push("💻x", LineStyle { strong: true, ..LineStyle::default() });
     assert_eq!((line.width(), drawn(&line, 3).0), (3, vec!["👩‍💻".into(), " ".into(), "x".into()]));
 }
 
 /// The layout, ratatui and we agree on widths; otherwise remains of old frames stay on the screen.
 #[test]
-fn everybody_counts_alike() {
-    let signs = ["a", "é", "東", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", "☺\u{fe0f}", "☺", "ﬁ", "한", "ᄒ", "क्षि"];
-    for sign in signs {
-        assert_eq!(lines::width(sign), usize::from(sign.cell_width()), "{sign}");
+fn layout_and_ratatui_agree_on_widths() {
+    let graphemes = ["a", "é", "東", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", "☺\u{fe0f}", "☺", "ﬁ", "한", "ᄒ", "क्षि"];
+    for grapheme in graphemes {
+        assert_eq!(lines::width(grapheme), usize::from(grapheme.cell_width()), "{grapheme}");
     }
 }
 
 #[test]
-fn styles_lie_over_what_stands_there() {
+fn styles_patch_the_existing_cells() {
     let theme = Theme::mocha();
     let area = Rect::new(0, 0, 4, 1);
     let mut buffer = Buffer::empty(area);
     buffer.set_style(area, theme.base().patch(theme.selection()));
     let ground = buffer[(0, 0)].bg;
     let mut line = plain("a");
-    line.push("東", Look { strong: true, ..Look::role(lines::Role::Code) });
+    line.push("東", LineStyle { strong: true, ..LineStyle::role(lines::Role::Code) });
     draw(&line, area, &mut buffer, &theme);
     assert_eq!((buffer[(0, 0)].fg, buffer[(0, 0)].bg), (Color::Rgb(0xcd, 0xd6, 0xf4), ground));
     for x in [1, 2] {
@@ -135,7 +135,7 @@ fn links_can_be_followed() {
 }
 
 #[test]
-fn links_go_with_what_carried_them() {
+fn links_disappear_with_their_text() {
     let mut links = Links::default();
     let first = frame(&linked("page", "https://example.org/1"));
     let second = frame(&linked("page", "https://example.org/2"));
@@ -160,7 +160,7 @@ fn links_go_with_what_carried_them() {
 }
 
 #[test]
-fn law_8_only_safe_links_are_told() {
+fn law_8_only_safe_links_are_written() {
     let area = Rect::new(0, 0, 20, 1);
     let hostile = [
         "javascript:alert(1)",
@@ -169,7 +169,7 @@ fn law_8_only_safe_links_are_told() {
         "https://a/\u{9c}x",
         "https://a/\u{202e}x",
         "https://a b",
-        &format!("https://a/{}", "x".repeat(LONGEST)),
+        &format!("https://a/{}", "x".repeat(MAX_URL_BYTES)),
     ];
     for url in hostile {
         let line = plain("click");
@@ -182,4 +182,4 @@ fn law_8_only_safe_links_are_told() {
     }
 }
 
-const LONGEST: usize = 2000;
+const MAX_URL_BYTES: usize = 2000;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::scroll::Pieces;
+use crate::scroll::EntryHeights;
 use crate::transcript::Transcript;
 
 pub const SPEEDS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// The time between two updates while playing.
-const PACE: Duration = Duration::from_millis(33);
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
 pub struct Replay {
     pub playing: bool,
@@ -26,8 +26,8 @@ impl Replay {
         Replay { playing: true, speed: 1, clock: None, since: now }
     }
 
-    pub fn next_at(&self, now: Instant) -> Option<Instant> {
-        self.playing.then(|| now + PACE)
+    pub fn next_frame_at(&self, now: Instant) -> Option<Instant> {
+        self.playing.then(|| now + FRAME_INTERVAL)
     }
 
     /// The session time now.
@@ -65,7 +65,7 @@ impl Replay {
         if !self.playing {
             return;
         }
-        while let Some(next) = transcript.pieces.get(transcript.count()) {
+        while let Some(next) = transcript.entries.get(transcript.count()) {
             if let Some(at) = next.time() {
                 match self.time(now) {
                     None => self.set_clock(Some(at), now),
@@ -85,12 +85,12 @@ impl Replay {
     /// Reveals the next visible entry, whatever its time, and pauses.
     pub fn step(&mut self, transcript: &mut Transcript, now: Instant) {
         self.playing = false;
-        while let Some(next) = transcript.pieces.get(transcript.count()) {
+        while let Some(next) = transcript.entries.get(transcript.count()) {
             let (time, position) = (next.time(), next.position);
             let at = transcript.count();
             transcript.until = Some(position);
             self.set_clock(time.or(self.clock), now);
-            if transcript.height(at) > 0 && matches!(next_kind(transcript, at), Shown::Yes) {
+            if transcript.height(at) > 0 && matches!(steppable(transcript, at), Steppable::Yes) {
                 break;
             }
         }
@@ -101,8 +101,9 @@ impl Replay {
     pub fn step_back(&mut self, transcript: &mut Transcript, now: Instant) {
         self.playing = false;
         let last = transcript.count().saturating_sub(1);
-        let before = (0..last).rev().find(|at| matches!(next_kind(transcript, *at), Shown::Yes));
-        let Some(before) = before.and_then(|at| transcript.pieces.get(at)) else { return };
+        let before =
+            (0..last).rev().find(|at| matches!(steppable(transcript, *at), Steppable::Yes));
+        let Some(before) = before.and_then(|at| transcript.entries.get(at)) else { return };
         let (time, position) = (before.time(), before.position);
         transcript.until = Some(position);
         self.set_clock(time.or(self.clock), now);
@@ -124,15 +125,15 @@ impl Replay {
         let whole = to.duration_since(from).as_secs_f64();
         let Ok(passed) = SignedDuration::try_from_secs_f64(whole * part) else { return false };
         let Ok(target) = from.checked_add(passed) else { return false };
-        let times = || transcript.pieces.iter().filter_map(|piece| piece.time());
+        let times = || transcript.entries.iter().filter_map(|entry| entry.time());
         let begun = times().next().is_some_and(|first| first <= target);
         let behind = times().any(|time| time >= target) || transcript.has_end();
         if !(begun && behind) {
             return false;
         }
         let came = |time: Option<Timestamp>| time.is_none_or(|time| time <= target);
-        let last = transcript.pieces.iter().take_while(|piece| came(piece.time())).last();
-        let Some(position) = last.map(|piece| piece.position) else { return false };
+        let last = transcript.entries.iter().take_while(|entry| came(entry.time())).last();
+        let Some(position) = last.map(|entry| entry.position) else { return false };
         transcript.until = Some(position);
         transcript.scroll.following = true;
         self.set_clock(Some(target), now);
@@ -141,7 +142,7 @@ impl Replay {
     }
 
     /// After a jump to another window: the clock restarts at its first entry.
-    pub fn jumped(&mut self, now: Instant) {
+    pub fn reset_clock(&mut self, now: Instant) {
         self.set_clock(None, now);
     }
 }
@@ -152,16 +153,16 @@ fn span(transcript: &Transcript) -> Option<(Timestamp, Timestamp)> {
     session_row.started.zip(session_row.ended)
 }
 
-enum Shown {
+enum Steppable {
     Yes,
-    Along,
+    No,
 }
 
 /// A step stops at parts and user text; headers and footers appear along with them.
-fn next_kind(transcript: &Transcript, at: usize) -> Shown {
-    use crate::piece::Key;
-    match transcript.pieces.get(at).map(|piece| piece.key) {
-        Some(Key::Item(_) | Key::User(_)) => Shown::Yes,
-        Some(Key::Head | Key::Turn(_) | Key::Foot(_)) | None => Shown::Along,
+fn steppable(transcript: &Transcript, at: usize) -> Steppable {
+    use crate::entry::EntryKey;
+    match transcript.entries.get(at).map(|entry| entry.key) {
+        Some(EntryKey::Item(_) | EntryKey::User(_)) => Steppable::Yes,
+        Some(EntryKey::Head | EntryKey::Turn(_) | EntryKey::Foot(_)) | None => Steppable::No,
     }
 }

@@ -25,18 +25,18 @@ use crate::theme::Theme;
 use crate::view;
 
 /// True while the terminal is acquired.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-static HOOK: Once = Once::new();
+static ACQUIRED: AtomicBool = AtomicBool::new(false);
+static PANIC_HOOK: Once = Once::new();
 
-type Out = BufWriter<Taken>;
+type Out = BufWriter<AcquiredStdout>;
 
 /// Standard output that discards writes once the terminal is restored. After a panic in the middle
 /// of a frame, the buffered rest of the frame would otherwise overwrite the panic message.
-struct Taken(Stdout);
+struct AcquiredStdout(Stdout);
 
-impl Write for Taken {
+impl Write for AcquiredStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if TAKEN.load(Ordering::SeqCst) { self.0.write(bytes) } else { Ok(bytes.len()) }
+        if ACQUIRED.load(Ordering::SeqCst) { self.0.write(bytes) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -48,29 +48,29 @@ impl Write for Taken {
 ///
 /// Not ratatui's `Terminal`: its `clear` queries the cursor position and waits two seconds for a
 /// terminal that does not answer; and OSC 8 links must be written after the cells.
-pub struct Screen {
+pub struct TerminalScreen {
     backend: CrosstermBackend<Out>,
     /// The drawn frame, and the next one.
-    shown: Buffer,
+    current: Buffer,
     next: Buffer,
     links: Links,
     mouse: bool,
 }
 
-impl Screen {
-    pub fn take(mouse: bool) -> io::Result<Screen> {
+impl TerminalScreen {
+    pub fn take(mouse: bool) -> io::Result<TerminalScreen> {
         // Restore the terminal before the panic message is printed.
-        HOOK.call_once(|| {
+        PANIC_HOOK.call_once(|| {
             let usual = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
-                give_back();
+                restore_terminal();
                 usual(info);
             }));
         });
-        let out = BufWriter::with_capacity(64 * 1024, Taken(io::stdout()));
-        let mut screen = Screen {
+        let out = BufWriter::with_capacity(64 * 1024, AcquiredStdout(io::stdout()));
+        let mut screen = TerminalScreen {
             backend: CrosstermBackend::new(out),
-            shown: Buffer::default(),
+            current: Buffer::default(),
             next: Buffer::default(),
             links: Links::default(),
             mouse,
@@ -81,7 +81,7 @@ impl Screen {
 
     fn enter(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
-        TAKEN.store(true, Ordering::SeqCst);
+        ACQUIRED.store(true, Ordering::SeqCst);
         let out = &mut self.backend;
         queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
@@ -95,27 +95,27 @@ impl Screen {
         let (width, height) = state.size;
         let area = Rect::new(0, 0, width, height);
         queue!(self.backend, BeginSynchronizedUpdate)?;
-        if self.shown.area != area {
+        if self.current.area != area {
             self.clear(area)?;
         }
         self.next.reset();
         let links = view::draw(state, theme, area, &mut self.next);
-        self.backend.draw(self.shown.diff_iter(&self.next))?;
+        self.backend.draw(self.current.diff_iter(&self.next))?;
         self.links.write(&mut self.backend, &links, &self.next)?;
-        std::mem::swap(&mut self.shown, &mut self.next);
+        std::mem::swap(&mut self.current, &mut self.next);
         queue!(self.backend, EndSynchronizedUpdate)?;
         Write::flush(&mut self.backend)
     }
 
     fn clear(&mut self, area: Rect) -> io::Result<()> {
         self.links.forget();
-        (self.shown, self.next) = (Buffer::empty(area), Buffer::empty(area));
+        (self.current, self.next) = (Buffer::empty(area), Buffer::empty(area));
         queue!(self.backend, Clear(ClearType::All))
     }
 
     /// Redraws everything with the next frame: the terminal's content is unknown.
     pub fn redraw(&mut self) -> io::Result<()> {
-        let area = self.shown.area;
+        let area = self.current.area;
         self.clear(area)
     }
 
@@ -134,7 +134,7 @@ impl Screen {
     #[cfg(unix)]
     pub fn suspend(&mut self) -> io::Result<()> {
         use rustix::process::{Signal, getpid, kill_process};
-        give_back();
+        restore_terminal();
         kill_process(getpid(), Signal::TSTP)?;
         self.enter()
     }
@@ -145,15 +145,15 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
 /// Restores the terminal. Errors are ignored: nothing can be done about them here.
-fn give_back() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if ACQUIRED.swap(false, Ordering::SeqCst) {
         let mut out = io::stdout();
         let _ = execute!(
             out,

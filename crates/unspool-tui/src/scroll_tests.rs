@@ -2,13 +2,13 @@ use super::*;
 
 struct Heights(Vec<usize>);
 
-impl Pieces for Heights {
+impl EntryHeights for Heights {
     fn count(&self) -> usize {
         self.0.len()
     }
 
-    fn height(&self, piece: usize) -> usize {
-        self.0.get(piece).copied().unwrap_or(0)
+    fn height(&self, entry: usize) -> usize {
+        self.0.get(entry).copied().unwrap_or(0)
     }
 }
 
@@ -27,19 +27,19 @@ use Step::{Become, By, End, Resize, Show, Start};
 
 /// The line at the top, counted from the first, and whether the scroll follows the end.
 fn play(steps: &[Step]) -> (usize, bool) {
-    let (mut pieces, mut view, mut scroll) = (Heights(vec![]), 10, Scroll::at_end());
+    let (mut entries, mut view, mut scroll) = (Heights(vec![]), 10, Scroll::at_end());
     for step in steps {
         match step {
-            Become(heights) => pieces = Heights(heights.to_vec()),
+            Become(heights) => entries = Heights(heights.to_vec()),
             Resize(lines) => view = *lines,
-            By(lines) => scroll.by(&pieces, view, *lines),
-            Start => scroll.go_to_start(&pieces, view),
-            End => scroll.go_to_end(&pieces, view),
-            Show(piece) => scroll.show(&pieces, view, *piece),
+            By(lines) => scroll.move_by(&entries, view, *lines),
+            Start => scroll.go_to_start(&entries, view),
+            End => scroll.go_to_end(&entries, view),
+            Show(entry) => scroll.show(&entries, view, *entry),
         }
-        scroll.settle(&pieces, view);
+        scroll.settle(&entries, view);
     }
-    let above: usize = pieces.0.iter().take(scroll.top.piece).sum();
+    let above: usize = entries.0.iter().take(scroll.top.entry).sum();
     (above + scroll.top.line, scroll.following)
 }
 
@@ -90,13 +90,13 @@ fn sticky_scrolling() {
 }
 
 #[test]
-fn moving_up_and_down_comes_back() {
-    let pieces = Heights(vec![3, 0, 7, 1, 0, 0, 12, 4]);
-    let total: usize = pieces.0.iter().sum();
+fn moving_down_and_up_returns_to_the_start() {
+    let entries = Heights(vec![3, 0, 7, 1, 0, 0, 12, 4]);
+    let total: usize = entries.0.iter().sum();
     for down in 0..total {
-        let spot = forward(&pieces, Spot::default(), down);
-        let above: usize = pieces.0.iter().take(spot.piece).sum();
-        assert_eq!(above + spot.line, down);
-        assert_eq!(back(&pieces, spot, down), Spot::default(), "{down}");
+        let position = forward(&entries, ScrollPosition::default(), down);
+        let above: usize = entries.0.iter().take(position.entry).sum();
+        assert_eq!(above + position.line, down);
+        assert_eq!(back(&entries, position, down), ScrollPosition::default(), "{down}");
     }
 }

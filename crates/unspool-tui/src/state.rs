@@ -1,10 +1,10 @@
 //! The application state. `State` folds events and timers into itself and returns effects for the
 //! main loop to run. It does no I/O and draws nothing; `view` reads it.
 
-mod acting;
-mod asking;
+mod actions;
 mod export;
-mod typing;
+mod input;
+mod responses;
 
 use std::time::{Duration, Instant};
 
@@ -13,28 +13,28 @@ use unspool_core::id::SessionId;
 use unspool_engine::reader::{Query, SearchHit};
 use unspool_engine::request::Request;
 
+use crate::backend::{BackendEvent, QueryId, Urgency};
 use crate::event::Event;
 use crate::keys::Keys;
-use crate::link::{Number, Told, Urgency};
 use crate::list::List;
 use crate::replay::Replay;
-use crate::transcript::{Manner, Transcript, Why};
+use crate::transcript::{LoadReason, Transcript, ViewOptions};
 
 /// The shortest interval between two refreshes of the open session: for growing text (C-20), and
 /// for changes of state, which should show at once but never more than once a frame.
-const TEXT: Duration = Duration::from_millis(100);
-const STATE: Duration = Duration::from_millis(33);
+const TEXT_REFRESH_INTERVAL: Duration = Duration::from_millis(100);
+const STATE_REFRESH_INTERVAL: Duration = Duration::from_millis(33);
 /// The delay before a changed row of the list is reloaded.
-const ROW: Duration = Duration::from_millis(500);
+const ROW_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a row must stay selected before its preview is loaded.
-const LINGER: Duration = Duration::from_millis(90);
+const PREVIEW_DELAY: Duration = Duration::from_millis(90);
 /// How long a status message stays.
-const SAID: Duration = Duration::from_secs(5);
+const STATUS_DURATION: Duration = Duration::from_secs(5);
 
 /// An effect for the main loop to run.
 #[derive(Debug)]
-pub enum Deed {
-    Ask(Number, Query),
+pub enum Effect {
+    Query(QueryId, Query),
     Change(Request),
     /// Copies to the clipboard of the terminal's user (OSC 52).
     Copy(String),
@@ -81,14 +81,14 @@ pub enum Overlay {
 
 /// The input line.
 pub struct Input {
-    pub what: Purpose,
+    pub what: InputPurpose,
     pub text: String,
     /// The cursor: a byte offset on a character boundary.
     pub at: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Purpose {
+pub enum InputPurpose {
     Filter,
     Find,
     Search,
@@ -98,13 +98,13 @@ pub enum Purpose {
 
 /// What a pending query is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Asker {
+pub enum PendingQuery {
     List,
     /// The first page of the list, reloaded.
     Newest,
     Row(SessionId),
     Preview(SessionId),
-    Window(SessionId, Why),
+    Window(SessionId, LoadReason),
     Find(SessionId, String),
     Search(String),
     /// The session that was named on the command line.
@@ -124,7 +124,7 @@ pub struct State {
     pub size: (u16, u16),
     pub now: Instant,
     /// The message in the status line, and when it disappears.
-    pub said: Option<(String, Instant)>,
+    pub status_text: Option<(String, Instant)>,
     /// Why the connection is lost.
     pub lost: Option<String>,
     /// The server's name. `None` for the local archive.
@@ -133,9 +133,9 @@ pub struct State {
     /// Running parts may be animated (C-18).
     pub motion: bool,
     pub keys: Keys,
-    pub manner: Manner,
-    pub(crate) asked: FxHashMap<Number, Asker>,
-    next: Number,
+    pub view_options: ViewOptions,
+    pub(crate) pending: FxHashMap<QueryId, PendingQuery>,
+    next: QueryId,
     /// Changed sessions of the list, and when to reload them.
     rows_due: FxHashMap<SessionId, Instant>,
     /// When to reload the open session.
@@ -151,8 +151,8 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(keys: Keys, size: (u16, u16), now: Instant) -> (State, Vec<Deed>) {
-        let (list, wish) = List::new();
+    pub fn new(keys: Keys, size: (u16, u16), now: Instant) -> (State, Vec<Effect>) {
+        let (list, query) = List::new();
         let mut state = State {
             list,
             screens: Vec::new(),
@@ -162,14 +162,14 @@ impl State {
             replay: None,
             size,
             now,
-            said: None,
+            status_text: None,
             lost: None,
             name: None,
             mouse: true,
             motion: true,
             keys,
-            manner: Manner::default(),
-            asked: FxHashMap::default(),
+            view_options: ViewOptions::default(),
+            pending: FxHashMap::default(),
             next: 0,
             rows_due: FxHashMap::default(),
             refresh_due: None,
@@ -180,28 +180,28 @@ impl State {
             changing: Vec::new(),
             began: now,
         };
-        let deeds = vec![state.ask(Asker::List, wish)];
-        (state, deeds)
+        let effects = vec![state.send_query(PendingQuery::List, query)];
+        (state, effects)
     }
 
     /// Opens the session named on the command line once its row arrives.
-    pub fn open_named(&mut self, id: &str, replay: bool) -> Deed {
-        self.ask(Asker::Named { replay }, Query::Session { id: id.to_owned() })
+    pub fn open_named(&mut self, id: &str, replay: bool) -> Effect {
+        self.send_query(PendingQuery::Named { replay }, Query::Session { id: id.to_owned() })
     }
 
-    pub(crate) fn ask(&mut self, asker: Asker, wish: Query) -> Deed {
+    pub(crate) fn send_query(&mut self, pending_query: PendingQuery, query: Query) -> Effect {
         self.next += 1;
-        self.asked.insert(self.next, asker);
-        Deed::Ask(self.next, wish)
+        self.pending.insert(self.next, pending_query);
+        Effect::Query(self.next, query)
     }
 
-    fn change(&mut self, session: SessionId, request: Request) -> Vec<Deed> {
+    fn change(&mut self, session: SessionId, request: Request) -> Vec<Effect> {
         self.changing.push(session);
-        vec![Deed::Change(request)]
+        vec![Effect::Change(request)]
     }
 
-    pub fn say(&mut self, what: impl Into<String>) {
-        self.said = Some((what.into(), self.now + SAID));
+    pub fn set_status(&mut self, what: impl Into<String>) {
+        self.status_text = Some((what.into(), self.now + STATUS_DURATION));
     }
 
     /// The open session, if a session is visible.
@@ -220,36 +220,36 @@ impl State {
     }
 
     /// Handles an event.
-    pub fn take(&mut self, event: Event, now: Instant) -> Vec<Deed> {
+    pub fn take(&mut self, event: Event, now: Instant) -> Vec<Effect> {
         self.now = now;
-        let mut deeds = match event {
+        let mut effects = match event {
             Event::Key(key) => self.press(key),
-            Event::Mouse(mouse) => self.point(mouse),
+            Event::Mouse(mouse) => self.handle_mouse(mouse),
             Event::Paste(text) => self.paste(&text),
             Event::Resize(width, height) => {
                 self.size = (width, height);
                 Vec::new()
             }
-            Event::Told(told) => self.hear(told),
-            Event::Coloured => {
-                self.recolour();
+            Event::Backend(event) => self.handle_backend_event(event),
+            Event::Highlighted => {
+                self.apply_highlights();
                 Vec::new()
             }
-            Event::End => vec![Deed::Quit],
+            Event::End => vec![Effect::Quit],
         };
-        self.fit();
-        deeds.extend(self.due());
-        deeds
+        self.resize_screens();
+        effects.extend(self.due());
+        effects
     }
 
     /// Advances the clock.
-    pub fn tick(&mut self, now: Instant) -> Vec<Deed> {
+    pub fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.now = now;
-        if self.said.as_ref().is_some_and(|(_, until)| *until <= now) {
-            self.said = None;
+        if self.status_text.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.status_text = None;
         }
         self.play();
-        self.fit();
+        self.resize_screens();
         self.due()
     }
 
@@ -257,17 +257,17 @@ impl State {
     pub fn wake(&self) -> Option<Instant> {
         let rows = self.rows_due.values().min().copied();
         let inlines = self.inlines_due.values().min().copied();
-        let said = self.said.as_ref().map(|(_, until)| *until);
-        let replay = self.replay.as_ref().and_then(|replay| replay.next_at(self.now));
-        let motion = self.moves().then(|| self.now + Duration::from_millis(120));
-        [rows, inlines, said, self.refresh_due, self.preview_due, replay, motion]
+        let status_text = self.status_text.as_ref().map(|(_, until)| *until);
+        let replay = self.replay.as_ref().and_then(|replay| replay.next_frame_at(self.now));
+        let motion = self.is_animating().then(|| self.now + Duration::from_millis(120));
+        [rows, inlines, status_text, self.refresh_due, self.preview_due, replay, motion]
             .into_iter()
             .flatten()
             .min()
     }
 
     /// True if something visible is animated.
-    fn moves(&self) -> bool {
+    fn is_animating(&self) -> bool {
         use unspool_core::session::SessionState;
         let live = |state: SessionState| state == SessionState::Live;
         let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
@@ -278,59 +278,64 @@ impl State {
     }
 
     /// The current animation frame.
-    pub fn beat(&self) -> usize {
+    pub fn animation_frame(&self) -> usize {
         if !self.motion {
             return 0;
         }
         (self.now.duration_since(self.began).as_millis() / 400) as usize
     }
 
-    fn hear(&mut self, told: Told) -> Vec<Deed> {
-        match told {
-            Told::Answered(number, answer) => self.answered(number, answer),
-            Told::Written { session, urgency } => {
-                self.written(session, urgency);
+    fn handle_backend_event(&mut self, event: BackendEvent) -> Vec<Effect> {
+        match event {
+            BackendEvent::Response(number, response) => self.handle_response(number, response),
+            BackendEvent::Written { session, urgency } => {
+                self.handle_write(session, urgency);
                 Vec::new()
             }
-            Told::Lagged => self.look_again(),
-            Told::Connected => {
+            BackendEvent::Lagged => self.refresh_all(),
+            BackendEvent::Connected => {
                 self.lost = None;
-                self.look_again()
+                self.refresh_all()
             }
-            Told::Lost(why) => {
-                self.lost = Some(why);
-                self.asked.clear();
+            BackendEvent::Lost(reason) => {
+                self.lost = Some(reason);
+                self.pending.clear();
                 for screen in &mut self.screens {
                     if let Screen::Session(transcript) = screen {
-                        transcript.forget_asked();
+                        transcript.forget_pending();
                     }
                 }
                 Vec::new()
             }
-            Told::Done(done) => {
-                self.say(match done {
+            BackendEvent::ChangeDone(done) => {
+                self.set_status(match done {
                     Ok(what) => what,
                     Err(what) => format!("✕ {what}"),
                 });
-                let mut deeds = self.look_again();
+                let mut effects = self.refresh_all();
                 for id in std::mem::take(&mut self.changing) {
-                    deeds.push(self.ask(Asker::Row(id), Query::Session { id: id.to_string() }));
+                    effects.push(
+                        self.send_query(
+                            PendingQuery::Row(id),
+                            Query::Session { id: id.to_string() },
+                        ),
+                    );
                 }
-                deeds
+                effects
             }
         }
     }
 
-    fn written(&mut self, session: SessionId, urgency: Urgency) {
+    fn handle_write(&mut self, session: SessionId, urgency: Urgency) {
         let now = self.now;
-        self.rows_due.entry(session).or_insert(now + ROW);
+        self.rows_due.entry(session).or_insert(now + ROW_REFRESH_INTERVAL);
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
-            self.inlines_due.entry(session).or_insert(now + TEXT);
+            self.inlines_due.entry(session).or_insert(now + TEXT_REFRESH_INTERVAL);
         }
         if self.transcript().is_some_and(|transcript| transcript.session == session) {
             let pace = match urgency {
-                Urgency::Text => TEXT,
-                Urgency::State => STATE,
+                Urgency::Text => TEXT_REFRESH_INTERVAL,
+                Urgency::State => STATE_REFRESH_INTERVAL,
             };
             let due = (self.refreshed + pace).max(now);
             self.refresh_due = Some(self.refresh_due.map_or(due, |held| held.min(due)));
@@ -338,96 +343,98 @@ impl State {
     }
 
     /// Queries for inline sub-agents that were written to.
-    fn ask_inlines(&mut self) -> Vec<Deed> {
+    fn request_inlines(&mut self) -> Vec<Effect> {
         let now = self.now;
         let due = self.inlines_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id);
         let due: Vec<SessionId> = due.collect();
-        let mut deeds = Vec::new();
+        let mut effects = Vec::new();
         for id in due {
             self.inlines_due.remove(&id);
             let Some(transcript) = self.transcript().filter(|held| held.has_inline(id)) else {
                 continue;
             };
-            let (session, (why, wish)) = (transcript.session, transcript.ask_inline(id));
-            deeds.push(self.ask(Asker::Window(session, why), wish));
+            let (session, (reason, query)) = (transcript.session, transcript.request_inline(id));
+            effects.push(self.send_query(PendingQuery::Window(session, reason), query));
         }
-        deeds
+        effects
     }
 
     /// Queries whose time has come.
-    fn due(&mut self) -> Vec<Deed> {
+    fn due(&mut self) -> Vec<Effect> {
         let now = self.now;
-        let mut deeds = Vec::new();
+        let mut effects = Vec::new();
         if self.refresh_due.is_some_and(|due| due <= now) {
             self.refresh_due = None;
             self.refreshed = now;
-            deeds.extend(self.of_transcript(Transcript::ask_refresh));
+            effects.extend(self.query_from_transcript(Transcript::request_refresh));
         }
         let due: Vec<SessionId> =
             self.rows_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id).collect();
         for id in due {
             self.rows_due.remove(&id);
-            deeds.push(self.ask(Asker::Row(id), Query::Session { id: id.to_string() }));
+            effects.push(
+                self.send_query(PendingQuery::Row(id), Query::Session { id: id.to_string() }),
+            );
         }
         if self.preview_due.is_some_and(|due| due <= now) {
             self.preview_due = None;
-            deeds.extend(self.ask_preview());
+            effects.extend(self.request_preview());
         }
-        deeds.extend(self.ask_inlines());
-        deeds.extend(self.of_transcript(Transcript::ask_more));
-        deeds
+        effects.extend(self.request_inlines());
+        effects.extend(self.query_from_transcript(Transcript::request_more));
+        effects
     }
 
     /// Sends the query that the open session builds, if it builds one.
-    pub(crate) fn of_transcript(
+    pub(crate) fn query_from_transcript(
         &mut self,
-        asks: impl FnOnce(&mut Transcript) -> Option<(Why, Query)>,
-    ) -> Option<Deed> {
+        build: impl FnOnce(&mut Transcript) -> Option<(LoadReason, Query)>,
+    ) -> Option<Effect> {
         let transcript = self.transcript_mut()?;
         let session = transcript.session;
-        let (why, wish) = asks(transcript)?;
-        Some(self.ask(Asker::Window(session, why), wish))
+        let (reason, query) = build(transcript)?;
+        Some(self.send_query(PendingQuery::Window(session, reason), query))
     }
 
     /// Fits all screens to the terminal's size, and schedules the preview of the selected row.
-    pub(crate) fn fit(&mut self) {
+    pub(crate) fn resize_screens(&mut self) {
         let (width, height) = (usize::from(self.size.0), usize::from(self.size.1));
-        let places = crate::view::places(self);
+        let screen_layout = crate::view::screen_layout(self);
         for screen in &mut self.screens {
             match screen {
                 Screen::Session(transcript) => {
-                    transcript.resize(width.saturating_sub(3).max(1), places.body);
+                    transcript.resize(width.saturating_sub(3).max(1), screen_layout.body);
                 }
-                Screen::Search(search) => search.settle(places.body / 2),
+                Screen::Search(search) => search.settle(screen_layout.body / 2),
             }
         }
-        self.list.settle(places.body);
-        if let (Some(preview), Some(columns)) = (&mut self.preview, places.preview) {
+        self.list.settle(screen_layout.body);
+        if let (Some(preview), Some(columns)) = (&mut self.preview, screen_layout.preview) {
             preview.resize(columns.saturating_sub(3).max(1), height.saturating_sub(3));
         }
-        let wanted = self.list.chosen().map(|session_row| session_row.id);
+        let selected = self.list.chosen().map(|session_row| session_row.id);
         let held = self.preview.as_ref().map(|preview| preview.session);
-        if self.screens.is_empty() && places.preview.is_some() && wanted != held {
+        if self.screens.is_empty() && screen_layout.preview.is_some() && selected != held {
             self.preview = None;
-            if wanted.is_some() && self.preview_due.is_none() {
-                self.preview_due = Some(self.now + LINGER);
+            if selected.is_some() && self.preview_due.is_none() {
+                self.preview_due = Some(self.now + PREVIEW_DELAY);
             }
         }
     }
 
-    fn recolour(&mut self) {
+    fn apply_highlights(&mut self) {
         let transcripts = self.screens.iter().filter_map(|screen| match screen {
             Screen::Session(transcript) => Some(&**transcript),
             Screen::Search(_) => None,
         });
         for transcript in transcripts.chain(&self.preview) {
-            transcript.pieces.iter().for_each(crate::piece::Piece::forget);
+            transcript.entries.iter().for_each(crate::entry::Entry::invalidate);
         }
     }
 }
 
 impl Search {
-    pub fn by(&mut self, rows: isize) {
+    pub fn move_by(&mut self, rows: isize) {
         let last = self.hits.as_ref().map_or(0, |hits| hits.len().saturating_sub(1));
         self.at = self.at.saturating_add_signed(rows).min(last);
     }

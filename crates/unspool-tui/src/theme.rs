@@ -2,27 +2,27 @@
 //! tokens of the web's style sheet; the terminal's own sixteen colours if it has no more; and no
 //! colours at all (NO_COLOR).
 
-mod mix;
+mod colour_math;
 mod tokens;
 
 use ratatui::style::{Color, Modifier, Style};
 use unspool_core::block::{self, Tone};
 use unspool_core::lines::{self, Role, Token};
 
-use self::mix::{Rgb, colour, mixed, nearest, of_index};
-use self::tokens::{Sheet, Tokens};
+use self::colour_math::{Rgb, colour, mixed, nearest_ansi, xterm_colour};
+use self::tokens::{ThemeColours, Tokens};
 
 /// A theme.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Theme {
     pub name: &'static str,
-    depth: Depth,
+    depth: ColourDepth,
     tokens: Tokens,
 }
 
 /// The colours a terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Depth {
+enum ColourDepth {
     /// Any colour; this is the background, for blending.
     True(Rgb),
     Sixteen,
@@ -40,19 +40,19 @@ impl Theme {
         Theme::of(&tokens::LATTE)
     }
 
-    const fn of(sheet: &Sheet) -> Theme {
-        let depth = Depth::True(mix::rgb(sheet.base));
-        Theme { name: sheet.name, depth, tokens: Tokens::of(sheet) }
+    const fn of(theme_colours: &ThemeColours) -> Theme {
+        let depth = ColourDepth::True(colour_math::rgb(theme_colours.base));
+        Theme { name: theme_colours.name, depth, tokens: Tokens::of(theme_colours) }
     }
 
     /// The terminal's own colours, readable on its own background, light or dark.
     pub const fn sixteen() -> Theme {
-        Theme { name: "16", depth: Depth::Sixteen, tokens: tokens::SIXTEEN }
+        Theme { name: "16", depth: ColourDepth::Sixteen, tokens: tokens::SIXTEEN }
     }
 
     /// No colours (NO_COLOR): weight, underlines and words replace them.
     pub const fn mono() -> Theme {
-        Theme { name: "mono", depth: Depth::None, tokens: tokens::MONO }
+        Theme { name: "mono", depth: ColourDepth::None, tokens: tokens::MONO }
     }
 
     /// The theme of this name; `auto` detects it from the environment.
@@ -84,23 +84,23 @@ impl Theme {
     }
 
     /// The style of a run, to be patched onto the cell's style.
-    pub fn style(&self, look: &lines::Style) -> Style {
-        let mut style = self.role(look.role);
-        if let Some(colour) = look.foreground.and_then(|colour| self.chosen(colour)) {
+    pub fn style(&self, line_style: &lines::Style) -> Style {
+        let mut style = self.role(line_style.role);
+        if let Some(colour) = line_style.foreground.and_then(|colour| self.program_colour(colour)) {
             style = style.fg(colour);
         }
-        if let Some(colour) = look.background.and_then(|colour| self.chosen(colour)) {
+        if let Some(colour) = line_style.background.and_then(|colour| self.program_colour(colour)) {
             style = style.bg(colour);
         }
-        if look.dim {
-            style = self.dimmed(style, look.role);
+        if line_style.dim {
+            style = self.dimmed(style, line_style.role);
         }
         for (wanted, modifier) in [
-            (look.strong, Modifier::BOLD),
-            (look.emphasis, Modifier::ITALIC),
-            (look.underline, Modifier::UNDERLINED),
-            (look.strike, Modifier::CROSSED_OUT),
-            (look.inverse, Modifier::REVERSED),
+            (line_style.strong, Modifier::BOLD),
+            (line_style.emphasis, Modifier::ITALIC),
+            (line_style.underline, Modifier::UNDERLINED),
+            (line_style.strike, Modifier::CROSSED_OUT),
+            (line_style.inverse, Modifier::REVERSED),
         ] {
             if wanted {
                 style = style.add_modifier(modifier);
@@ -179,7 +179,7 @@ impl Theme {
             | Token::Type
             | Token::Attribute
             | Token::Property
-                if self.depth == Depth::None =>
+                if self.depth == ColourDepth::None =>
             {
                 Style::new()
             }
@@ -192,28 +192,35 @@ impl Theme {
 
     /// Dims a style by blending it with the background. Muted styles are not dimmed twice.
     fn dimmed(&self, style: Style, role: Role) -> Style {
-        let quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
-        let stands_back = quiet || role == Role::Token(Token::Comment);
+        let is_quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
+        let is_muted = is_quiet || role == Role::Token(Token::Comment);
         match (self.depth, style.fg) {
-            (_, _) if stands_back => style,
-            (Depth::True(_), None) => style.patch(self.tokens.subtext),
-            (Depth::True(base), Some(Color::Rgb(r, g, b))) => {
+            (_, _) if is_muted => style,
+            (ColourDepth::True(_), None) => style.patch(self.tokens.subtext),
+            (ColourDepth::True(base), Some(Color::Rgb(r, g, b))) => {
                 style.fg(colour(mixed((r, g, b), 0xb3, base)))
             }
-            (Depth::True(_) | Depth::Sixteen | Depth::None, _) => style.add_modifier(Modifier::DIM),
+            (ColourDepth::True(_) | ColourDepth::Sixteen | ColourDepth::None, _) => {
+                style.add_modifier(Modifier::DIM)
+            }
         }
     }
 
     /// A colour chosen by a program's output, mapped to what the terminal has.
-    fn chosen(&self, colour: block::Color) -> Option<Color> {
+    fn program_colour(&self, colour: block::Color) -> Option<Color> {
         let ansi = |index: u8| self.tokens.ansi.get(usize::from(index)).copied();
         match (self.depth, colour) {
-            (Depth::None, _) => None,
-            (Depth::True(_) | Depth::Sixteen, block::Color::Indexed(index @ 0..=15)) => ansi(index),
-            (Depth::True(_), block::Color::Indexed(index)) => Some(Color::Indexed(index)),
-            (Depth::True(_), block::Color::Rgb(r, g, b)) => Some(Color::Rgb(r, g, b)),
-            (Depth::Sixteen, block::Color::Indexed(index)) => ansi(nearest(of_index(index))),
-            (Depth::Sixteen, block::Color::Rgb(r, g, b)) => ansi(nearest((r, g, b))),
+            (ColourDepth::None, _) => None,
+            (
+                ColourDepth::True(_) | ColourDepth::Sixteen,
+                block::Color::Indexed(index @ 0..=15),
+            ) => ansi(index),
+            (ColourDepth::True(_), block::Color::Indexed(index)) => Some(Color::Indexed(index)),
+            (ColourDepth::True(_), block::Color::Rgb(r, g, b)) => Some(Color::Rgb(r, g, b)),
+            (ColourDepth::Sixteen, block::Color::Indexed(index)) => {
+                ansi(nearest_ansi(xterm_colour(index)))
+            }
+            (ColourDepth::Sixteen, block::Color::Rgb(r, g, b)) => ansi(nearest_ansi((r, g, b))),
         }
     }
 

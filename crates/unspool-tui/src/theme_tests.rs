@@ -1,4 +1,4 @@
-use unspool_core::lines::Style as Look;
+use unspool_core::lines::Style as LineStyle;
 
 use super::*;
 
@@ -22,13 +22,13 @@ fn r_003_50_states_have_their_colours() {
         (Tone::Muted, "#6c7086"),
         (Tone::Accent, "#94e2d5"),
     ] {
-        assert_eq!(hex(theme.style(&Look::tone(tone))), wanted, "{tone:?}");
+        assert_eq!(hex(theme.style(&LineStyle::tone(tone))), wanted, "{tone:?}");
     }
 }
 
 #[test]
 fn r_000_21_badges_are_amber_cyan_and_magenta() {
-    let badge = |theme: &Theme, tone| theme.style(&Look::role(Role::Badge(tone)));
+    let badge = |theme: &Theme, tone| theme.style(&LineStyle::role(Role::Badge(tone)));
     let mocha = Theme::mocha();
     assert_eq!(hex(badge(&mocha, Tone::Running)), "#f9c46b");
     assert_eq!(hex(badge(&mocha, Tone::Pending)), "#f9c46b");
@@ -52,34 +52,39 @@ fn c_18_the_tokens_are_those_of_the_page() {
         let value = values.split([',', ')']).nth(at).unwrap().trim();
         u32::from_str_radix(value.trim_start_matches('#'), 16).unwrap()
     };
-    for (at, sheet) in [(0, &tokens::LATTE), (1, &tokens::MOCHA)] {
+    for (at, theme_colours) in [(0, &tokens::LATTE), (1, &tokens::MOCHA)] {
         for (name, ours) in [
-            ("base", sheet.base),
-            ("mantle", sheet.mantle),
-            ("subtext", sheet.subtext),
-            ("text", sheet.text),
-            ("running", sheet.running),
-            ("ok", sheet.ok),
-            ("failed", sheet.failed),
-            ("interrupted", sheet.interrupted),
-            ("accent", sheet.accent),
-            ("warning", sheet.warning),
-            ("user", sheet.user),
-            ("badge-running", sheet.badge_running),
-            ("badge-ok", sheet.badge_ok),
-            ("badge-failed", sheet.badge_failed),
-            ("added", sheet.ok),
-            ("removed", sheet.failed),
-            ("added-word", sheet.added_word),
-            ("removed-word", sheet.removed_word),
-            ("select", sheet.select),
-            ("hit", sheet.hit),
-            ("hit-strong", sheet.hit_strong),
+            ("base", theme_colours.base),
+            ("mantle", theme_colours.mantle),
+            ("subtext", theme_colours.subtext),
+            ("text", theme_colours.text),
+            ("running", theme_colours.running),
+            ("ok", theme_colours.ok),
+            ("failed", theme_colours.failed),
+            ("interrupted", theme_colours.interrupted),
+            ("accent", theme_colours.accent),
+            ("warning", theme_colours.warning),
+            ("user", theme_colours.user),
+            ("badge-running", theme_colours.badge_running),
+            ("badge-ok", theme_colours.badge_ok),
+            ("badge-failed", theme_colours.badge_failed),
+            ("added", theme_colours.ok),
+            ("removed", theme_colours.failed),
+            ("added-word", theme_colours.added_word),
+            ("removed-word", theme_colours.removed_word),
+            ("select", theme_colours.select),
+            ("hit", theme_colours.hit),
+            ("hit-strong", theme_colours.hit_strong),
         ] {
-            assert_eq!(ours, token(name, at), "{name} of {}", sheet.name);
+            assert_eq!(ours, token(name, at), "{name} of {}", theme_colours.name);
         }
-        for (index, ours) in sheet.ansi.iter().enumerate() {
-            assert_eq!(*ours, token(&format!("ansi-{index}"), at), "{index} of {}", sheet.name);
+        for (index, ours) in theme_colours.ansi.iter().enumerate() {
+            assert_eq!(
+                *ours,
+                token(&format!("ansi-{index}"), at),
+                "{index} of {}",
+                theme_colours.name
+            );
         }
     }
     assert_eq!(tokens::LATTE.pending, token("pending", 0));
@@ -107,10 +112,11 @@ fn the_environment_chooses() {
 }
 
 #[test]
-fn programs_get_the_colours_that_there_are() {
-    let red = Look { foreground: Some(block::Color::Indexed(1)), ..Look::default() };
-    let pink = Look { foreground: Some(block::Color::Rgb(250, 10, 10)), ..Look::default() };
-    let cube = Look { background: Some(block::Color::Indexed(21)), ..Look::default() };
+fn program_colours_map_to_the_available_palette() {
+    let red = LineStyle { foreground: Some(block::Color::Indexed(1)), ..LineStyle::default() };
+    let pink =
+        LineStyle { foreground: Some(block::Color::Rgb(250, 10, 10)), ..LineStyle::default() };
+    let cube = LineStyle { background: Some(block::Color::Indexed(21)), ..LineStyle::default() };
     assert_eq!(hex(Theme::mocha().style(&red)), "#f38ba8");
     assert_eq!(hex(Theme::latte().style(&red)), "#bb0e35");
     assert_eq!(hex(Theme::mocha().style(&pink)), "#fa0a0a");
@@ -120,9 +126,10 @@ fn programs_get_the_colours_that_there_are() {
     assert_eq!(sixteen.style(&pink).fg, Some(Color::LightRed));
     assert_eq!(sixteen.style(&cube).bg, Some(Color::Blue));
     for index in 0..=255 {
-        let look = Look { foreground: Some(block::Color::Indexed(index)), ..Look::default() };
-        assert!(NAMED_COLOURS.contains(&sixteen.style(&look).fg.unwrap()));
-        assert_eq!(Theme::mono().style(&look).fg, None);
+        let line_style =
+            LineStyle { foreground: Some(block::Color::Indexed(index)), ..LineStyle::default() };
+        assert!(NAMED_COLOURS.contains(&sixteen.style(&line_style).fg.unwrap()));
+        assert_eq!(Theme::mono().style(&line_style).fg, None);
     }
 }
 
@@ -134,7 +141,7 @@ fn no_color_means_none() {
     let styles = [theme.base(), theme.selection(), theme.hit(), theme.current_hit()]
         .into_iter()
         .chain([theme.status(), theme.rail(), theme.muted()])
-        .chain(roles().map(|role| theme.style(&Look::role(role))));
+        .chain(roles().map(|role| theme.style(&LineStyle::role(role))));
     for style in styles {
         for colour in [style.fg, style.bg].into_iter().flatten() {
             assert_eq!(colour, Color::Reset);
@@ -143,15 +150,15 @@ fn no_color_means_none() {
 }
 
 #[test]
-fn what_is_dim_stands_back_but_never_twice() {
+fn dim_text_is_muted_but_never_twice() {
     for theme in THEMES {
         for role in roles() {
-            let loud = theme.style(&Look::role(role));
-            let dim = theme.style(&Look { dim: true, ..Look::role(role) });
-            let stands_back = loud == theme.muted()
+            let loud = theme.style(&LineStyle::role(role));
+            let dim = theme.style(&LineStyle { dim: true, ..LineStyle::role(role) });
+            let is_muted = loud == theme.muted()
                 || loud == theme.tone(Tone::Pending)
                 || role == Role::Token(Token::Comment);
-            assert_eq!(loud == dim, stands_back, "{} {role:?}", theme.name);
+            assert_eq!(loud == dim, is_muted, "{} {role:?}", theme.name);
         }
     }
 }

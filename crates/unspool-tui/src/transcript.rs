@@ -2,9 +2,9 @@
 //! and the find. The window is bounded, however long the session is (C-19). `apply` puts loaded
 //! data into it, `navigation` moves in it.
 
+mod apply;
 mod find;
-pub mod moving;
-mod taking;
+pub mod navigation;
 
 use std::rc::Rc;
 
@@ -16,104 +16,108 @@ use unspool_core::present::{Item, TurnView};
 use unspool_engine::reader::{Query, SessionRow};
 use unspool_engine::window::{Anchor, Position, Size, WindowView};
 
-use crate::piece::{Content, Fold, Inlines, Key, Piece, Surroundings};
-use crate::scroll::{Pieces, Scroll};
+use crate::entry::{Entry, EntryContent, EntryKey, FoldState, Inlines, LayoutContext};
+use crate::scroll::{EntryHeights, Scroll};
 
 pub use find::Find;
-use moving::Way;
+use navigation::Direction;
 
 /// The next window is loaded when fewer screens than this are left.
-const NEAR: usize = 3;
+const PREFETCH_SCREENS: usize = 3;
 /// The sizes of the first window and of those loaded while scrolling.
-const FIRST: Size = Size { parts: 80, block: 40, long: 200 };
-const MORE: Size = Size { parts: 120, block: 40, long: 240 };
+const FIRST_WINDOW: Size = Size { parts: 80, block: 40, long: 200 };
+const NEXT_WINDOW: Size = Size { parts: 120, block: 40, long: 240 };
 /// The most sub-agents of one entry shown inline.
-const INLINES: usize = 8;
-const END: Position = Position { turn: u32::MAX, place: Place(i64::MAX) };
+const MAX_INLINE_AGENTS: usize = 8;
+const SESSION_END: Position = Position { turn: u32::MAX, place: Place(i64::MAX) };
 
 /// Why a window is loaded, hence what to do with it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Why {
+pub enum LoadReason {
     /// Replaces everything. Scrolls to this place, or to the end.
-    Anew(Option<Position>),
+    Replace(Option<Position>),
     Before,
     After,
     /// Reloads what is here: it may have changed.
     Refresh,
     /// Loads the omitted parts of a reasoning block.
-    Inside(Key),
+    Inside(EntryKey),
     /// Loads a sub-agent's transcript, shown inline.
     Inline(SessionId),
     /// Finds the next error or edit; the window around it is loaded next.
-    Seek(Way),
+    Seek(Direction),
 }
 
 /// Display options of all transcripts.
 #[derive(Clone)]
-pub struct Manner {
+pub struct ViewOptions {
     /// Syntax highlighting, if it is available.
     pub colours: Option<Rc<dyn Highlighter>>,
     /// Above this many entries, those far from the screen are dropped (C-19).
     pub window: usize,
 }
 
-impl Default for Manner {
-    fn default() -> Manner {
-        Manner { colours: None, window: 700 }
+impl Default for ViewOptions {
+    fn default() -> ViewOptions {
+        ViewOptions { colours: None, window: 700 }
     }
 }
 
 /// A query for a window, and its reason.
-pub type Asked = (Why, Query);
+pub type LoadRequest = (LoadReason, Query);
 
 pub struct Transcript {
     pub session: SessionId,
     pub session_row: Option<SessionRow>,
-    pub pieces: Vec<Piece>,
+    pub entries: Vec<Entry>,
     pub scroll: Scroll,
     /// The entry that keys act on.
-    pub cursor: Option<Key>,
+    pub cursor: Option<EntryKey>,
     pub find: Option<Find>,
     /// How many entries arrived while the user was scrolled away; `mark` is the first of them.
     pub unseen: usize,
-    pub mark: Option<Key>,
+    pub mark: Option<EntryKey>,
     /// During a replay: entries after this place are not shown yet.
     pub until: Option<Position>,
     pub width: usize,
     pub view: usize,
-    manner: Manner,
+    view_options: ViewOptions,
     inlines: Inlines,
     size: Size,
-    folds: FxHashMap<Key, Fold>,
-    kinds: FxHashMap<Kind, Fold>,
+    folds: FxHashMap<EntryKey, FoldState>,
+    kinds: FxHashMap<Kind, FoldState>,
     /// Where the part before the window ends, and where the part after it begins. `None` at the
     /// session's own edge.
     earlier: Option<Position>,
     later: Option<Position>,
-    asking: FxHashSet<Why>,
+    loading: FxHashSet<LoadReason>,
     /// A write arrived while a window was loading.
     stale: bool,
 }
 
-impl Pieces for Transcript {
+impl EntryHeights for Transcript {
     fn count(&self) -> usize {
         match self.until {
-            None => self.pieces.len(),
-            Some(until) => self.pieces.partition_point(|piece| piece.position <= until),
+            None => self.entries.len(),
+            Some(until) => self.entries.partition_point(|entry| entry.position <= until),
         }
     }
 
-    fn height(&self, piece: usize) -> usize {
-        self.pieces.get(piece).map_or(0, |piece| self.lines(piece).len())
+    fn height(&self, entry: usize) -> usize {
+        self.entries.get(entry).map_or(0, |entry| self.lines(entry).len())
     }
 }
 
 impl Transcript {
-    pub fn new(session: SessionId, session_row: Option<SessionRow>, manner: Manner) -> Transcript {
+    pub fn new(
+        session: SessionId,
+        session_row: Option<SessionRow>,
+        view_options: ViewOptions,
+    ) -> Transcript {
         Transcript {
             session,
             session_row,
-            pieces: Vec::new(),
+            entries: Vec::new(),
             scroll: Scroll::at_end(),
             cursor: None,
             find: None,
@@ -122,26 +126,29 @@ impl Transcript {
             until: None,
             width: 80,
             view: 20,
-            manner,
+            view_options,
             inlines: Inlines::default(),
-            size: FIRST,
+            size: FIRST_WINDOW,
             folds: FxHashMap::default(),
             kinds: FxHashMap::default(),
             earlier: None,
             later: None,
-            asking: FxHashSet::default(),
+            loading: FxHashSet::default(),
             stale: false,
         }
     }
 
     /// A small window at the end of the session.
-    pub fn preview(session_row: &SessionRow, manner: Manner) -> Transcript {
+    pub fn preview(session_row: &SessionRow, view_options: ViewOptions) -> Transcript {
         let size = Size { parts: 16, block: 8, long: 32 };
-        Transcript { size, ..Transcript::new(session_row.id, Some(session_row.clone()), manner) }
+        Transcript {
+            size,
+            ..Transcript::new(session_row.id, Some(session_row.clone()), view_options)
+        }
     }
 
     pub fn is_loaded(&self) -> bool {
-        !self.pieces.is_empty()
+        !self.entries.is_empty()
     }
 
     /// True if the end of the session is loaded.
@@ -149,15 +156,15 @@ impl Transcript {
         self.later.is_none()
     }
 
-    pub fn lines(&self, piece: &Piece) -> Rc<Vec<Line>> {
-        let (colours, inlines) = (self.manner.colours.as_deref(), &self.inlines);
-        piece.lines(self.width, self.fold_of(piece), &Surroundings { colours, inlines })
+    pub fn lines(&self, entry: &Entry) -> Rc<Vec<Line>> {
+        let (colours, inlines) = (self.view_options.colours.as_deref(), &self.inlines);
+        entry.lines(self.width, self.fold_of(entry), &LayoutContext { colours, inlines })
     }
 
-    pub fn fold_of(&self, piece: &Piece) -> Fold {
-        let chosen = self.folds.get(&piece.key);
-        let by_kind = || piece.kind().and_then(|kind| self.kinds.get(&kind));
-        chosen.or_else(by_kind).copied().unwrap_or_else(|| piece.usual_fold())
+    pub fn fold_of(&self, entry: &Entry) -> FoldState {
+        let chosen = self.folds.get(&entry.key);
+        let by_kind = || entry.kind().and_then(|kind| self.kinds.get(&kind));
+        chosen.or_else(by_kind).copied().unwrap_or_else(|| entry.default_fold())
     }
 
     /// Sets the size available to it.
@@ -183,7 +190,7 @@ impl Transcript {
         Query::Window { session: self.session, anchor, filter: None, size }
     }
 
-    pub fn ask_anew(&mut self, anchor: Anchor) -> Asked {
+    pub fn request_window(&mut self, anchor: Anchor) -> LoadRequest {
         let place = match anchor {
             Anchor::Around(place) => Some(place),
             // Whole turns, with their heads.
@@ -194,57 +201,60 @@ impl Transcript {
             | Anchor::Inside(_)
             | Anchor::Between(_, _) => None,
         };
-        self.asking.clear();
-        let why = Why::Anew(place);
-        self.asking.insert(why);
-        (why, self.window(anchor, self.size))
+        self.loading.clear();
+        let reason = LoadReason::Replace(place);
+        self.loading.insert(reason);
+        (reason, self.window(anchor, self.size))
     }
 
     /// Reloads the loaded range. If a query is pending, marks the transcript stale instead.
-    pub fn ask_refresh(&mut self) -> Option<Asked> {
-        if !self.asking.is_empty() {
+    pub fn request_refresh(&mut self) -> Option<LoadRequest> {
+        if !self.loading.is_empty() {
             self.stale = true;
             return None;
         }
-        self.asking.insert(Why::Refresh);
-        let first = self.pieces.iter().find(|piece| piece.key != Key::Head);
+        self.loading.insert(LoadReason::Refresh);
+        let first = self.entries.iter().find(|entry| entry.key != EntryKey::Head);
         let anchor = match first {
             None => Anchor::End,
             Some(first) => {
-                let last = self.pieces.iter().rev().find_map(last_place);
-                let to = if self.has_end() { END } else { last.unwrap_or(END) };
+                let last = self.entries.iter().rev().find_map(last_place);
+                let to = if self.has_end() { SESSION_END } else { last.unwrap_or(SESSION_END) };
                 Anchor::Between(first.position, to)
             }
         };
-        Some((Why::Refresh, self.window(anchor, self.size)))
+        Some((LoadReason::Refresh, self.window(anchor, self.size)))
     }
 
     /// Loads the next window if the screen is near an edge of the loaded range.
-    pub fn ask_more(&mut self) -> Option<Asked> {
-        if !self.asking.is_empty() || !self.is_loaded() {
+    pub fn request_more(&mut self) -> Option<LoadRequest> {
+        if !self.loading.is_empty() || !self.is_loaded() {
             return None;
         }
-        let near = self.view * NEAR;
+        let near = self.view * PREFETCH_SCREENS;
         if let Some(earlier) = self.earlier {
-            let above: usize = self.lines_before(self.scroll.top.piece, near);
+            let above: usize = self.lines_before(self.scroll.top.entry, near);
             if above < near {
-                self.asking.insert(Why::Before);
-                return Some((Why::Before, self.window(Anchor::Before(earlier), MORE)));
+                self.loading.insert(LoadReason::Before);
+                return Some((
+                    LoadReason::Before,
+                    self.window(Anchor::Before(earlier), NEXT_WINDOW),
+                ));
             }
         }
         if let Some(later) = self.later {
-            let below: usize = self.lines_behind(self.scroll.top.piece, near + self.view);
+            let below: usize = self.lines_behind(self.scroll.top.entry, near + self.view);
             if below < near + self.view {
-                self.asking.insert(Why::After);
-                return Some((Why::After, self.window(Anchor::After(later), MORE)));
+                self.loading.insert(LoadReason::After);
+                return Some((LoadReason::After, self.window(Anchor::After(later), NEXT_WINDOW)));
             }
         }
         None
     }
 
-    fn lines_before(&self, piece: usize, enough: usize) -> usize {
+    fn lines_before(&self, entry: usize, enough: usize) -> usize {
         let mut sum = 0;
-        for at in (0..piece).rev() {
+        for at in (0..entry).rev() {
             sum += self.height(at);
             if sum >= enough {
                 break;
@@ -253,10 +263,10 @@ impl Transcript {
         sum
     }
 
-    fn lines_behind(&self, piece: usize, enough: usize) -> usize {
+    fn lines_behind(&self, entry: usize, enough: usize) -> usize {
         let mut sum = 0;
         // During a replay, entries that are not shown yet count as well.
-        for at in piece..self.pieces.len() {
+        for at in entry..self.entries.len() {
             sum += self.height(at);
             if sum >= enough {
                 break;
@@ -266,17 +276,23 @@ impl Transcript {
     }
 
     /// Queries for the sub-agents of an opened entry, to show them inline.
-    pub fn ask_inlines(&self, at: usize) -> Vec<Asked> {
-        let Some(piece) = self.pieces.get(at) else { return Vec::new() };
-        if self.fold_of(piece) != Fold::Open {
+    pub fn request_inlines(&self, at: usize) -> Vec<LoadRequest> {
+        let Some(entry) = self.entries.get(at) else { return Vec::new() };
+        if self.fold_of(entry) != FoldState::Open {
             return Vec::new();
         }
-        piece.agents().into_iter().take(INLINES).map(|(_, id)| self.ask_inline(id)).collect()
+        entry
+            .agents()
+            .into_iter()
+            .take(MAX_INLINE_AGENTS)
+            .map(|(_, id)| self.request_inline(id))
+            .collect()
     }
 
-    pub fn ask_inline(&self, session: SessionId) -> Asked {
-        let wish = Query::Window { session, anchor: Anchor::End, filter: None, size: FIRST };
-        (Why::Inline(session), wish)
+    pub fn request_inline(&self, session: SessionId) -> LoadRequest {
+        let query =
+            Query::Window { session, anchor: Anchor::End, filter: None, size: FIRST_WINDOW };
+        (LoadReason::Inline(session), query)
     }
 
     /// True if this sub-agent's transcript is shown inline.
@@ -285,8 +301,8 @@ impl Transcript {
     }
 
     /// The connection was lost: no pending query will get a response.
-    pub fn forget_asked(&mut self) {
-        self.asking.clear();
+    pub fn forget_pending(&mut self) {
+        self.loading.clear();
     }
 }
 
@@ -298,14 +314,14 @@ fn first_place(item: &Item) -> Option<Place> {
 }
 
 /// The position after which the next entry begins.
-fn last_place(piece: &Piece) -> Option<Position> {
-    match &piece.content {
-        Content::Item(_) => {
-            let place = piece.parts().last()?.place;
-            Some(Position { turn: piece.position.turn, place })
+fn last_place(entry: &Entry) -> Option<Position> {
+    match &entry.content {
+        EntryContent::Item(_) => {
+            let place = entry.parts().last()?.place;
+            Some(Position { turn: entry.position.turn, place })
         }
-        Content::Foot(_) => Some(piece.position),
-        Content::Head(_) | Content::Turn(_) | Content::User(_) => None,
+        EntryContent::Foot(_) => Some(entry.position),
+        EntryContent::Head(_) | EntryContent::Turn(_) | EntryContent::User(_) => None,
     }
 }
 

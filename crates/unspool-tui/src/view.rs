@@ -15,10 +15,10 @@ use crate::state::{Screen, State};
 use crate::theme::Theme;
 
 /// The smallest width, in columns, at which the list shows a preview beside it.
-const WIDE: u16 = 110;
+const MIN_PREVIEW_WIDTH: u16 = 110;
 
 /// The layout of the screen, in lines and columns.
-pub struct Places {
+pub struct ScreenLayout {
     /// The first line below the header.
     pub top: usize,
     /// The lines between header and footer.
@@ -27,11 +27,11 @@ pub struct Places {
     pub preview: Option<usize>,
 }
 
-pub fn places(state: &State) -> Places {
+pub fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = state.size;
     let foot = 1 + u16::from(state.replay.is_some());
-    let preview = state.with_preview && width >= WIDE && state.screens.is_empty();
-    Places {
+    let preview = state.with_preview && width >= MIN_PREVIEW_WIDTH && state.screens.is_empty();
+    ScreenLayout {
         top: 1,
         body: usize::from(height.saturating_sub(1 + foot)),
         preview: preview.then(|| usize::from(width) * 2 / 5),
@@ -45,10 +45,10 @@ pub use crate::paint::Link;
 pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Vec<Link> {
     buffer.set_style(area, theme.base());
     let mut canvas = Canvas { theme, buffer, links: Vec::new() };
-    let places = places(state);
+    let screen_layout = screen_layout(state);
     let head = Rect { height: area.height.min(1), ..area };
-    let top = area.y + places.top as u16;
-    let body = Rect { y: top, height: places.body as u16, ..area }.intersection(area);
+    let top = area.y + screen_layout.top as u16;
+    let body = Rect { y: top, height: screen_layout.body as u16, ..area }.intersection(area);
     status::head(state, head, &mut canvas);
     match state.screens.last() {
         Some(Screen::Session(transcript)) => {
@@ -56,7 +56,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
         }
         Some(Screen::Search(search)) => search::draw(search, body, &mut canvas),
         None => {
-            let right = places.preview.map_or(0, |columns| columns as u16);
+            let right = screen_layout.preview.map_or(0, |columns| columns as u16);
             let left = Rect { width: body.width.saturating_sub(right), ..body };
             list::draw(state, left, &mut canvas);
             if right > 0 {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use unspool_store::sqlite::Sqlite;
-use unspool_tui::stage::Stage;
+use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
 use pty::Pty;
@@ -145,23 +145,24 @@ impl Bench {
 
         // Each frame: a wheel event, the loading it causes, and drawing.
         let store = Sqlite::open_to_read(&self.data("long").join("unspool.db")).unwrap();
-        let mut stage = Stage::new(store, SIZE, Theme::named("mocha").unwrap()).unwrap();
-        stage.press("\n");
+        let mut test_harness =
+            TestHarness::new(store, SIZE, Theme::named("mocha").unwrap()).unwrap();
+        test_harness.press("\n");
         let (mut frames, mut loads) = (Vec::new(), Vec::new());
-        let mut shown = stage.draw();
+        let mut shown = test_harness.draw();
         for _ in 0..3000 {
             let begun = Instant::now();
-            let requested = stage.press_unasked("K");
-            let next = stage.draw();
+            let requested = test_harness.press_without_responses("K");
+            let next = test_harness.draw();
             std::hint::black_box(shown.diff(&next).len());
             frames.push(begun.elapsed());
             shown = next;
             // In the application, another thread answers the queries.
             let begun = Instant::now();
-            let answers = stage.answers(requested);
+            let responses = test_harness.responses(requested);
             loads.push(begun.elapsed());
             let begun = Instant::now();
-            stage.hear(answers);
+            test_harness.deliver(responses);
             if let Some(last) = frames.last_mut() {
                 *last += begun.elapsed();
             }

@@ -13,10 +13,10 @@ use unspool_core::block::safe_link;
 use unspool_core::id::digest;
 use unspool_core::lines::{Line, width};
 
-use super::walk;
+use super::for_each_grapheme;
 
 /// Some terminals cut longer URLs off, so that they lead elsewhere.
-const LONGEST_URL: usize = 2000;
+const MAX_URL_BYTES: usize = 2000;
 
 /// One row of a link on the screen.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,19 +36,19 @@ pub fn links<'a>(lines: impl IntoIterator<Item = (&'a Line, Rect)>) -> Vec<Link>
         if area.is_empty() || line.runs.iter().all(|run| run.style.link.is_none()) {
             continue;
         }
-        walk(line, area, |run, sign, x, width| {
+        for_each_grapheme(line, area, |run, grapheme, x, width| {
             let url = line.runs.get(run).and_then(|run| run.style.link.as_deref());
             let Some(url) = url else { return };
             match found.last_mut() {
                 Some(link) if link.y == area.y && link.x + link.width == x && link.url == url => {
-                    link.text.push_str(sign);
+                    link.text.push_str(grapheme);
                     link.width += width;
                 }
                 Some(_) | None => found.push(Link {
                     x,
                     y: area.y,
                     width,
-                    text: sign.to_owned(),
+                    text: grapheme.to_owned(),
                     url: url.to_owned(),
                 }),
             }
@@ -60,11 +60,11 @@ pub fn links<'a>(lines: impl IntoIterator<Item = (&'a Line, Rect)>) -> Vec<Link>
 /// The links written to the terminal.
 #[derive(Debug, Default)]
 pub struct Links {
-    written: Vec<Written>,
+    written: Vec<WrittenLink>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Written {
+struct WrittenLink {
     x: u16,
     y: u16,
     url: String,
@@ -86,18 +86,19 @@ impl Links {
         links: &[Link],
         buffer: &Buffer,
     ) -> io::Result<()> {
-        let now: Vec<Written> = links.iter().filter_map(|link| on_screen(link, buffer)).collect();
+        let now: Vec<WrittenLink> =
+            links.iter().filter_map(|link| on_screen(link, buffer)).collect();
         let before = std::mem::take(&mut self.written);
-        let gone: Vec<Written> = before
+        let gone: Vec<WrittenLink> = before
             .iter()
             .filter(|link| !now.contains(link))
-            .map(|link| Written { cells: row(buffer, link), ..link.clone() })
+            .map(|link| WrittenLink { cells: row(buffer, link), ..link.clone() })
             .collect();
         // Write a link again if one that is gone overlapped it.
-        let is_new = |link: &&Written| {
+        let is_new = |link: &&WrittenLink| {
             !before.contains(link) || gone.iter().any(|gone| overlaps(gone, link))
         };
-        let new: Vec<&Written> = now.iter().filter(is_new).collect();
+        let new: Vec<&WrittenLink> = now.iter().filter(is_new).collect();
         if !gone.is_empty() || !new.is_empty() {
             queue!(out, SavePosition)?;
             for link in &gone {
@@ -117,11 +118,11 @@ impl Links {
 }
 
 /// The link as drawn, if its URL is safe and nothing covers it.
-fn on_screen(link: &Link, buffer: &Buffer) -> Option<Written> {
+fn on_screen(link: &Link, buffer: &Buffer) -> Option<WrittenLink> {
     let url = printable(&link.url)?;
     let cells = cells(buffer, link.x, link.y, link.width);
-    let shown: String = seen(link.x, &cells).map(|(_, cell)| cell.symbol()).collect();
-    (shown == link.text).then_some(Written { x: link.x, y: link.y, url, cells })
+    let shown: String = visible_cells(link.x, &cells).map(|(_, cell)| cell.symbol()).collect();
+    (shown == link.text).then_some(WrittenLink { x: link.x, y: link.y, url, cells })
 }
 
 /// The URL percent-encoded to printable ASCII, so that it cannot end the escape sequence.
@@ -134,10 +135,10 @@ fn printable(url: &str) -> Option<String> {
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
-    (out.len() <= LONGEST_URL).then_some(out)
+    (out.len() <= MAX_URL_BYTES).then_some(out)
 }
 
-fn row(buffer: &Buffer, link: &Written) -> Vec<Cell> {
+fn row(buffer: &Buffer, link: &WrittenLink) -> Vec<Cell> {
     cells(buffer, link.x, link.y, u16::try_from(link.cells.len()).unwrap_or(u16::MAX))
 }
 
@@ -146,13 +147,13 @@ fn cells(buffer: &Buffer, x: u16, y: u16, width: u16) -> Vec<Cell> {
     columns.filter_map(|x| buffer.cell((x, y)).cloned()).collect()
 }
 
-fn overlaps(one: &Written, other: &Written) -> bool {
-    let end = |link: &Written| usize::from(link.x) + link.cells.len();
+fn overlaps(one: &WrittenLink, other: &WrittenLink) -> bool {
+    let end = |link: &WrittenLink| usize::from(link.x) + link.cells.len();
     one.y == other.y && usize::from(one.x) < end(other) && usize::from(other.x) < end(one)
 }
 
 /// The cells from a column on, without the second cells of wide characters.
-fn seen(x: u16, cells: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
+fn visible_cells(x: u16, cells: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
     let mut hidden = 0;
     (x..).zip(cells).filter(move |(_, cell)| {
         let is_seen = hidden == 0;
@@ -161,7 +162,7 @@ fn seen(x: u16, cells: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
     })
 }
 
-fn print(out: &mut impl Write, link: &Written) -> io::Result<()> {
-    let seen = seen(link.x, &link.cells).map(|(x, cell)| (x, link.y, cell));
-    CrosstermBackend::new(out).draw(seen)
+fn print(out: &mut impl Write, link: &WrittenLink) -> io::Result<()> {
+    let visible_cells = visible_cells(link.x, &link.cells).map(|(x, cell)| (x, link.y, cell));
+    CrosstermBackend::new(out).draw(visible_cells)
 }

@@ -6,11 +6,11 @@ use unspool_engine::reader::{Query, WindowData};
 use unspool_engine::window::{Anchor, Position, Size};
 use unspool_render::markdown;
 
-use super::{Asker, Deed, State};
+use super::{Effect, PendingQuery, State};
 use crate::transcript::edges;
 
 /// The size of one chunk.
-const STRETCH: Size = Size { parts: 1500, block: usize::MAX, long: 3000 };
+const CHUNK_SIZE: Size = Size { parts: 1500, block: usize::MAX, long: 3000 };
 
 /// An export in progress.
 pub struct Export {
@@ -19,18 +19,18 @@ pub struct Export {
 }
 
 impl State {
-    pub(super) fn export(&mut self, session: SessionId) -> Vec<Deed> {
+    pub(super) fn export(&mut self, session: SessionId) -> Vec<Effect> {
         self.export = Some(Export { session, turns: Vec::new() });
-        self.say("reading the session …");
-        vec![self.ask_stretch(session, Anchor::From(Position::start_of(0)))]
+        self.set_status("reading the session …");
+        vec![self.request_chunk(session, Anchor::From(Position::start_of(0)))]
     }
 
-    fn ask_stretch(&mut self, session: SessionId, anchor: Anchor) -> Deed {
-        let wish = Query::Window { session, anchor, filter: None, size: STRETCH };
-        self.ask(Asker::Export(session), wish)
+    fn request_chunk(&mut self, session: SessionId, anchor: Anchor) -> Effect {
+        let query = Query::Window { session, anchor, filter: None, size: CHUNK_SIZE };
+        self.send_query(PendingQuery::Export(session), query)
     }
 
-    pub(super) fn take_stretch(&mut self, session: SessionId, loaded: WindowData) -> Vec<Deed> {
+    pub(super) fn apply_chunk(&mut self, session: SessionId, loaded: WindowData) -> Vec<Effect> {
         let Some(export) = self.export.as_mut().filter(|export| export.session == session) else {
             return Vec::new();
         };
@@ -42,7 +42,7 @@ impl State {
             }
         }
         if let Some(later) = later {
-            return vec![self.ask_stretch(session, Anchor::After(later))];
+            return vec![self.request_chunk(session, Anchor::After(later))];
         }
         let turns = self.export.take().map(|export| export.turns).unwrap_or_default();
         let title = unspool_core::present::format::first_line(&loaded.session_row.title, 200);
@@ -51,6 +51,6 @@ impl State {
             text.push_str(&markdown::turn(turn));
             text.push('\n');
         }
-        vec![Deed::Save { name: format!("unspool-{session}.md"), text }]
+        vec![Effect::Save { name: format!("unspool-{session}.md"), text }]
     }
 }

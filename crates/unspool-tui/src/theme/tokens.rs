@@ -3,7 +3,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::mix::{Rgb, colour, over, rgb};
+use super::colour_math::{Rgb, colour, over, rgb};
 
 /// The style of each token of the style sheet. Styles rather than colours: without colours, bold
 /// and underlined text replace them.
@@ -36,32 +36,32 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub const fn of(sheet: &Sheet) -> Tokens {
-        let base = rgb(sheet.base);
+    pub const fn of(theme_colours: &ThemeColours) -> Tokens {
+        let base = rgb(theme_colours.base);
         Tokens {
-            base: on(sheet.text, base),
-            subtext: fg(sheet.subtext),
-            muted: fg(sheet.muted),
-            pending: fg(sheet.pending),
-            running: fg(sheet.running),
-            ok: fg(sheet.ok),
-            failed: fg(sheet.failed),
-            interrupted: fg(sheet.interrupted),
-            accent: fg(sheet.accent),
-            warning: fg(sheet.warning),
-            user: fg(sheet.user),
-            badge_running: fg(sheet.badge_running),
-            badge_ok: fg(sheet.badge_ok),
-            badge_failed: fg(sheet.badge_failed),
-            added: fg(sheet.ok),
-            removed: fg(sheet.failed),
-            added_word: on(sheet.ok, over(sheet.added_word, base)),
-            removed_word: on(sheet.failed, over(sheet.removed_word, base)),
-            selection: Style::new().bg(colour(over(sheet.select, base))),
-            hit: Style::new().bg(colour(over(sheet.hit, base))),
-            current_hit: Style::new().bg(colour(over(sheet.hit_strong, base))),
-            status: on(sheet.subtext, rgb(sheet.mantle)),
-            ansi: palette(&sheet.ansi),
+            base: on(theme_colours.text, base),
+            subtext: fg(theme_colours.subtext),
+            muted: fg(theme_colours.muted),
+            pending: fg(theme_colours.pending),
+            running: fg(theme_colours.running),
+            ok: fg(theme_colours.ok),
+            failed: fg(theme_colours.failed),
+            interrupted: fg(theme_colours.interrupted),
+            accent: fg(theme_colours.accent),
+            warning: fg(theme_colours.warning),
+            user: fg(theme_colours.user),
+            badge_running: fg(theme_colours.badge_running),
+            badge_ok: fg(theme_colours.badge_ok),
+            badge_failed: fg(theme_colours.badge_failed),
+            added: fg(theme_colours.ok),
+            removed: fg(theme_colours.failed),
+            added_word: on(theme_colours.ok, over(theme_colours.added_word, base)),
+            removed_word: on(theme_colours.failed, over(theme_colours.removed_word, base)),
+            selection: Style::new().bg(colour(over(theme_colours.select, base))),
+            hit: Style::new().bg(colour(over(theme_colours.hit, base))),
+            current_hit: Style::new().bg(colour(over(theme_colours.hit_strong, base))),
+            status: on(theme_colours.subtext, rgb(theme_colours.mantle)),
+            ansi: palette(&theme_colours.ansi),
         }
     }
 }
@@ -110,11 +110,11 @@ pub const MONO: Tokens = Tokens {
     badge_failed: BOLD,
     added: PLAIN,
     removed: PLAIN,
-    added_word: WORDED,
-    removed_word: WORDED,
+    added_word: WORD_STYLE,
+    removed_word: WORD_STYLE,
     selection: REVERSED,
-    hit: WORDED,
-    current_hit: WORDED.add_modifier(Modifier::REVERSED),
+    hit: WORD_STYLE,
+    current_hit: WORD_STYLE.add_modifier(Modifier::REVERSED),
     status: REVERSED,
     ansi: [Color::Reset; 16],
 };
@@ -124,11 +124,11 @@ const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
 const WORD: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
-const WORDED: Style = Style::new().add_modifier(WORD);
+const WORD_STYLE: Style = Style::new().add_modifier(WORD);
 
 /// The colours of the style sheet that a terminal needs. The last byte of eight-digit values is
 /// alpha.
-pub struct Sheet {
+pub struct ThemeColours {
     pub name: &'static str,
     pub base: u32,
     pub mantle: u32,
@@ -154,7 +154,7 @@ pub struct Sheet {
     pub ansi: [u32; 16],
 }
 
-pub const MOCHA: Sheet = Sheet {
+pub const MOCHA: ThemeColours = ThemeColours {
     name: "mocha",
     base: 0x1e1e2e,
     mantle: 0x181825,
@@ -183,7 +183,7 @@ pub const MOCHA: Sheet = Sheet {
     ],
 };
 
-pub const LATTE: Sheet = Sheet {
+pub const LATTE: ThemeColours = ThemeColours {
     name: "latte",
     base: 0xeff1f5,
     mantle: 0xe6e9ef,

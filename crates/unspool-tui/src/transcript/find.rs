@@ -4,11 +4,11 @@ use unspool_core::part::Place;
 use unspool_engine::reader::{Query, SearchHit};
 use unspool_engine::window::{Anchor, Position};
 
-use super::moving::Way;
-use super::{Asked, Transcript};
+use super::navigation::Direction;
+use super::{LoadRequest, Transcript};
 
 /// The limit of a find.
-const MOST: usize = 2000;
+const MAX_HITS: usize = 2000;
 
 pub struct Find {
     pub query: String,
@@ -35,12 +35,16 @@ impl Transcript {
             return None;
         }
         self.find = Some(Find { query: query.to_owned(), hits: None, at: 0 });
-        Some(Query::Search { query: query.to_owned(), session: Some(self.session), limit: MOST })
+        Some(Query::Search {
+            query: query.to_owned(),
+            session: Some(self.session),
+            limit: MAX_HITS,
+        })
     }
 
     /// Takes the hits and goes to the first one after the cursor.
-    pub fn take_hits(&mut self, query: &str, found: &[SearchHit]) -> Option<Asked> {
-        let here = self.chosen().and_then(|at| self.pieces.get(at)).map(|piece| piece.position);
+    pub fn apply_hits(&mut self, query: &str, found: &[SearchHit]) -> Option<LoadRequest> {
+        let here = self.chosen().and_then(|at| self.entries.get(at)).map(|entry| entry.position);
         let find = self.find.as_mut().filter(|find| find.query == query)?;
         let place = |hit: &SearchHit| {
             // The user's text precedes all parts of its turn.
@@ -59,26 +63,26 @@ impl Transcript {
     }
 
     /// Goes to the next hit, wrapping around.
-    pub fn next_hit(&mut self, way: Way) -> Option<Asked> {
+    pub fn next_hit(&mut self, direction: Direction) -> Option<LoadRequest> {
         let find = self.find.as_mut()?;
         let count = find.hits.as_ref()?.len();
         if count == 0 {
             return None;
         }
-        find.at = match way {
-            Way::Forth => (find.at + 1) % count,
-            Way::Back => (find.at + count - 1) % count,
+        find.at = match direction {
+            Direction::Forward => (find.at + 1) % count,
+            Direction::Backward => (find.at + count - 1) % count,
         };
         self.show_hit()
     }
 
-    fn show_hit(&mut self) -> Option<Asked> {
+    fn show_hit(&mut self) -> Option<LoadRequest> {
         let find = self.find.as_ref()?;
         let place = *find.hits.as_ref()?.get(find.at)?;
-        if self.is_held(place) {
+        if self.covers(place) {
             self.go_to(place);
             return None;
         }
-        Some(self.ask_anew(Anchor::Around(place)))
+        Some(self.request_window(Anchor::Around(place)))
     }
 }

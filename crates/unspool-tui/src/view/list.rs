@@ -34,7 +34,7 @@ pub fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             Row::Session(nth) => {
                 let Some(session_row) = list.all.get(*nth) else { continue };
                 let chosen = list.top + y == list.at;
-                canvas.line(&columns.line(session_row, now, state.beat()), place);
+                canvas.line(&columns.line(session_row, now, state.animation_frame()), place);
                 if chosen {
                     canvas.select(place);
                 }
@@ -75,7 +75,7 @@ pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let strong = Style { strong: true, ..Style::default() };
     canvas.text(&format::first_line(title, 200), strong, inset(nth(area, 0), 3));
     let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    session::pieces(state, preview, None, inset(below, 1), canvas);
+    session::entries(state, preview, None, inset(below, 1), canvas);
 }
 
 /// The width of each column; 0 if there is no room for it.
@@ -104,7 +104,7 @@ impl Columns {
         };
         // The glyph on the left and the spaces around it.
         let mut left = width.saturating_sub(5 + columns.age);
-        let least = 38;
+        let min_title_width = 38;
         // Most useful first; each only if the title keeps its minimum width.
         let project = if grouping == Grouping::Project { 0 } else { 16 };
         let wanted: [(&mut usize, usize); 6] = [
@@ -116,7 +116,7 @@ impl Columns {
             (&mut columns.model, 18),
         ];
         for (column, width) in wanted {
-            if width > 0 && left >= least + width + 2 {
+            if width > 0 && left >= min_title_width + width + 2 {
                 *column = width;
                 left -= width + 2;
             }
@@ -125,11 +125,11 @@ impl Columns {
         columns
     }
 
-    fn line(&self, session_row: &SessionRow, now: Timestamp, beat: usize) -> Line {
+    fn line(&self, session_row: &SessionRow, now: Timestamp, animation_frame: usize) -> Line {
         let (glyph, tone) = match (&session_row.activity, session_row.state) {
             (Some(Activity::Waiting { .. }), _) => ("?", Tone::Warning),
             (_, SessionState::Live) => {
-                (if beat.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
+                (if animation_frame.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
             }
             (_, SessionState::Idle | SessionState::Ended) if session_row.errors > 0 => {
                 ("●", Tone::Warning)

@@ -6,12 +6,12 @@ use unspool_core::lines::{self, Line, Style};
 
 use super::{Canvas, inset, nth};
 use crate::keys::ACTIONS;
-use crate::state::{Input, Overlay, Purpose, State};
+use crate::state::{Input, InputPurpose, Overlay, State};
 
 pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_>) {
     match overlay {
         Overlay::Help { top } => help(state, *top, area, canvas),
-        Overlay::Input(input) => typed(input, area, canvas),
+        Overlay::Input(input) => input_line(input, area, canvas),
         Overlay::Delete(_, title) => {
             let title = lines::truncate(title, usize::from(area.width).saturating_sub(40).max(8));
             let text = format!(" delete “{title}” from the archive?  y yes · any other key no ");
@@ -36,12 +36,12 @@ pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_
 }
 
 fn help(state: &State, top: usize, area: Rect, canvas: &mut Canvas<'_>) {
-    let keyed = |action| state.keys.of(action).join(" ");
-    let widest = ACTIONS.iter().map(|action| lines::width(&keyed(action.0))).max().unwrap_or(0);
+    let keys_of = |action| state.keys.of(action).join(" ");
+    let widest = ACTIONS.iter().map(|action| lines::width(&keys_of(action.0))).max().unwrap_or(0);
     let mut rows: Vec<Line> = ACTIONS
         .iter()
         .map(|(action, _, _, what)| {
-            let keys = keyed(*action);
+            let keys = keys_of(*action);
             let pad = widest.saturating_sub(lines::width(&keys));
             let mut line =
                 Line::of(&format!("{keys}{}", " ".repeat(pad)), Style::tone(Tone::Accent));
@@ -50,12 +50,12 @@ fn help(state: &State, top: usize, area: Rect, canvas: &mut Canvas<'_>) {
         })
         .collect();
     rows.push(Line::default());
-    for told in [
+    for note in [
         "While a session is replayed: space pauses, , and . step by part, + and - change the",
         "speed, 0 to 9 jump to a tenth of it, esc ends.",
         "With the mouse: the wheel scrolls, a click opens. Hold shift to select text, or press m.",
     ] {
-        rows.push(Line::of(told, Style::tone(Tone::Muted)));
+        rows.push(Line::of(note, Style::tone(Tone::Muted)));
     }
     boxed_from("Keys", &rows, top, area, canvas);
 }
@@ -100,13 +100,13 @@ fn boxed_from(title: &str, rows: &[Line], top: usize, area: Rect, canvas: &mut C
     }
 }
 
-fn typed(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
+fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (label, hint) = match input.what {
-        Purpose::Filter => ("filter", "title, project, agent, model, tag"),
-        Purpose::Find => ("find", "in this session"),
-        Purpose::Search => ("search", "words, \"exact\", begin*, -not"),
-        Purpose::Tag(_) => ("tag", "words; -word takes one away"),
-        Purpose::Rename(_) => ("name", "empty: the agent's own title"),
+        InputPurpose::Filter => ("filter", "title, project, agent, model, tag"),
+        InputPurpose::Find => ("find", "in this session"),
+        InputPurpose::Search => ("search", "words, \"exact\", begin*, -not"),
+        InputPurpose::Tag(_) => ("tag", "words; -word takes one away"),
+        InputPurpose::Rename(_) => ("name", "empty: the agent's own title"),
     };
     let row = nth(area, usize::from(area.height).saturating_sub(1));
     canvas.clear(row);

@@ -5,9 +5,9 @@ use unspool_core::block::Tone;
 use unspool_core::lines::{Line, Style};
 
 use super::{Canvas, inset, nth};
+use crate::entry::EntryKey;
 use crate::paint;
-use crate::piece::Key;
-use crate::scroll::Pieces;
+use crate::scroll::EntryHeights;
 use crate::state::State;
 use crate::transcript::Transcript;
 
@@ -17,7 +17,7 @@ pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Can
         return;
     }
     let chosen = transcript.chosen().filter(|_| transcript.cursor.is_some());
-    pieces(state, transcript, chosen, area, canvas);
+    entries(state, transcript, chosen, area, canvas);
     if transcript.unseen > 0 && area.height > 2 {
         let noun = if transcript.unseen == 1 { "part" } else { "parts" };
         let text = format!(" ↓ {} new {noun} · G ", transcript.unseen);
@@ -30,7 +30,7 @@ pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Can
 }
 
 /// Draws the visible entries of a transcript. The area is as high as its viewport.
-pub fn pieces(
+pub fn entries(
     state: &State,
     transcript: &Transcript,
     chosen: Option<usize>,
@@ -41,10 +41,10 @@ pub fn pieces(
     let top = transcript.scroll.top;
     let mut y = 0;
     let height = usize::from(area.height);
-    for at in top.piece..transcript.count() {
-        let Some(piece) = transcript.pieces.get(at) else { break };
-        let lines = transcript.lines(piece);
-        let skipped = if at == top.piece { top.line } else { 0 };
+    for at in top.entry..transcript.count() {
+        let Some(entry) = transcript.entries.get(at) else { break };
+        let lines = transcript.lines(entry);
+        let skipped = if at == top.entry { top.line } else { 0 };
         for (nth_line, line) in lines.iter().enumerate().skip(skipped) {
             if y >= height {
                 return;
@@ -56,7 +56,7 @@ pub fn pieces(
                 canvas.fill(Rect { width: 1, ..row }, canvas.theme.rail());
             }
             // A rule above the first new entry; a dot if it has no blank line above it.
-            let marked = transcript.mark == Some(piece.key) && nth_line == 0;
+            let marked = transcript.mark == Some(entry.key) && nth_line == 0;
             if marked && line.is_blank() {
                 let rule =
                     format!("{} new ", "─".repeat(usize::from(text.width).saturating_sub(8)));
@@ -65,7 +65,7 @@ pub fn pieces(
                 canvas.text("•", Style::tone(Tone::Accent), Rect { x: row.x + 1, width: 1, ..row });
             }
             // Only running parts are animated (C-18).
-            if piece.is_open() && state.beat() % 2 == 1 && has_running_glyph(line) {
+            if entry.is_open() && state.animation_frame() % 2 == 1 && has_running_glyph(line) {
                 canvas.line(&blinked(line), text);
             } else {
                 canvas.line(line, text);
@@ -78,8 +78,8 @@ pub fn pieces(
 }
 
 fn is_current(transcript: &Transcript, at: usize) -> bool {
-    let key = transcript.pieces.get(at).map(|piece| piece.key);
-    matches!(key, Some(Key::Item(_) | Key::User(_))) && key == transcript.cursor
+    let key = transcript.entries.get(at).map(|entry| entry.key);
+    matches!(key, Some(EntryKey::Item(_) | EntryKey::User(_))) && key == transcript.cursor
 }
 
 const RUNNING: &str = "◐";

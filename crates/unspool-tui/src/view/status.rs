@@ -14,7 +14,7 @@ use super::list::short_number;
 use super::{Canvas, nth};
 use crate::list::Grouping;
 use crate::replay::Replay;
-use crate::scroll::Pieces;
+use crate::scroll::EntryHeights;
 use crate::state::{Screen, State};
 use crate::transcript::Transcript;
 
@@ -54,8 +54,8 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             Screen::Session(transcript) => {
                 let title =
                     transcript.session_row.as_ref().map_or("…", |session_row| &session_row.title);
-                let most = if last { 200 } else { 18 };
-                line.push(&format::first_line(title, most), style);
+                let max_chars = if last { 200 } else { 18 };
+                line.push(&format::first_line(title, max_chars), style);
             }
             Screen::Search(search) => line.push(&format!("search: {}", search.query), style),
         }
@@ -72,10 +72,12 @@ pub fn foot(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let row = nth(area, at);
     canvas.fill(row, canvas.theme.status());
-    let (left, right) = match (&state.said, &state.lost) {
-        (Some((said, _)), _) => (Line::of(&format!(" {said}"), tone_of(said)), Line::default()),
-        (None, Some(why)) => (
-            Line::of(&format!(" not connected: {why}"), Style::tone(Tone::Failed)),
+    let (left, right) = match (&state.status_text, &state.lost) {
+        (Some((status_text, _)), _) => {
+            (Line::of(&format!(" {status_text}"), tone_of(status_text)), Line::default())
+        }
+        (None, Some(reason)) => (
+            Line::of(&format!(" not connected: {reason}"), Style::tone(Tone::Failed)),
             Line::default(),
         ),
         (None, None) => facts(state),
@@ -86,8 +88,8 @@ pub fn foot(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.line(&right, Rect { x: row.right().saturating_sub(width), width, ..row });
 }
 
-fn tone_of(said: &str) -> Style {
-    Style::tone(if said.starts_with('✕') { Tone::Failed } else { Tone::Accent })
+fn tone_of(status_text: &str) -> Style {
+    Style::tone(if status_text.starts_with('✕') { Tone::Failed } else { Tone::Accent })
 }
 
 fn facts(state: &State) -> (Line, Line) {
@@ -179,20 +181,20 @@ fn timeline(
 ) {
     canvas.fill(area, canvas.theme.status());
     let turns = transcript.session_row.as_ref().map_or(0, |session_row| session_row.turns).max(1);
-    let last = transcript.pieces.get(transcript.count().saturating_sub(1));
-    let turn = u64::from(last.map_or(0, |piece| piece.position.turn));
+    let last = transcript.entries.get(transcript.count().saturating_sub(1));
+    let turn = u64::from(last.map_or(0, |entry| entry.position.turn));
     let mut line = Line::of(if replay.playing { " ▶ " } else { " ‖ " }, Style::tone(Tone::Accent));
     line.push(&format!("{}×  ", replay.speed), Style::default());
     let time = replay.time(state.now).map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
     line.push(&time.unwrap_or_else(|| "…".to_owned()), Style::default());
-    let told = format!("  turn {turn} of {turns} ");
-    let room = usize::from(area.width).saturating_sub(line.width() + lines::width(&told) + 3);
+    let turn_text = format!("  turn {turn} of {turns} ");
+    let room = usize::from(area.width).saturating_sub(line.width() + lines::width(&turn_text) + 3);
     if room >= 8 {
         let done = (replay.progress(transcript, state.now) * room as f64) as usize;
         let done = done.min(room - 1);
         line.push(&format!("  {}●", "━".repeat(done)), Style::tone(Tone::Accent));
         line.push(&"─".repeat(room - 1 - done), Style::gutter());
     }
-    line.push(&told, Style::tone(Tone::Muted));
+    line.push(&turn_text, Style::tone(Tone::Muted));
     canvas.line(&lines::clip(line, usize::from(area.width)), area);
 }

@@ -8,10 +8,12 @@ use clap::Args;
 use unspool_engine::reader::urgency;
 use unspool_engine::report::Progress;
 use unspool_engine::request::{Request, RequestOutcome};
-use unspool_tui::app::{self, Options};
+use unspool_tui::app::{self, AppOptions};
+use unspool_tui::backend::{
+    BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,
+};
 use unspool_tui::event::Event;
 use unspool_tui::keys::Keys;
-use unspool_tui::link::{Changer, Ear, Local, Remote, Secrets, Told};
 use unspool_tui::theme::Theme;
 
 use crate::archive::Archive;
@@ -53,9 +55,9 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
         bail!("this needs a terminal; open {address} in a browser instead");
     }
     let options = options(session)?;
-    let (ear, events) = app::events();
-    let link = Remote::connect(address, Secrets::of_process(), ear.clone())?;
-    Ok(app::run(&link, &ear, &events, options, || {})?)
+    let (sender, events) = app::events();
+    let backend = RemoteBackend::connect(address, Credentials::from_env(), sender.clone())?;
+    Ok(app::run(&backend, &sender, &events, options, || {})?)
 }
 
 /// Opens the application over this machine's archive and keeps the archive up to date.
@@ -66,28 +68,29 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
         Archive::new(Some(folder.path().to_owned())),
         config::environment(&folder)?,
     )?;
-    let (ear, events) = app::events();
-    let changer = changer(Archive::new(Some(folder.path().to_owned())));
-    let link = Local::new(sync_service.read()?, config::prices()?, changer, ear.clone())
-        .context("cannot start")?;
-    let forward = ear.clone();
+    let (sender, events) = app::events();
+    let change_handler = change_handler(Archive::new(Some(folder.path().to_owned())));
+    let backend =
+        LocalBackend::new(sync_service.read()?, config::prices()?, change_handler, sender.clone())
+            .context("cannot start")?;
+    let forward = sender.clone();
     let begin = move || sync_service.spawn(move |event| forward_event(&forward, event));
-    Ok(app::run(&link, &ear, &events, options, begin)?)
+    Ok(app::run(&backend, &sender, &events, options, begin)?)
 }
 
-fn forward_event(ear: &Ear, event: ServiceEvent) {
+fn forward_event(sender: &EventSender, event: ServiceEvent) {
     let forward = match event {
         ServiceEvent::Written(published) => {
-            Told::Written { session: published.session, urgency: urgency(&published) }
+            BackendEvent::Written { session: published.session, urgency: urgency(&published) }
         }
-        ServiceEvent::Lagged => Told::Lagged,
-        ServiceEvent::Failed(error) => Told::Done(Err(format!("{error:#}"))),
+        ServiceEvent::Lagged => BackendEvent::Lagged,
+        ServiceEvent::Failed(error) => BackendEvent::ChangeDone(Err(format!("{error:#}"))),
     };
     // Fails only while the application is ending.
-    let _ = ear.send(Event::Told(forward));
+    let _ = sender.send(Event::Backend(forward));
 }
 
-fn changer(archive: Archive) -> Changer {
+fn change_handler(archive: Archive) -> ChangeHandler {
     Arc::new(move |request: Request| {
         let what = match &request {
             Request::Tag { .. } => "tagged",
@@ -104,7 +107,7 @@ fn changer(archive: Archive) -> Changer {
 }
 
 /// Terminal options from the config file and the environment.
-fn options(session: Option<(String, bool)>) -> Result<Options> {
+fn options(session: Option<(String, bool)>) -> Result<AppOptions> {
     let chosen = Config::load()?.terminal;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let theme = match chosen.theme.as_deref() {
@@ -116,5 +119,5 @@ fn options(session: Option<(String, bool)>) -> Result<Options> {
     };
     let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;
     let config::Terminal { motion, mouse, window, .. } = chosen;
-    Ok(Options { theme, keys, motion, mouse, window, session })
+    Ok(AppOptions { theme, keys, motion, mouse, window, session })
 }

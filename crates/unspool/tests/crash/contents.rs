@@ -4,45 +4,46 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::desk::Unspool;
+use crate::sandbox::Unspool;
 
 /// Words found in many sessions, in one, in tool outputs, in prompts, and in none.
-const WORDS: [&str; 6] = ["weather", "celsius", "permission", "build*", "\"src/main.rs\"", "qwxyz"];
+const SEARCH_TERMS: [&str; 6] =
+    ["weather", "celsius", "permission", "build*", "\"src/main.rs\"", "qwxyz"];
 
 #[derive(PartialEq)]
 pub struct Contents {
-    told: BTreeMap<String, String>,
+    outputs: BTreeMap<String, String>,
 }
 
 impl Contents {
     /// Reads everything, and runs a check, which must find nothing.
     pub fn of(unspool: &Unspool) -> Contents {
-        let mut told = BTreeMap::new();
+        let mut outputs = BTreeMap::new();
         let list = unspool.print(&["list", "--json"]);
         let sessions: Vec<Value> = serde_json::from_str(&list).unwrap();
         for session in &sessions {
             let id = session["id"].as_str().unwrap();
-            told.insert(format!("show {id}"), unspool.print(&["show", id, "--json"]));
+            outputs.insert(format!("show {id}"), unspool.print(&["show", id, "--json"]));
         }
-        told.insert("list".to_owned(), list);
-        for word in WORDS {
-            told.insert(format!("search {word}"), search(unspool, word));
+        outputs.insert("list".to_owned(), list);
+        for word in SEARCH_TERMS {
+            outputs.insert(format!("search {word}"), search(unspool, word));
         }
-        told.insert("stats".to_owned(), stats(unspool));
-        told.insert("check".to_owned(), unspool.print(&["db", "check"]));
-        Contents { told }
+        outputs.insert("stats".to_owned(), stats(unspool));
+        outputs.insert("check".to_owned(), unspool.print(&["db", "check"]));
+        Contents { outputs }
     }
 
     pub fn sessions(&self) -> usize {
-        self.told.keys().filter(|key| key.starts_with("show ")).count()
+        self.outputs.keys().filter(|key| key.starts_with("show ")).count()
     }
 
     /// Fails with the first lines that differ.
-    pub fn assert_is(&self, expected: &Contents, when: &str) {
-        for key in expected.told.keys().chain(self.told.keys()) {
-            let (expected, found) = (expected.told.get(key), self.told.get(key));
+    pub fn assert_same_as(&self, expected: &Contents, when: &str) {
+        for key in expected.outputs.keys().chain(self.outputs.keys()) {
+            let (expected, found) = (expected.outputs.get(key), self.outputs.get(key));
             if expected != found {
-                let text = |told: Option<&String>| told.cloned().unwrap_or_default();
+                let text = |outputs: Option<&String>| outputs.cloned().unwrap_or_default();
                 panic!("{when}: {key}: {}", difference(&text(expected), &text(found)));
             }
         }

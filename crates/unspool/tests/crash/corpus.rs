@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The modification time of the first file, in seconds; each further file is one second later.
-const BEGUN: u64 = 1_790_000_000;
+const FIRST_MTIME_SECS: u64 = 1_790_000_000;
 
 pub fn fixtures() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
@@ -14,8 +14,8 @@ pub fn fixtures() -> PathBuf {
 }
 
 /// A recording of a case: `log`, `stream` or `hooks`.
-pub fn recording(case: &str, telling: &str) -> Vec<u8> {
-    fs::read(fixtures().join(case).join(format!("{telling}.jsonl"))).unwrap()
+pub fn recording(case: &str, feed: &str) -> Vec<u8> {
+    fs::read(fixtures().join(case).join(format!("{feed}.jsonl"))).unwrap()
 }
 
 pub fn cases() -> Vec<String> {
@@ -38,15 +38,14 @@ pub fn fill(projects: &Path) {
 }
 
 /// The same with these cases alone.
-pub fn fill_with(projects: &Path, cases: &[&str]) -> Filling {
-    let mut folder = Filling { folder: projects.join("-home-dev-weather-app"), written: 0 };
+pub fn fill_with(projects: &Path, cases: &[&str]) -> LogFolder {
+    let mut folder = LogFolder { folder: projects.join("-home-dev-weather-app"), written: 0 };
     for (number, case) in cases.iter().enumerate() {
         let from = fixtures().join(case);
-        let tellings: &[&str] =
-            if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
-        for telling in tellings {
-            if let Ok(bytes) = fs::read(from.join(format!("{telling}.jsonl"))) {
-                folder.add(&format!("{case}.{telling}.jsonl"), &bytes);
+        let feeds: &[&str] = if number % 2 == 0 { &["log", "stream", "hooks"] } else { &["log"] };
+        for feed in feeds {
+            if let Ok(bytes) = fs::read(from.join(format!("{feed}.jsonl"))) {
+                folder.add(&format!("{case}.{feed}.jsonl"), &bytes);
             }
         }
         let Ok(agents) = from.join("subagents").read_dir() else { continue };
@@ -59,18 +58,18 @@ pub fn fill_with(projects: &Path, cases: &[&str]) -> Filling {
     folder
 }
 
-pub struct Filling {
+pub struct LogFolder {
     folder: PathBuf,
     written: u64,
 }
 
-impl Filling {
+impl LogFolder {
     fn add(&mut self, name: &str, bytes: &[u8]) {
         let path = self.folder.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
         self.written += 1;
-        let at = UNIX_EPOCH + Duration::from_secs(BEGUN + self.written);
+        let at = UNIX_EPOCH + Duration::from_secs(FIRST_MTIME_SECS + self.written);
         File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
     }
 }
@@ -80,21 +79,21 @@ impl Filling {
 pub fn repeated(case: &str, times: usize) -> Vec<u8> {
     let log = String::from_utf8(recording(case, "log")).unwrap();
     let session = field(&log, "sessionId").unwrap();
-    let pieces = pieces(&log);
+    let id_segments = id_segments(&log);
     let mut long = String::with_capacity(times * (log.len() + log.len() / 8));
     let mut before = None;
     for time in 0..times {
         let start = long.len();
         let salt = format!("{case} {time}");
-        for (text, id) in &pieces {
+        for (text, id) in &id_segments {
             long.push_str(text);
             let salt = if *id == session { "session" } else { &salt };
-            renamed(id, salt, &mut long);
+            push_renamed(id, salt, &mut long);
         }
-        let told = &long[start..];
-        let last = last_record(told);
+        let copy = &long[start..];
+        let last = last_record(copy);
         if let Some(before) = before {
-            let root = start + told.find("\"parentUuid\":null").unwrap() + "\"parentUuid\":".len();
+            let root = start + copy.find("\"parentUuid\":null").unwrap() + "\"parentUuid\":".len();
             long.replace_range(root..root + "null".len(), &format!("\"{before}\""));
         }
         before = last;
@@ -114,28 +113,28 @@ fn last_record(log: &str) -> Option<String> {
 }
 
 /// Splits a log into pairs of text and the id after it; the last id is empty.
-fn pieces(log: &str) -> Vec<(&str, &str)> {
-    let mut pieces = Vec::new();
+fn id_segments(log: &str) -> Vec<(&str, &str)> {
+    let mut id_segments = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at < log.len() {
         if let Some(length) = log.is_char_boundary(at).then(|| id_length(&log[at..])).flatten() {
-            pieces.push((&log[start..at], &log[at..at + length]));
+            id_segments.push((&log[start..at], &log[at..at + length]));
             at += length;
             start = at;
         } else {
             at += 1;
         }
     }
-    pieces.push((&log[start..], ""));
-    pieces
+    id_segments.push((&log[start..], ""));
+    id_segments
 }
 
-fn renamed(id: &str, salt: &str, told: &mut String) {
+fn push_renamed(id: &str, salt: &str, copy: &mut String) {
     let digest = hash(format!("{salt} {id}").as_bytes()) & 0xffff_ffff_ffff;
     match id.len() {
         0 => {}
-        36 => *told += &format!("{}{digest:012x}", &id[..24]),
-        _ => *told += &format!("{id}{digest:012x}"),
+        36 => *copy += &format!("{}{digest:012x}", &id[..24]),
+        _ => *copy += &format!("{id}{digest:012x}"),
     }
 }
 

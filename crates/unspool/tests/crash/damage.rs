@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use crate::contents::Contents;
 use crate::corpus;
-use crate::desk::{Desk, Unspool};
 use crate::random::Random;
-use crate::room::assert_refused;
+use crate::sandbox::{Sandbox, Unspool};
+use crate::small_disk::assert_refused;
 
-const READING: [&[&str]; 7] = [
+const READ_COMMANDS: [&[&str]; 7] = [
     &["list"],
     &["list", "--json"],
     &["show", "112b2623-935f-4249-9e9a-c45c61ba0d98"],
@@ -25,7 +25,7 @@ const READING: [&[&str]; 7] = [
     &["export", "--all", "--to", "jsonl"],
 ];
 
-const WRITING: [&[&str]; 6] = [
+const WRITE_COMMANDS: [&[&str]; 6] = [
     &["sync"],
     &["tag", "112b2623", "x"],
     &["rename", "112b2623", "x"],
@@ -34,11 +34,11 @@ const WRITING: [&[&str]; 6] = [
     &["db", "rebuild"],
 ];
 
-type State = (Vec<u8>, BTreeSet<OsString>);
+type ArchiveState = (Vec<u8>, BTreeSet<OsString>);
 
 /// The bytes of the database, and the names of the files beside it. Ignores the lock, and an empty
 /// write-ahead log with its index: SQLite leaves them if it cannot close a database cleanly.
-fn state(unspool: &Unspool) -> State {
+fn state(unspool: &Unspool) -> ArchiveState {
     let entries = unspool.folder().path().read_dir().unwrap();
     let mut names: BTreeSet<OsString> = entries.map(|entry| entry.unwrap().file_name()).collect();
     for name in ["recorder.lock", "unspool.db-wal", "unspool.db-shm"] {
@@ -49,7 +49,7 @@ fn state(unspool: &Unspool) -> State {
     (fs::read(unspool.database()).unwrap(), names)
 }
 
-fn assert_same(after: &State, before: &State, when: &str) {
+fn assert_same(after: &ArchiveState, before: &ArchiveState, when: &str) {
     assert_eq!(after.1, before.1, "{when}: something lies beside the file");
     let changed = after.0.iter().zip(&before.0).position(|(after, before)| after != before);
     assert_eq!(changed, None, "{when}: bytes of the file changed");
@@ -57,24 +57,24 @@ fn assert_same(after: &State, before: &State, when: &str) {
 }
 
 /// An archive whose database file has these bytes.
-fn archive(desk: &Desk, name: &str, bytes: &[u8]) -> Unspool {
-    let unspool = desk.unspool(name);
+fn archive(sandbox: &Sandbox, name: &str, bytes: &[u8]) -> Unspool {
+    let unspool = sandbox.unspool(name);
     fs::create_dir(unspool.folder().path()).unwrap();
     fs::write(unspool.database(), bytes).unwrap();
     unspool
 }
 
-fn whole(desk: &Desk) -> Vec<u8> {
-    let unspool = desk.unspool("whole");
+fn whole(sandbox: &Sandbox) -> Vec<u8> {
+    let unspool = sandbox.unspool("whole");
     unspool.sync();
     fs::read(unspool.database()).unwrap()
 }
 
 #[test]
-fn what_cannot_be_an_archive_is_refused_and_left_alone() {
+fn a_file_that_is_no_archive_is_refused_and_left_untouched() {
     // R-001-37 for the newer one.
-    let desk = Desk::filled();
-    let whole = whole(&desk);
+    let sandbox = Sandbox::filled();
+    let whole = whole(&sandbox);
     let patched = |at: usize, value: u32| {
         let mut bytes = whole.clone();
         bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
@@ -93,9 +93,9 @@ fn what_cannot_be_an_archive_is_refused_and_left_alone() {
         ("newer", patched(60, 999), "install the newer one"),
     ];
     for (name, bytes, next) in cases {
-        let unspool = archive(&desk, name, &bytes);
+        let unspool = archive(&sandbox, name, &bytes);
         let before = state(&unspool);
-        for command in READING.iter().chain(&WRITING) {
+        for command in READ_COMMANDS.iter().chain(&WRITE_COMMANDS) {
             assert_refused(&unspool.run(command), &unspool.database(), next);
             assert_same(&state(&unspool), &before, &format!("{name}: {command:?}"));
         }
@@ -105,20 +105,20 @@ fn what_cannot_be_an_archive_is_refused_and_left_alone() {
 #[test]
 fn a_file_with_nothing_in_it_is_no_archive_yet() {
     // The process that was creating it was killed. It is created now.
-    let desk = Desk::filled();
-    let unspool = archive(&desk, "empty", b"");
-    for command in READING {
+    let sandbox = Sandbox::filled();
+    let unspool = archive(&sandbox, "empty", b"");
+    for command in READ_COMMANDS {
         assert_refused(&unspool.run(command), &unspool.database(), "`unspool sync` makes one");
         assert!(state(&unspool).0.is_empty(), "{command:?}");
     }
     unspool.sync();
-    let undisturbed = desk.unspool("undisturbed");
+    let undisturbed = sandbox.unspool("undisturbed");
     undisturbed.sync();
-    Contents::of(&unspool).assert_is(&Contents::of(&undisturbed), "made from an empty file");
+    Contents::of(&unspool).assert_same_as(&Contents::of(&undisturbed), "made from an empty file");
 }
 
 /// Asserts success or a one-line error; `db check` may print more.
-fn assert_fair(output: &Output, database: &Path, command: &[&str]) {
+fn assert_ok_or_one_line_error(output: &Output, database: &Path, command: &[&str]) {
     if output.status.success() {
         return;
     }
@@ -137,8 +137,8 @@ fn assert_fair(output: &Output, database: &Path, command: &[&str]) {
 #[test]
 fn damage_in_the_middle_is_found_and_never_made_worse() {
     // No panic, no crash; reading changes nothing; and a check finds the damage.
-    let desk = Desk::filled();
-    let whole = whole(&desk);
+    let sandbox = Sandbox::filled();
+    let whole = whole(&sandbox);
     let mut random = Random::new("damage");
     let mut found = 0;
     for round in 0..16 {
@@ -155,38 +155,38 @@ fn damage_in_the_middle_is_found_and_never_made_worse() {
             places.iter().for_each(|at| bytes[*at] ^= 1 << random.below(8));
             format!("bits at {places:?}")
         };
-        let unspool = archive(&desk, &format!("round-{round}"), &bytes);
+        let unspool = archive(&sandbox, &format!("round-{round}"), &bytes);
         let before = state(&unspool);
         println!("round {round}: {what}");
-        for command in READING {
+        for command in READ_COMMANDS {
             let output = unspool.run(command);
-            assert_fair(&output, &unspool.database(), command);
+            assert_ok_or_one_line_error(&output, &unspool.database(), command);
             assert_same(&state(&unspool), &before, &format!("{command:?}"));
             found += usize::from(command == ["db", "check"] && !output.status.success());
         }
         for command in [&["sync"][..], &["db", "rebuild"], &["db", "vacuum"]] {
-            assert_fair(&unspool.run(command), &unspool.database(), command);
+            assert_ok_or_one_line_error(&unspool.run(command), &unspool.database(), command);
         }
     }
     assert!(found >= 12, "a check found only {found} of 16");
 }
 
 #[test]
-fn a_log_whose_end_is_lost_costs_what_was_in_it() {
+fn a_truncated_wal_loses_only_its_own_content() {
     // After a power failure the end of the write-ahead log is missing. The next sync reads the lost
     // records again.
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let cases = corpus::cases();
     let some: Vec<&str> = cases.iter().map(String::as_str).take(24).collect();
-    corpus::fill_with(&desk.projects(), &some);
-    let undisturbed = desk.unspool("undisturbed");
+    corpus::fill_with(&sandbox.projects(), &some);
+    let undisturbed = sandbox.unspool("undisturbed");
     let begun = Instant::now();
     undisturbed.sync();
     let took = begun.elapsed();
     let expected = Contents::of(&undisturbed);
     let mut random = Random::new("power");
     for round in 0..9 {
-        let unspool = desk.unspool(&format!("round-{round}"));
+        let unspool = sandbox.unspool(&format!("round-{round}"));
         let mut child = unspool.begin(&["sync"]);
         thread::sleep(took / 2 + random.delay(took / 2));
         child.kill().unwrap();
@@ -204,6 +204,6 @@ fn a_log_whose_end_is_lost_costs_what_was_in_it() {
             fs::write(&log, bytes).unwrap();
         }
         unspool.sync();
-        Contents::of(&unspool).assert_is(&expected, &format!("round {round}"));
+        Contents::of(&unspool).assert_same_as(&expected, &format!("round {round}"));
     }
 }

@@ -13,35 +13,35 @@ use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{Store, TurnWindow};
 
-use crate::desk::{Desk, PATIENCE, Unspool};
-use crate::live::{Growing, agents_at_work};
+use crate::live::{GrowingFile, agents_at_work};
 use crate::random::Random;
+use crate::sandbox::{DEADLINE, Sandbox, Unspool};
 
 /// A client that follows one session on its own thread.
-pub struct Eye {
+pub struct FollowingClient {
     id: SessionId,
     unspool: Unspool,
     seq: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
     following: JoinHandle<SessionFollower<Sqlite>>,
 }
 
-impl Eye {
+impl FollowingClient {
     /// Starts to follow after a delay.
-    pub fn open(unspool: &Unspool, session: &str, after: Duration) -> Eye {
+    pub fn open(unspool: &Unspool, session: &str, after: Duration) -> FollowingClient {
         let id = SessionId::of("claude-code", session);
-        let (seq, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let watching = (unspool.clone(), seq.clone(), over.clone());
+        let (seq, stopped) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let watching = (unspool.clone(), seq.clone(), stopped.clone());
         let following = thread::spawn(move || {
             thread::sleep(after);
-            let (unspool, seq, over) = watching;
+            let (unspool, seq, stopped) = watching;
             let mut followed = None;
-            while !over.load(Ordering::Relaxed) {
-                followed = follow(&unspool, id, &seq, &over, followed);
+            while !stopped.load(Ordering::Relaxed) {
+                followed = follow(&unspool, id, &seq, &stopped, followed);
             }
             followed.expect("the session was never there")
         });
-        Eye { id, unspool: unspool.clone(), seq, over, following }
+        FollowingClient { id, unspool: unspool.clone(), seq, stopped, following }
     }
 
     /// Waits until its sequence number equals the stored one.
@@ -51,14 +51,14 @@ impl Eye {
         while self.seq.load(Ordering::Acquire) != stored {
             assert!(!self.following.is_finished(), "it failed");
             let seen = self.seq.load(Ordering::Acquire);
-            assert!(begun.elapsed() < PATIENCE, "{seen} was seen, {stored} is stored");
+            assert!(begun.elapsed() < DEADLINE, "{seen} was seen, {stored} is stored");
             thread::sleep(Duration::from_millis(2));
         }
     }
 
     /// Stops it after the recorder has ended, and compares its state with the archive.
     pub fn close(self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
         let followed = self.following.join().unwrap();
         let store = self.unspool.store();
         let stored = block_on(store.find(self.id.to_string())).unwrap().pop().unwrap();
@@ -84,10 +84,10 @@ fn follow(
     unspool: &Unspool,
     id: SessionId,
     seq: &AtomicU64,
-    over: &AtomicBool,
+    stopped: &AtomicBool,
     held: Option<SessionFollower<Sqlite>>,
 ) -> Option<SessionFollower<Sqlite>> {
-    let Some(mut follower) = connect(unspool, over) else { return held };
+    let Some(mut follower) = connect(unspool, stopped) else { return held };
     let mut followed = match held {
         Some(mut held) => {
             assert!(held.reload().unwrap());
@@ -101,7 +101,7 @@ fn follow(
             follower.next_message().unwrap()?;
         },
     };
-    let mut told = None;
+    let mut last_seq = None;
     loop {
         seq.store(followed.seq(), Ordering::Release);
         let published = match follower.next_message().unwrap() {
@@ -113,8 +113,11 @@ fn follow(
             continue;
         }
         assert!(published.from_seq < published.seq);
-        assert!(told.is_none_or(|told| told == published.from_seq), "a gap, or a repeat");
-        told = Some(published.seq);
+        assert!(
+            last_seq.is_none_or(|last_seq| last_seq == published.from_seq),
+            "a gap, or a repeat"
+        );
+        last_seq = Some(published.seq);
         let before = followed.seq();
         match followed.take(&published).unwrap() {
             FollowOutcome::None => assert!(published.seq <= before, "a change was passed over"),
@@ -128,26 +131,26 @@ fn follow(
 }
 
 /// Connects to the recorder, waiting until there is one or the test stops.
-fn connect(unspool: &Unspool, over: &AtomicBool) -> Option<Follower> {
+fn connect(unspool: &Unspool, stopped: &AtomicBool) -> Option<Follower> {
     let begun = Instant::now();
-    while !over.load(Ordering::Relaxed) {
+    while !stopped.load(Ordering::Relaxed) {
         if let Some(follower) = Follower::connect(&unspool.folder()).unwrap() {
             return Some(follower);
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody records");
+        assert!(begun.elapsed() < DEADLINE, "nobody records");
         thread::sleep(Duration::from_millis(2));
     }
     None
 }
 
 #[test]
-fn who_follows_sees_every_change_once() {
+fn a_follower_sees_every_change_once() {
     // R-001-34 R-X-14, law 2: clients connect at random moments; no change is missed, duplicated or
     // coalesced away.
-    let desk = Desk::new();
-    let unspool = desk.unspool("followed");
+    let sandbox = Sandbox::new();
+    let unspool = sandbox.unspool("followed");
     let mut random = Random::new("follow");
-    let mut growing = agents_at_work(&desk);
+    let mut growing = agents_at_work(&sandbox);
     let watcher = unspool.watch();
     watcher.report();
     let sessions = [
@@ -155,11 +158,15 @@ fn who_follows_sees_every_change_once() {
         "22dd88e4-454a-41e5-ae9a-096c1bf92030",
         "9c68e3ba-a126-444b-8b25-ea39ba34c06d",
     ];
-    let mut eyes: Vec<Eye> = Vec::new();
+    let mut clients: Vec<FollowingClient> = Vec::new();
     for round in (1..=12).rev() {
         let session = sessions[random.below(sessions.len())];
-        eyes.push(Eye::open(&unspool, session, random.delay(Duration::from_millis(700))));
-        let todo = growing.iter().map(Growing::left).sum::<usize>() / round;
+        clients.push(FollowingClient::open(
+            &unspool,
+            session,
+            random.delay(Duration::from_millis(700)),
+        ));
+        let todo = growing.iter().map(GrowingFile::left).sum::<usize>() / round;
         let (mut written, mut records) = (0, 0);
         while written < todo {
             let at = random.below(growing.len());
@@ -169,7 +176,7 @@ fn who_follows_sees_every_change_once() {
         }
         watcher.take(records);
     }
-    eyes.iter().for_each(Eye::catch_up);
+    clients.iter().for_each(FollowingClient::catch_up);
     watcher.kill();
-    eyes.into_iter().for_each(Eye::close);
+    clients.into_iter().for_each(FollowingClient::close);
 }

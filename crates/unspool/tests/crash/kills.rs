@@ -10,8 +10,8 @@ use unspool_store::store::{SessionFilter, Store};
 
 use crate::contents::Contents;
 use crate::corpus;
-use crate::desk::{Desk, Unspool};
 use crate::random::Random;
+use crate::sandbox::{Sandbox, Unspool};
 
 /// How often an import is killed.
 pub fn kills() -> usize {
@@ -19,42 +19,44 @@ pub fn kills() -> usize {
 }
 
 /// Archives tested in parallel: most of the time a worker sleeps before a kill.
-const AT_ONCE: usize = 3;
+const PARALLEL_ARCHIVES: usize = 3;
 /// The most kills on one archive before it is left to finish.
-const IN_A_ROW: usize = 16;
+const MAX_KILLS_PER_ARCHIVE: usize = 16;
 
 #[test]
 fn an_import_may_be_killed_at_any_point() {
     // R-001-28, laws 4 and 5: nothing is lost, nothing is there twice.
-    let desk = Desk::filled();
-    let before = desk.listing();
-    let (expected, took) = undisturbed(&desk);
+    let sandbox = Sandbox::filled();
+    let before = sandbox.listing();
+    let (expected, took) = undisturbed(&sandbox);
     assert!(expected.sessions() > 60, "{} sessions", expected.sessions());
-    let (killed, halves, archives) = <(AtomicUsize, AtomicUsize, AtomicUsize)>::default();
+    let (killed, partials, archives) = <(AtomicUsize, AtomicUsize, AtomicUsize)>::default();
     let work = |worker: usize| {
         let mut random = Random::new(&format!("import {worker}"));
         while killed.load(Ordering::Relaxed) < kills() {
             let number = archives.fetch_add(1, Ordering::Relaxed);
-            let unspool = desk.unspool(&format!("killed-{number}"));
-            kill_again_and_again(&unspool, took, &mut random, &killed, &halves);
+            let unspool = sandbox.unspool(&format!("killed-{number}"));
+            kill_again_and_again(&unspool, took, &mut random, &killed, &partials);
             unspool.sync();
-            Contents::of(&unspool).assert_is(&expected, &format!("archive {number}"));
+            Contents::of(&unspool).assert_same_as(&expected, &format!("archive {number}"));
             assert_eq!(unspool.sync()["records"], 0, "the second time there is nothing to take");
         }
     };
     let work = &work;
     thread::scope(|scope| {
-        (0..AT_ONCE).for_each(|worker| drop(scope.spawn(move || work(worker))));
+        (0..PARALLEL_ARCHIVES).for_each(|worker| drop(scope.spawn(move || work(worker))));
     });
-    println!("{killed:?} kills, {halves:?} left half an archive; {archives:?} archives; {took:?}");
+    println!(
+        "{killed:?} kills, {partials:?} left half an archive; {archives:?} archives; {took:?}"
+    );
     // The test is valid only if some kill left a partial archive.
-    assert!(halves.into_inner() > 0, "no kill left something half done");
-    assert_eq!(desk.listing(), before, "law 7");
+    assert!(partials.into_inner() > 0, "no kill left something half done");
+    assert_eq!(sandbox.listing(), before, "law 7");
 }
 
 /// The contents after an uninterrupted import, and its duration.
-fn undisturbed(desk: &Desk) -> (Contents, Duration) {
-    let undisturbed = desk.unspool("undisturbed");
+fn undisturbed(sandbox: &Sandbox) -> (Contents, Duration) {
+    let undisturbed = sandbox.unspool("undisturbed");
     let begun = Instant::now();
     undisturbed.sync();
     let took = begun.elapsed();
@@ -66,9 +68,9 @@ fn kill_again_and_again(
     took: Duration,
     random: &mut Random,
     killed: &AtomicUsize,
-    halves: &AtomicUsize,
+    partials: &AtomicUsize,
 ) {
-    for nth in 0..IN_A_ROW {
+    for nth in 0..MAX_KILLS_PER_ARCHIVE {
         let mut child = unspool.begin(&["sync"]);
         // Most kills come early, so that they hit what the previous one left; some anywhere in the
         // import.
@@ -85,7 +87,7 @@ fn kill_again_and_again(
         if nth % 5 == 4 && unspool.database().exists() {
             let output = unspool.run(&["list", "--json"]);
             let some = output.stdout.windows(5).any(|text| text == b"\"id\":");
-            halves.fetch_add(usize::from(some), Ordering::Relaxed);
+            partials.fetch_add(usize::from(some), Ordering::Relaxed);
         }
     }
 }
@@ -94,32 +96,32 @@ fn kill_again_and_again(
 fn an_import_may_be_killed_in_the_middle_of_a_file() {
     // R-001-28 R-X-14: a file larger than a batch is stored in several transactions. After a kill
     // between two of them it is read again from its start, and nothing is imported twice.
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let log = corpus::repeated("discovery-loop", 320);
-    fs::write(desk.projects().join("long.jsonl"), &log).unwrap();
-    let (expected, took) = undisturbed(&desk);
+    fs::write(sandbox.projects().join("long.jsonl"), &log).unwrap();
+    let (expected, took) = undisturbed(&sandbox);
     let mut random = Random::new("file");
-    let (mut killed, mut halves) = (0, 0);
+    let (mut killed, mut partials) = (0, 0);
     for number in 0.. {
-        let unspool = desk.unspool(&format!("killed-{number}"));
+        let unspool = sandbox.unspool(&format!("killed-{number}"));
         for _ in 0..4 {
             let mut child = unspool.begin(&["sync"]);
             thread::sleep(random.delay(took));
             killed += usize::from(child.try_wait().unwrap().is_none());
             child.kill().unwrap();
             child.wait().unwrap();
-            halves += usize::from(unspool.database().exists() && is_half(&unspool));
+            partials += usize::from(unspool.database().exists() && is_partial(&unspool));
         }
         unspool.sync();
-        Contents::of(&unspool).assert_is(&expected, &format!("archive {number}"));
+        Contents::of(&unspool).assert_same_as(&expected, &format!("archive {number}"));
         if killed >= kills() / 30 {
             break;
         }
     }
-    println!("{killed} kills, {halves} left half a session; {took:?}");
-    assert!(halves > 0, "no kill left half a session");
+    println!("{killed} kills, {partials} left half a session; {took:?}");
+    assert!(partials > 0, "no kill left half a session");
     // Memory holds one batch of the file, never all of it.
-    let watcher = desk.unspool("watched").watch();
+    let watcher = sandbox.unspool("watched").watch();
     watcher.report();
     if let Some(peak) = watcher.peak_memory() {
         println!("{} MB of log took {} MB", log.len() >> 20, peak >> 20);
@@ -128,7 +130,7 @@ fn an_import_may_be_killed_in_the_middle_of_a_file() {
 }
 
 /// True if the session is stored in part.
-fn is_half(unspool: &Unspool) -> bool {
+fn is_partial(unspool: &Unspool) -> bool {
     let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
         return false;
     };
@@ -137,16 +139,17 @@ fn is_half(unspool: &Unspool) -> bool {
 }
 
 /// Some sessions, one of them with sub-agents.
-const SOME: [&str; 4] = ["discovery-loop", "odd-output", "subagents-nested", "question-answered"];
-const WITH_AGENTS: &str = "603a0aef-2810-4302-a068-e41cfe255095";
+const SAMPLE_CASES: [&str; 4] =
+    ["discovery-loop", "odd-output", "subagents-nested", "question-answered"];
+const SESSION_WITH_AGENTS: &str = "603a0aef-2810-4302-a068-e41cfe255095";
 
 /// A template archive, to be copied before each kill, and how long the command takes on it.
-fn prepared(desk: &Desk, arguments: &[&str]) -> (Unspool, Duration) {
-    corpus::fill_with(&desk.projects(), &SOME);
-    let (template, measured) = (desk.unspool("template"), desk.unspool("measured"));
+fn prepared(sandbox: &Sandbox, arguments: &[&str]) -> (Unspool, Duration) {
+    corpus::fill_with(&sandbox.projects(), &SAMPLE_CASES);
+    let (template, measured) = (sandbox.unspool("template"), sandbox.unspool("measured"));
     template.sync();
-    template.print(&["tag", WITH_AGENTS, "kept"]);
-    template.print(&["rename", WITH_AGENTS, "My session"]);
+    template.print(&["tag", SESSION_WITH_AGENTS, "kept"]);
+    template.print(&["rename", SESSION_WITH_AGENTS, "My session"]);
     copy(&template, &measured);
     let begun = Instant::now();
     measured.print(arguments);
@@ -169,45 +172,46 @@ fn kill(unspool: &Unspool, arguments: &[&str], after: Duration) {
 fn a_deletion_may_be_killed_at_any_point() {
     // R-004-20: a session and its sub-agents are deleted completely or not at all, and the others
     // are unchanged.
-    let desk = Desk::new();
-    let arguments = ["delete", WITH_AGENTS, "--yes"];
-    let (template, took) = prepared(&desk, &arguments);
-    let (with, without) = (Contents::of(&template), Contents::of(&desk.unspool("measured")));
+    let sandbox = Sandbox::new();
+    let arguments = ["delete", SESSION_WITH_AGENTS, "--yes"];
+    let (template, took) = prepared(&sandbox, &arguments);
+    let (with, without) = (Contents::of(&template), Contents::of(&sandbox.unspool("measured")));
     assert_eq!(without.sessions() + 3, with.sessions());
     let mut random = Random::new("deletion");
     for number in 0..kills() / 20 {
-        let unspool = desk.unspool(&format!("killed-{number}"));
+        let unspool = sandbox.unspool(&format!("killed-{number}"));
         copy(&template, &unspool);
         kill(&unspool, &arguments, random.delay(took));
         let found = Contents::of(&unspool);
         let gone = found.sessions() == without.sessions();
-        found.assert_is(if gone { &without } else { &with }, &format!("deletion {number}"));
+        found.assert_same_as(if gone { &without } else { &with }, &format!("deletion {number}"));
         // A sync does not restore it.
         unspool.run(&arguments);
         unspool.sync();
-        Contents::of(&unspool).assert_is(&without, &format!("after deletion {number}"));
+        Contents::of(&unspool).assert_same_as(&without, &format!("after deletion {number}"));
     }
 }
 
 #[test]
-fn what_makes_things_anew_may_be_killed_at_any_point() {
+fn a_rebuild_or_vacuum_may_be_killed_at_any_point() {
     // The index, the file, and the sessions themselves: sessions removed to be read again come back
     // with the next sync, with their name and tags.
     for arguments in [&["db", "rebuild"][..], &["db", "rebuild", "--from-logs"], &["db", "vacuum"]]
     {
-        let desk = Desk::new();
-        let (template, took) = prepared(&desk, arguments);
+        let sandbox = Sandbox::new();
+        let (template, took) = prepared(&sandbox, arguments);
         let expected = Contents::of(&template);
-        Contents::of(&desk.unspool("measured")).assert_is(&expected, &format!("{arguments:?}"));
+        Contents::of(&sandbox.unspool("measured"))
+            .assert_same_as(&expected, &format!("{arguments:?}"));
         let mut random = Random::new(&arguments.join(" "));
         for number in 0..kills() / 50 {
-            let unspool = desk.unspool(&format!("killed-{number}"));
+            let unspool = sandbox.unspool(&format!("killed-{number}"));
             copy(&template, &unspool);
             kill(&unspool, arguments, random.delay(took));
             kill(&unspool, arguments, random.delay(took));
             unspool.print(&["db", "check"]);
             unspool.sync();
-            Contents::of(&unspool).assert_is(&expected, &format!("{arguments:?} {number}"));
+            Contents::of(&unspool).assert_same_as(&expected, &format!("{arguments:?} {number}"));
         }
     }
 }

@@ -9,27 +9,27 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::contents::Contents;
 use crate::corpus;
-use crate::desk::Desk;
 use crate::kills::kills;
 use crate::random::Random;
+use crate::sandbox::Sandbox;
 
 /// A file that an agent is writing.
-pub struct Growing {
+pub struct GrowingFile {
     path: PathBuf,
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Growing {
-    pub fn new(path: &Path, bytes: Vec<u8>) -> Growing {
+impl GrowingFile {
+    pub fn new(path: &Path, bytes: Vec<u8>) -> GrowingFile {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        Growing { path: path.to_owned(), bytes, written: 0 }
+        GrowingFile { path: path.to_owned(), bytes, written: 0 }
     }
 
     /// A recording of a case, as the agent wrote it.
-    pub fn recording(desk: &Desk, case: &str, telling: &str) -> Growing {
-        let path = desk.projects().join(case).join(format!("{telling}.jsonl"));
-        Growing::new(&path, corpus::recording(case, telling))
+    pub fn recording(sandbox: &Sandbox, case: &str, feed: &str) -> GrowingFile {
+        let path = sandbox.projects().join(case).join(format!("{feed}.jsonl"));
+        GrowingFile::new(&path, corpus::recording(case, feed))
     }
 
     pub fn left(&self) -> usize {
@@ -54,7 +54,7 @@ impl Growing {
     }
 
     /// Sets the modification time one hour back.
-    fn leave_alone(&self) {
+    fn backdate(&self) {
         let file = File::options().append(true).open(&self.path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     }
@@ -68,8 +68,8 @@ impl Growing {
 
 /// Files that grow at the same time: three feeds of one session, two of another, a long log, one
 /// with unusual characters, and sub-agents.
-pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
-    let tellings = [
+pub fn agents_at_work(sandbox: &Sandbox) -> Vec<GrowingFile> {
+    let feeds = [
         ("sdk-permissions-and-questions", "log"),
         ("sdk-permissions-and-questions", "stream"),
         ("sdk-permissions-and-questions", "hooks"),
@@ -77,20 +77,20 @@ pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
         ("terminal-permissions-and-questions", "log"),
         ("odd-output", "log"),
     ];
-    let mut growing: Vec<Growing> =
-        tellings.map(|(case, telling)| Growing::recording(desk, case, telling)).into();
+    let mut growing: Vec<GrowingFile> =
+        feeds.map(|(case, feed)| GrowingFile::recording(sandbox, case, feed)).into();
     let agents = corpus::fixtures().join("subagents-nested");
     for path in [agents.clone(), agents.join("subagents")] {
         for entry in path.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
             if entry.to_str().unwrap().ends_with(".jsonl") && !entry.ends_with("stream.jsonl") {
                 let name = entry.file_name().unwrap();
-                let to = desk.projects().join("nested").join(name);
-                growing.push(Growing::new(&to, fs::read(&entry).unwrap()));
+                let to = sandbox.projects().join("nested").join(name);
+                growing.push(GrowingFile::new(&to, fs::read(&entry).unwrap()));
             }
         }
     }
     let long = corpus::repeated("discovery-loop", 3);
-    growing.push(Growing::new(&desk.projects().join("long.jsonl"), long));
+    growing.push(GrowingFile::new(&sandbox.projects().join("long.jsonl"), long));
     growing
 }
 
@@ -98,19 +98,19 @@ pub fn agents_at_work(desk: &Desk) -> Vec<Growing> {
 fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
     // R-001-14 R-001-28, laws 2, 4 and 5: a live recording by many successive processes equals one
     // import of the finished files.
-    let desk = Desk::new();
-    let unspool = desk.unspool("live");
+    let sandbox = Sandbox::new();
+    let unspool = sandbox.unspool("live");
     let mut random = Random::new("live");
     // A log without a session id: it is imported once it is no longer written.
-    let mut growing = vec![Growing::recording(&desk, "v1-0-100-summary-only", "log")];
-    growing.append(&mut agents_at_work(&desk));
+    let mut growing = vec![GrowingFile::recording(&sandbox, "v1-0-100-summary-only", "log")];
+    growing.append(&mut agents_at_work(&sandbox));
     let lives = kills() / 8;
     for left in (1..=lives).rev() {
         let watcher = unspool.watch();
         // It polls twice a second: some processes live for several polls, some for none.
         let life = random.delay(Duration::from_millis(900));
         let begun = Instant::now();
-        let todo = growing.iter().map(Growing::left).sum::<usize>() / left;
+        let todo = growing.iter().map(GrowingFile::left).sum::<usize>() / left;
         let mut written = 0;
         while written < todo {
             let at = random.below(growing.len());
@@ -130,7 +130,7 @@ fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
     let last = growing.len() - 1;
     growing.iter_mut().for_each(|growing| {
         growing.append(growing.left());
-        growing.leave_alone();
+        growing.backdate();
     });
     // A watcher that is not killed imports the rest, then new records.
     let end = b"{\"type\":\"summary\",\"summary\":\"Sch\xc3\xb6n\",\"leafUuid\":\"x\"}\n".to_vec();
@@ -142,9 +142,9 @@ fn a_recorder_of_live_sessions_may_be_killed_at_any_point() {
     watcher.take(1);
     watcher.kill();
 
-    let undisturbed = desk.unspool("undisturbed");
+    let undisturbed = sandbox.unspool("undisturbed");
     undisturbed.sync();
     let expected = Contents::of(&undisturbed);
-    Contents::of(&unspool).assert_is(&expected, "live");
+    Contents::of(&unspool).assert_same_as(&expected, "live");
     assert_eq!(unspool.sync()["records"], 0, "all was taken");
 }

@@ -9,14 +9,14 @@
 // Tests fail by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod concurrency;
 mod contents;
 mod corpus;
 mod damage;
-mod desk;
 mod files;
 mod follow;
 mod kills;
 mod live;
 mod random;
-mod room;
-mod second;
+mod sandbox;
+mod small_disk;

@@ -6,14 +6,14 @@ use unspool_core::session::TurnState;
 use crate::case::{captures, fold_in, main_session, root};
 
 /// The activities shown while a log grows, without repetitions; `-` between turns.
-fn told(case: &str, file: &str) -> Vec<String> {
+fn activities(case: &str, file: &str) -> Vec<String> {
     let capture = || {
         let mut all = captures(&root().join("fixtures").join(case));
         all.retain(|capture| capture.file == file);
         all
     };
     let lines = capture()[0].lines.len();
-    let mut told: Vec<String> = Vec::new();
+    let mut activities: Vec<String> = Vec::new();
     for count in 1..=lines {
         let mut cut = capture();
         cut[0].lines.truncate(count);
@@ -26,17 +26,17 @@ fn told(case: &str, file: &str) -> Vec<String> {
             },
             Some(_) | None => "-".to_owned(),
         };
-        if told.last() != Some(&now) {
-            told.push(now);
+        if activities.last() != Some(&now) {
+            activities.push(now);
         }
     }
-    told
+    activities
 }
 
 #[test]
 fn a_session_says_what_it_does_now() {
     // R-001-34
-    let looked = told("claude-code/discovery-loop", "log.jsonl");
+    let looked = activities("claude-code/discovery-loop", "log.jsonl");
     for what in [
         "working",
         "Bash: git log --oneline -5 && ls -la src",
@@ -44,25 +44,26 @@ fn a_session_says_what_it_does_now() {
         "Edit: /home/dev/weather-app/src/cache.ts +1 −2",
         "Bash: npm test 2>&1 | tail -12",
     ] {
-        assert!(looked.iter().any(|told| told == what), "{what}: {looked:#?}");
+        assert!(looked.iter().any(|activities| activities == what), "{what}: {looked:#?}");
     }
     assert_eq!(looked.last().map(String::as_str), Some("-"), "and then nothing");
     assert!(
-        told("codex/discovery-loop", "log.jsonl").contains(&"exec_command: rg --files".to_owned())
+        activities("codex/discovery-loop", "log.jsonl")
+            .contains(&"exec_command: rg --files".to_owned())
     );
 }
 
 #[test]
-fn whoever_is_asked_is_waited_for() {
+fn a_question_shows_as_waiting() {
     // R-003-12
-    let asked = told("claude-code/question-answered", "log.jsonl");
+    let found = activities("claude-code/question-answered", "log.jsonl");
     let question = "? Which temperature unit should be the default?";
-    assert_eq!(asked, ["-", "working", question, "working", "-"]);
+    assert_eq!(found, ["-", "working", question, "working", "-"]);
 }
 
 #[test]
 fn sub_agents_are_counted_while_they_run() {
-    let agents = told("claude-code/subagents-parallel-and-background", "log.jsonl");
+    let agents = activities("claude-code/subagents-parallel-and-background", "log.jsonl");
     let expected = [
         "-",
         "working",
@@ -80,8 +81,8 @@ fn sub_agents_are_counted_while_they_run() {
 
 #[test]
 fn a_stream_says_what_is_being_said() {
-    let stream = told("claude-code/discovery-loop", "stream.jsonl");
+    let stream = activities("claude-code/discovery-loop", "stream.jsonl");
     for what in ["thinking", "writing"] {
-        assert!(stream.iter().any(|told| told == what), "{what}: {stream:#?}");
+        assert!(stream.iter().any(|activities| activities == what), "{what}: {stream:#?}");
     }
 }

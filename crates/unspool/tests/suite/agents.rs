@@ -9,17 +9,17 @@ use tempfile::TempDir;
 
 use crate::case::root;
 
-struct Desk {
+struct Sandbox {
     folder: TempDir,
     database: PathBuf,
 }
 
-impl Desk {
-    fn new(script: &str) -> Desk {
+impl Sandbox {
+    fn new(script: &str) -> Sandbox {
         let folder = TempDir::new().unwrap();
         let database = folder.path().join("app.db");
         Connection::open(&database).unwrap().execute_batch(script).unwrap();
-        Desk { folder, database }
+        Sandbox { folder, database }
     }
 
     fn change(&self, script: &str) {
@@ -76,24 +76,24 @@ fn table(log: &Path) -> String {
 #[test]
 fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
     // R-001-12, R-001-27
-    let desk = Desk::new(&table(&log()));
-    let report = desk.import();
+    let sandbox = Sandbox::new(&table(&log()));
+    let report = sandbox.import();
     let counts = ["agents", "with_log", "final_only", "sessions"].map(|name| report[name].clone());
     assert_eq!(counts.map(|count| count.as_u64().unwrap()), [5, 1, 3, 4]);
     // A missing log is reported and does not fail the import.
-    let told = report["warnings"].to_string();
-    assert!(told.contains("the log of agent gone does not exist"), "{told}");
-    let short = desk.session("without");
+    let message = report["warnings"].to_string();
+    assert!(message.contains("the log of agent gone does not exist"), "{message}");
+    let short = sandbox.session("without");
     assert_eq!((&short["agent"], &short["completeness"]), (&"rows".into(), &"final-only".into()));
-    let document = desk.json(&["show", short["id"].as_str().unwrap()]);
+    let document = sandbox.json(&["show", short["id"].as_str().unwrap()]);
     let turn = &document["turns"][0];
     assert_eq!(turn["user"][0]["text"], "Name a bird");
     assert_eq!(turn["parts"][0]["text"], "A turnstone.");
     assert_eq!(turn["state"], "completed");
     // Other columns are kept.
     assert!(turn["parts"].to_string().contains("tool_calls_count"), "{turn}");
-    assert_eq!(desk.json(&["show", "gone"])["turns"][0]["state"], "failed");
-    let full = desk.json(&["list"]);
+    assert_eq!(sandbox.json(&["show", "gone"])["turns"][0]["state"], "failed");
+    let full = sandbox.json(&["list"]);
     let full = full.as_array().unwrap().iter().find(|one| one["agent"] == "claude-code").unwrap();
     assert_eq!(full["completeness"], "full");
 }
@@ -101,65 +101,65 @@ fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
 #[test]
 fn a_table_can_be_read_again() {
     // R-001-29: nothing is imported twice, and new rows are added.
-    let desk = Desk::new(&table(&log()));
-    desk.import();
-    let before = desk.json(&["list"]);
-    let again = desk.import();
+    let sandbox = Sandbox::new(&table(&log()));
+    sandbox.import();
+    let before = sandbox.json(&["list"]);
+    let again = sandbox.import();
     for count in ["sessions", "turns", "parts", "records"] {
         assert_eq!(again[count], 0, "{count}: {again}");
     }
-    assert_eq!(desk.json(&["list"]), before);
-    desk.change("UPDATE agents SET result = 'Done.', status = 'completed' WHERE id = 'running'");
-    let report = desk.import();
+    assert_eq!(sandbox.json(&["list"]), before);
+    sandbox.change("UPDATE agents SET result = 'Done.', status = 'completed' WHERE id = 'running'");
+    let report = sandbox.import();
     assert_eq!(report["sessions"], 1, "{report}");
-    let turns = &desk.json(&["show", "running"])["turns"];
+    let turns = &sandbox.json(&["show", "running"])["turns"];
     assert_eq!(turns.as_array().unwrap().len(), 1);
     assert_eq!(turns[0]["parts"][0]["text"], "Done.");
-    assert_eq!(desk.json(&["list"]).as_array().unwrap().len(), before.as_array().unwrap().len());
-    let checked = desk.run(&["db", "check"]);
+    assert_eq!(sandbox.json(&["list"]).as_array().unwrap().len(), before.as_array().unwrap().len());
+    let checked = sandbox.run(&["db", "check"]);
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 }
 
 #[test]
 fn numbers_as_ids_and_other_names_of_columns_will_do() {
-    let desk = Desk::new(
+    let sandbox = Sandbox::new(
         "CREATE TABLE notes (text TEXT);
          CREATE TABLE Runs (Agent_Id INTEGER, Prompt TEXT, Output TEXT, Started_At INTEGER);
          INSERT INTO Runs VALUES (7, 'Go', 'Went.', 1772359200);",
     );
-    assert_eq!(desk.import()["final_only"], 1);
-    let session = desk.session("app-7");
+    assert_eq!(sandbox.import()["final_only"], 1);
+    let session = sandbox.session("app-7");
     assert_eq!(session["completeness"], "final-only");
     assert_eq!(session["started_at"], "2026-03-01T10:00:00.000Z");
 }
 
 #[test]
-fn what_is_no_table_of_agents_is_refused_with_a_next_step() {
-    let fails = |desk: &Desk, path: &Path| {
-        let output = desk.run(&["import", "--agents", path.to_str().unwrap()]);
+fn a_database_without_an_agents_table_is_refused_with_a_next_step() {
+    let fails = |sandbox: &Sandbox, path: &Path| {
+        let output = sandbox.run(&["import", "--agents", path.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
-    let desk = Desk::new("CREATE TABLE notes (text TEXT);");
-    let told = fails(&desk, &desk.database);
-    assert!(told.contains("no table of agents") && told.contains("notes"), "{told}");
-    assert!(told.contains("unspool import --help"), "{told}");
-    let text = desk.folder.path().join("text.db");
+    let sandbox = Sandbox::new("CREATE TABLE notes (text TEXT);");
+    let message = fails(&sandbox, &sandbox.database);
+    assert!(message.contains("no table of agents") && message.contains("notes"), "{message}");
+    assert!(message.contains("unspool import --help"), "{message}");
+    let text = sandbox.folder.path().join("text.db");
     std::fs::write(&text, "this is no database, however long it may be").unwrap();
-    let told = fails(&desk, &text);
-    assert!(told.contains("SQLite database"), "{told}");
-    let told = fails(&desk, &desk.folder.path().join("none.db"));
-    assert!(told.contains("does not exist"), "{told}");
+    let message = fails(&sandbox, &text);
+    assert!(message.contains("SQLite database"), "{message}");
+    let message = fails(&sandbox, &sandbox.folder.path().join("none.db"));
+    assert!(message.contains("does not exist"), "{message}");
 }
 
 #[test]
 fn the_database_is_only_read() {
     // Law 7
-    let desk = Desk::new(&table(&log()));
-    let before = std::fs::read(&desk.database).unwrap();
-    desk.import();
-    assert_eq!(std::fs::read(&desk.database).unwrap(), before);
-    let entries = desk.folder.path().read_dir().unwrap();
+    let sandbox = Sandbox::new(&table(&log()));
+    let before = std::fs::read(&sandbox.database).unwrap();
+    sandbox.import();
+    assert_eq!(std::fs::read(&sandbox.database).unwrap(), before);
+    let entries = sandbox.folder.path().read_dir().unwrap();
     let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use unspool_core::part::Kind;
 
 use crate::case::{all_cases, root};
-use crate::home::Machine;
+use crate::harness::Machine;
 use crate::schema::check;
-use crate::served::Server;
+use crate::test_server::Server;
 
 /// A server over sessions of every agent.
 fn over_everything(machine: &Machine) -> Server {
@@ -41,10 +41,10 @@ fn all_of(server: &Server, path: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut next = Some(path.to_owned());
     while let Some(path) = next {
-        let answer = server.get(&path);
-        assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
-        found.extend(answer.json().as_array().unwrap().clone());
-        next = answer.next();
+        let response = server.get(&path);
+        assert_eq!(response.status, 200, "{path}: {}", String::from_utf8_lossy(&response.body));
+        found.extend(response.json().as_array().unwrap().clone());
+        next = response.next();
     }
     found
 }
@@ -62,29 +62,31 @@ fn every_route_answers_what_its_schema_says() {
     assert!(sessions.len() > 50, "{}", sessions.len());
     let mut kinds = BTreeSet::new();
     let mut asked = BTreeSet::new();
-    let mut ask = |route: &str, path: &str| -> Value {
+    let mut request = |route: &str, path: &str| -> Value {
         asked.insert(route.to_owned());
         let operation = &document["paths"][route]["get"];
         let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
-        let answer = server.json(path);
-        check(&document, schema, &answer).unwrap_or_else(|why| panic!("{path}: {why}"));
-        answer
+        let response = server.json(path);
+        check(&document, schema, &response).unwrap_or_else(|why| panic!("{path}: {why}"));
+        response
     };
-    ask("/api/openapi.json", "/api/openapi.json");
-    ask("/api/sessions", "/api/sessions");
-    ask("/api/stats", "/api/stats");
+    request("/api/openapi.json", "/api/openapi.json");
+    request("/api/sessions", "/api/sessions");
+    request("/api/stats", "/api/stats");
     for kind in unspool_engine::params::SEARCH_KINDS {
-        ask("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
+        request("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
     }
     for session in &sessions {
         let id = session["id"].as_str().unwrap();
-        let whole = ask("/api/sessions/{id}", &format!("/api/sessions/{id}"));
+        let whole = request("/api/sessions/{id}", &format!("/api/sessions/{id}"));
         assert_eq!(whole["session"], *session);
         let turns =
-            ask("/api/sessions/{id}/turns", &format!("/api/sessions/{id}/turns?limit=1000"));
+            request("/api/sessions/{id}/turns", &format!("/api/sessions/{id}/turns?limit=1000"));
         assert_eq!(turns, whole["turns"]);
-        let messages =
-            ask("/api/sessions/{id}/messages", &format!("/api/sessions/{id}/messages?limit=1000"));
+        let messages = request(
+            "/api/sessions/{id}/messages",
+            &format!("/api/sessions/{id}/messages?limit=1000"),
+        );
         check_messages(&turns, &messages);
         let turns = turns.as_array().unwrap();
         for turn in turns {
@@ -98,14 +100,16 @@ fn every_route_answers_what_its_schema_says() {
             continue;
         };
         let number = &turn["number"];
-        let one =
-            ask("/api/sessions/{id}/turns/{number}", &format!("/api/sessions/{id}/turns/{number}"));
+        let one = request(
+            "/api/sessions/{id}/turns/{number}",
+            &format!("/api/sessions/{id}/turns/{number}"),
+        );
         assert_eq!(one, *turn);
         let path = format!("/api/sessions/{id}/turns/{number}/parts");
-        assert_eq!(ask("/api/sessions/{id}/turns/{number}/parts", &path), turn["parts"]);
+        assert_eq!(request("/api/sessions/{id}/turns/{number}/parts", &path), turn["parts"]);
         let Some(part) = turn["parts"].as_array().unwrap().last() else { continue };
         let path = format!("/api/sessions/{id}/parts/{}?raw=1", part["id"].as_str().unwrap());
-        let found = ask("/api/sessions/{id}/parts/{part}", &path);
+        let found = request("/api/sessions/{id}/parts/{part}", &path);
         assert_eq!((&found["part"], &found["turn"]), (part, number));
         let records = found["raw"]["records"].as_array().unwrap();
         assert!(records.iter().all(|record| record["text"].is_string()), "{records:?}");
@@ -115,8 +119,9 @@ fn every_route_answers_what_its_schema_says() {
     // Every route was requested except those that return no JSON.
     let files =
         ["/api/sessions/{id}/export", "/api/chat/{id}/stream", "/api/live"].map(str::to_owned);
-    let told: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(told, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
+    let reported: BTreeSet<String> =
+        document["paths"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(reported, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
 }
 
 /// Each turn gives a user message and an assistant message.
@@ -218,14 +223,14 @@ fn rest_says_what_the_command_line_says() {
     }
     let id = listed[0]["id"].as_str().unwrap();
     let exported = machine.ok("data", &["export", id, "--to", "jsonl"]);
-    let answer = server.get(&format!("/api/sessions/{id}/export?to=jsonl"));
-    assert_eq!(String::from_utf8(answer.body.clone()).unwrap(), exported);
+    let response = server.get(&format!("/api/sessions/{id}/export?to=jsonl"));
+    assert_eq!(String::from_utf8(response.body.clone()).unwrap(), exported);
     let named = format!("attachment; filename=\"unspool-{id}.jsonl\"");
-    assert_eq!(answer.header("content-disposition"), Some(named.as_str()));
-    let form = answer.header("content-type").unwrap();
+    assert_eq!(response.header("content-disposition"), Some(named.as_str()));
+    let form = response.header("content-type").unwrap();
     let document = unspool_server::openapi();
-    let told = &document["paths"]["/api/sessions/{id}/export"]["get"]["responses"]["200"];
-    assert!(told["content"].get(form).is_some(), "{form}: {told}");
+    let reported = &document["paths"]["/api/sessions/{id}/export"]["get"]["responses"]["200"];
+    assert!(reported["content"].get(form).is_some(), "{form}: {reported}");
 }
 
 #[test]
@@ -332,24 +337,24 @@ fn raw_records_come_from_the_log_itself() {
     let whole = server.json(&format!("/api/sessions/{id}"));
     let part = most_parts(&whole)["parts"][0]["id"].as_str().unwrap();
     let path = format!("/api/sessions/{id}/parts/{part}?raw=true");
-    let answer = server.get(&path);
-    let record = answer.json()["raw"]["records"][0].clone();
+    let response = server.get(&path);
+    let record = response.json()["raw"]["records"][0].clone();
     let lines = fs::read_to_string(&log).unwrap();
     assert!(lines.lines().any(|line| record["text"] == line), "{record}");
     assert_eq!(record["file"], log.to_str().unwrap());
     assert!(server.json(&path.replace("true", "false"))["raw"].is_null());
     // The session is unchanged but the file is gone: the ETag no longer matches.
-    let tag = answer.header("etag").unwrap().to_owned();
-    assert_eq!(server.ask("GET", &path, &[("if-none-match", &tag)]).status, 304);
+    let tag = response.header("etag").unwrap().to_owned();
+    assert_eq!(server.request("GET", &path, &[("if-none-match", &tag)]).status, 304);
     fs::remove_file(&log).unwrap();
-    let gone = server.ask("GET", &path, &[("if-none-match", &tag)]);
+    let gone = server.request("GET", &path, &[("if-none-match", &tag)]);
     assert_eq!(gone.status, 200);
     let record = &gone.json()["raw"]["records"][0];
     assert_eq!((&record["text"], &record["absent"]), (&Value::Null, &json!("gone")));
 }
 
 #[test]
-fn what_is_known_is_not_sent_again() {
+fn matching_etags_give_304() {
     let machine = Machine::new();
     let (server, id) = over_one(&machine);
     let paths = ["", "/turns", "/turns/1", "/turns/1/parts", "/messages"]
@@ -359,21 +364,25 @@ fn what_is_known_is_not_sent_again() {
         let first = server.get(path);
         let tag = first.header("etag").unwrap_or_else(|| panic!("{path}")).to_owned();
         assert!(tag.starts_with("W/\""), "{path}: {tag}");
-        for known in [
+        for if_none_match in [
             tag.clone(),
             tag.trim_start_matches("W/").to_owned(),
             format!("\"x\", {tag}"),
             "*".to_owned(),
         ] {
-            let again = server.ask("GET", path, &[("if-none-match", &known)]);
-            assert_eq!((again.status, again.body.len()), (304, 0), "{path} {known}");
+            let again = server.request("GET", path, &[("if-none-match", &if_none_match)]);
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path} {if_none_match}");
             assert_eq!(again.header("etag"), Some(tag.as_str()), "{path}");
         }
-        assert_eq!(server.ask("GET", path, &[("if-none-match", "\"x\"")]).status, 200, "{path}");
-        let head = server.ask("HEAD", path, &[]);
+        assert_eq!(
+            server.request("GET", path, &[("if-none-match", "\"x\"")]).status,
+            200,
+            "{path}"
+        );
+        let head = server.request("HEAD", path, &[]);
         assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
         assert_eq!(head.header("etag"), Some(tag.as_str()), "{path}");
-        let packed = server.ask("GET", path, &[("accept-encoding", "gzip")]);
+        let packed = server.request("GET", path, &[("accept-encoding", "gzip")]);
         assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
         assert!(packed.body.starts_with(&[0x1f, 0x8b]), "{path}");
     }
@@ -383,12 +392,12 @@ fn what_is_known_is_not_sent_again() {
     assert_ne!(of(&format!("{one}?turns=1")), of(&format!("{one}?turns=0")));
     let (before, listed) = (of(&one), of("/api/sessions"));
     machine.ok("data", &["tag", &id, "good"]);
-    crate::home::until("the tag", || if of(&one) == before { Err("no") } else { Ok(()) });
+    crate::harness::until("the tag", || if of(&one) == before { Err("no") } else { Ok(()) });
     assert_ne!(of("/api/sessions"), listed);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_to_do() {
+fn invalid_requests_are_refused_with_a_next_step() {
     let machine = Machine::new();
     let (server, id) = over_one(&machine);
     let part = "0".repeat(20);
@@ -424,8 +433,8 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&format!("/api/sessions/{id}/export?to=docx"), "there are markdown, html"),
         ("/api/sessions/%FF", "UTF-8"),
     ] {
-        let told = server.get(path).problem(400);
-        assert!(told.contains(what), "{path}: {told}");
+        let reported = server.get(path).problem(400);
+        assert!(reported.contains(what), "{path}: {reported}");
     }
     for (path, what) in [
         ("/api", "/api/openapi.json"),
@@ -439,15 +448,15 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&format!("/api/sessions/{id}/parts/{part}"), "/turns has them all"),
         (&format!("/api/sessions/{id}/nothing"), "/api/openapi.json"),
     ] {
-        let told = server.get(path).problem(404);
-        assert!(told.contains(what), "{path}: {told}");
+        let reported = server.get(path).problem(404);
+        assert!(reported.contains(what), "{path}: {reported}");
     }
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "FROB"] {
         for path in ["/api/sessions", "/api/live", "/api/search", "/", "/assets/app.js", "/s/x"] {
-            let answer = server.ask(method, path, &[]);
-            let told = answer.problem(405);
-            assert!(told.contains("use GET"), "{method} {path}: {told}");
-            assert_eq!(answer.header("allow"), Some("GET, HEAD"), "{method} {path}");
+            let response = server.request(method, path, &[]);
+            let reported = response.problem(405);
+            assert!(reported.contains("use GET"), "{method} {path}: {reported}");
+            assert_eq!(response.header("allow"), Some("GET, HEAD"), "{method} {path}");
         }
     }
     assert!(server.get("/api/live").problem(426).contains("WebSocket"));

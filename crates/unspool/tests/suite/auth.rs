@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::case::root;
-use crate::home::Machine;
-use crate::served::{Answer, Server, Socket};
+use crate::harness::Machine;
+use crate::test_server::{HttpResponse, Server, Socket};
 
 /// A server over one session.
 fn local(machine: &Machine) -> Server {
@@ -17,7 +17,7 @@ fn local(machine: &Machine) -> Server {
 }
 
 #[test]
-fn only_who_has_the_token_is_answered_under_our_own_name() {
+fn requests_need_the_token_and_our_host_name() {
     let machine = Machine::new();
     let server = local(&machine);
     let port = server.port;
@@ -31,8 +31,8 @@ fn only_who_has_the_token_is_answered_under_our_own_name() {
         "/nothing",
     ] {
         for token in ["", "Bearer ", "Bearer wrong", "Basic x"] {
-            let told = server.ask("GET", path, &[("authorization", token)]).problem(401);
-            assert!(told.contains("unspool serve"), "{path}: {told}");
+            let detail = server.request("GET", path, &[("authorization", token)]).problem(401);
+            assert!(detail.contains("unspool serve"), "{path}: {detail}");
         }
         for host in [
             String::new(),
@@ -41,14 +41,14 @@ fn only_who_has_the_token_is_answered_under_our_own_name() {
             "127.0.0.1".to_owned(),
             "127.0.0.1:1".to_owned(),
         ] {
-            let told = server.ask("GET", path, &[("host", &host)]).problem(421);
-            assert!(told.contains("127.0.0.1"), "{path}: {told}");
+            let detail = server.request("GET", path, &[("host", &host)]).problem(421);
+            assert!(detail.contains("127.0.0.1"), "{path}: {detail}");
         }
     }
     assert_eq!(server.get("/api/sessions").status, 200);
     // Without a password there is no login page.
     server.get("/login").problem(404);
-    server.ask("POST", "/login", &[]).problem(404);
+    server.request("POST", "/login", &[]).problem(404);
 }
 
 #[test]
@@ -64,38 +64,43 @@ fn other_sites_open_no_sockets_and_send_nothing() {
     for origin in ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1", ""] {
         let foreign = [("origin", origin)];
         if !origin.is_empty() {
-            let told =
-                server.ask("GET", "/api/live", &[&upgrade[..], &foreign].concat()).problem(403);
-            assert!(told.contains("other sites"), "{told}");
-            server.ask("POST", "/api/sessions", &foreign).problem(403);
+            let detail =
+                server.request("GET", "/api/live", &[&upgrade[..], &foreign].concat()).problem(403);
+            assert!(detail.contains("other sites"), "{detail}");
+            server.request("POST", "/api/sessions", &foreign).problem(403);
         }
     }
     server
-        .ask("POST", "/api/sessions", &[("origin", &format!("http://127.0.0.1:{}", server.port))])
+        .request(
+            "POST",
+            "/api/sessions",
+            &[("origin", &format!("http://127.0.0.1:{}", server.port))],
+        )
         .problem(405);
 }
 
 #[test]
-fn nobody_sends_too_much() {
+fn oversized_requests_are_refused() {
     let machine = Machine::new();
     let server = local(&machine);
-    let told = server.ask("POST", "/api/sessions", &[("content-length", "65537")]).problem(413);
-    assert!(told.contains("65536 bytes"), "{told}");
+    let detail =
+        server.request("POST", "/api/sessions", &[("content-length", "65537")]).problem(413);
+    assert!(detail.contains("65536 bytes"), "{detail}");
     let long = "x".repeat(9000);
-    let told = server.get(&format!("/api/search?q={long}")).problem(414);
-    assert!(told.contains("ask for less"), "{told}");
+    let detail = server.get(&format!("/api/search?q={long}")).problem(414);
+    assert!(detail.contains("ask for less"), "{detail}");
     let large = "x".repeat(40_000);
-    let told = server.ask("GET", "/api/sessions", &[("x-large", &large)]).problem(431);
-    assert!(told.contains("cookies"), "{told}");
+    let detail = server.request("GET", "/api/sessions", &[("x-large", &large)]).problem(431);
+    assert!(detail.contains("cookies"), "{detail}");
     // An invalid length is a bad request.
-    assert_eq!(server.ask("POST", "/api/sessions", &[("content-length", "many")]).status, 400);
+    assert_eq!(server.request("POST", "/api/sessions", &[("content-length", "many")]).status, 400);
 }
 
 /// Sends a message on a new socket and returns the first one received; empty if it was closed.
-fn say(server: &Server, text: &[u8]) -> String {
+fn send_text(server: &Server, text: &[u8]) -> String {
     let mut socket = Socket::open(server);
-    socket.say(text);
-    socket.hear().unwrap_or_default()
+    socket.send_text(text);
+    socket.receive_text().unwrap_or_default()
 }
 
 #[test]
@@ -103,24 +108,25 @@ fn a_frame_that_is_too_large_is_not_read() {
     let machine = Machine::new();
     let server = local(&machine);
     let id = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
-    let wish = format!("{{\"subscribe\":\"{id}\"}}");
-    let heard = say(&server, wish.as_bytes());
+    let subscription = format!("{{\"subscribe\":\"{id}\"}}");
+    let heard = send_text(&server, subscription.as_bytes());
     assert!(heard.contains(&id), "{heard}");
     // The same padded with spaces: at most 64 KiB.
-    let padded = |length: usize| format!("{wish}{}", " ".repeat(length - wish.len()));
-    let heard = say(&server, padded(60_000).as_bytes());
+    let padded =
+        |length: usize| format!("{subscription}{}", " ".repeat(length - subscription.len()));
+    let heard = send_text(&server, padded(60_000).as_bytes());
     assert!(heard.contains(&id), "{heard}");
-    assert_eq!(say(&server, padded(70_000).as_bytes()), "");
+    assert_eq!(send_text(&server, padded(70_000).as_bytes()), "");
     // Invalid messages get an error.
     for nonsense in ["{", "[]", "{\"subscribe\":1}", "{\"subscribe\":\"x\",\"form\":\"morse\"}"] {
-        let heard = say(&server, nonsense.as_bytes());
+        let heard = send_text(&server, nonsense.as_bytes());
         assert!(heard.contains("\"type\":\"error\""), "{nonsense}: {heard}");
     }
     assert_eq!(server.get("/api/sessions").status, 200, "it goes on");
 }
 
 #[test]
-fn no_path_leads_out() {
+fn no_path_traversal() {
     let machine = Machine::new();
     let server = local(&machine);
     for path in [
@@ -135,9 +141,9 @@ fn no_path_leads_out() {
         "//etc/passwd",
         "/%00",
     ] {
-        let answer = server.get(path);
-        assert_eq!(answer.status, 404, "{path}");
-        let text = String::from_utf8_lossy(&answer.body);
+        let response = server.get(path);
+        assert_eq!(response.status, 404, "{path}");
+        let text = String::from_utf8_lossy(&response.body);
         assert!(!text.contains("root:") && !text.contains(&server.token), "{path}: {text}");
     }
 }
@@ -150,7 +156,7 @@ fn set_password(machine: &Machine) {
 }
 
 #[test]
-fn elsewhere_needs_a_password() {
+fn listening_beyond_loopback_needs_a_password() {
     let machine = Machine::new();
     for options in [["--listen", "0.0.0.0"], ["--listen", "192.0.2.1"], ["--name", "desk.example"]]
     {
@@ -184,7 +190,7 @@ fn elsewhere_needs_a_password() {
 }
 
 /// Sends the form of the login page.
-fn log_in(server: &Server, password: &str, to: &str, origin: &str) -> Answer {
+fn log_in(server: &Server, password: &str, to: &str, origin: &str) -> HttpResponse {
     let escape = |text: &str| text.replace('&', "%26").replace(' ', "+").replace('/', "%2F");
     let body = format!("password={}&to={}", escape(password), escape(to));
     let mut lines = vec![
@@ -200,7 +206,7 @@ fn log_in(server: &Server, password: &str, to: &str, origin: &str) -> Answer {
 }
 
 #[test]
-fn who_knows_the_password_comes_in() {
+fn the_password_logs_in() {
     let machine = Machine::new();
     set_password(&machine);
     let mut command = machine.command(
@@ -214,17 +220,17 @@ fn who_knows_the_password_comes_in() {
 
     // A browser is redirected to the login page; a program gets a next step.
     let html = ("accept", "text/html,*/*");
-    let answer = server.ask("GET", "/s/abc?before=3", &[nobody, html]);
+    let response = server.request("GET", "/s/abc?before=3", &[nobody, html]);
     assert_eq!(
-        (answer.status, answer.header("location")),
+        (response.status, response.header("location")),
         (303, Some("/login?to=%2Fs%2Fabc%3Fbefore%3D3"))
     );
     for path in ["/", "/api/sessions", "/api/live"] {
-        let told = server.ask("GET", path, &[nobody]).problem(401);
-        assert!(told.contains("/login") && told.contains("Bearer"), "{told}");
+        let detail = server.request("GET", path, &[nobody]).problem(401);
+        assert!(detail.contains("/login") && detail.contains("Bearer"), "{detail}");
     }
-    server.ask("GET", "/api/sessions", &[nobody, html]).problem(401);
-    let page = server.ask("GET", "/login?to=%2Fs%2Fabc", &[nobody]);
+    server.request("GET", "/api/sessions", &[nobody, html]).problem(401);
+    let page = server.request("GET", "/login?to=%2Fs%2Fabc", &[nobody]);
     let text = String::from_utf8(page.body.clone()).unwrap();
     assert!(
         page.status == 200
@@ -238,7 +244,7 @@ fn who_knows_the_password_comes_in() {
         Some("same-origin"),
         "else a browser does not say where the form stood"
     );
-    assert_eq!(server.ask("GET", "/assets/style.css", &[nobody]).status, 200);
+    assert_eq!(server.request("GET", "/assets/style.css", &[nobody]).status, 200);
 
     // From our own page only.
     for origin in ["", "null", "http://evil.example", "https://127.0.0.1"] {
@@ -261,23 +267,31 @@ fn who_knows_the_password_comes_in() {
     let cookie = cookie.split(';').next().unwrap();
     assert!(!cookie.contains(&server.token));
     for path in ["/", "/api/sessions"] {
-        assert_eq!(server.ask("GET", path, &[nobody, ("cookie", cookie)]).status, 200, "{path}");
+        assert_eq!(
+            server.request("GET", path, &[nobody, ("cookie", cookie)]).status,
+            200,
+            "{path}"
+        );
     }
     // The server keeps the session: no other cookie value is accepted.
     let (name, value) = cookie.split_once('=').unwrap();
     let other = format!("{name}={}", "0".repeat(value.len()));
-    server.ask("GET", "/api/sessions", &[nobody, ("cookie", &other)]).problem(401);
+    server.request("GET", "/api/sessions", &[nobody, ("cookie", &other)]).problem(401);
 
     // Only the given host names and IP addresses are accepted.
     let port = server.port;
     for host in
         [format!("desk.example:{port}"), "desk.example".to_owned(), format!("192.0.2.9:{port}")]
     {
-        assert_eq!(server.ask("GET", "/api/sessions", &[("host", &host)]).status, 200, "{host}");
+        assert_eq!(
+            server.request("GET", "/api/sessions", &[("host", &host)]).status,
+            200,
+            "{host}"
+        );
     }
     for host in [format!("evil.example:{port}"), "192.0.2.9:1".to_owned()] {
         assert!(
-            server.ask("GET", "/", &[("host", &host)]).problem(421).contains("--name"),
+            server.request("GET", "/", &[("host", &host)]).problem(421).contains("--name"),
             "{host}"
         );
     }

@@ -59,9 +59,9 @@ impl OwnedLine {
 /// and its stream.
 pub fn captures(case: &Path) -> Vec<Capture> {
     let own = name(case);
-    let files = ["log", "stream", "hooks", &own].into_iter().flat_map(|telling| {
+    let files = ["log", "stream", "hooks", &own].into_iter().flat_map(|feed| {
         let forms = ["jsonl", "jsonl.zst", "json", "sse"];
-        forms.map(|form| format!("{telling}.{form}"))
+        forms.map(|form| format!("{feed}.{form}"))
     });
     let mut captures: Vec<Capture> = files
         .filter(|file| case.join(file).exists())
@@ -128,13 +128,13 @@ pub fn fold_in(captures: &[Capture], order: &[usize]) -> SessionSet {
 /// The main session of the strongest feed. Hooks may mention others, and it may have sub-agents.
 pub fn main_session(session_set: &SessionSet) -> &DecodedSession {
     let strongest = session_set.sessions.iter().filter_map(|session| session.spine).max();
-    let told = || session_set.sessions.iter().filter(|session| session.spine == strongest);
-    told().find(|session| !session.is_sub_agent()).or_else(|| told().next()).unwrap()
+    let candidates = || session_set.sessions.iter().filter(|session| session.spine == strongest);
+    candidates().find(|session| !session.is_sub_agent()).or_else(|| candidates().next()).unwrap()
 }
 
 /// The sessions that a case is about. Claude Code's hooks may mention others, which have no log in
 /// the case.
-pub fn told_sessions(session_set: &SessionSet) -> impl Iterator<Item = &DecodedSession> {
+pub fn case_sessions(session_set: &SessionSet) -> impl Iterator<Item = &DecodedSession> {
     let main = main_session(session_set);
     session_set.sessions.iter().filter(move |session| {
         let logged = session.is_sub_agent() && session.spine == Some(Telling::Log);

@@ -136,7 +136,7 @@ fn an_agent_part_stands_behind_its_call() {
 }
 
 #[test]
-fn one_turn_can_be_asked_for() {
+fn one_turn_can_be_selected() {
     let path = case("terminal-rewind-shell-and-mentions");
     let output = unspool(&["show", &path, "--json", "--turn", "4"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -150,7 +150,7 @@ fn one_turn_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_with_a_next_step() {
+fn a_file_without_a_session_is_refused_with_a_next_step() {
     let folder = tempdir("refused");
     let write = |file: &str, text: &str| {
         let path = folder.join(file);
@@ -333,7 +333,7 @@ fn several_captures_of_one_session_are_one_session() {
 }
 
 #[test]
-fn a_record_of_a_kind_that_nobody_knows_is_kept_where_it_stands() {
+fn a_record_of_unknown_kind_is_kept_in_its_place() {
     // R-001-16, R-000-24: kept whole, counted, never fatal.
     let folder = tempdir("unknown");
     let path = folder.join("log.jsonl");
@@ -371,7 +371,7 @@ fn an_error_is_flagged_and_never_guessed_from_its_words() {
 }
 
 #[test]
-fn what_records_say_beside_their_content_is_kept() {
+fn record_metadata_is_kept() {
     // R-001-24: project, branch and version; an agent has the id of its own log.
     let document = shown(&format!("{}/log.jsonl", case("subagents-parallel-and-background")));
     let session = &document["session"];
@@ -392,7 +392,7 @@ fn what_records_say_beside_their_content_is_kept() {
 }
 
 #[test]
-fn what_sub_agents_used_is_counted_beside_and_once() {
+fn sub_agent_usage_is_counted_separately_and_once() {
     // Every token of the session and its three agents, as Claude Code counted them.
     let document = shown(&case("subagents-parallel-and-background"));
     let session = &document["session"];

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::case::root;
-use crate::home::Machine;
+use crate::harness::Machine;
 
 fn stored(file: &str) -> Vec<u8> {
     let path = root().join("crates/unspool/tests/compat").join(file);

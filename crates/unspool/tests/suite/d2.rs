@@ -17,7 +17,7 @@ fn drawn(document: &Document) -> String {
 }
 
 /// Parses a diagram, resolves its references, and compares it with its document.
-fn held(document: &Document, text: &str) -> Result<Map, String> {
+fn check_diagram(document: &Document, text: &str) -> Result<Map, String> {
     let root = read(text)?;
     follow(&root)?;
     let layers = root.bare("layers").and_then(|layers| layers.map.as_ref());
@@ -61,11 +61,11 @@ fn every_recording_is_drawn_and_its_document_draws_the_same() {
     let mut seen = 0;
     for case in all_cases() {
         for transcript in transcripts(&case) {
-            let told = export("d2", &transcript);
+            let diagram = export("d2", &transcript);
             let document: Document =
                 serde_json::from_str(&export("thoughtflow", &transcript)).unwrap();
-            assert_eq!(told, drawn(&document), "{}: the document is enough", case.display());
-            if let Err(wrong) = held(&document, &told) {
+            assert_eq!(diagram, drawn(&document), "{}: the document is enough", case.display());
+            if let Err(wrong) = check_diagram(&document, &diagram) {
                 panic!("{}: {wrong}", case.display());
             }
             seen += document.conversations.len();
@@ -150,7 +150,7 @@ fn no_text_breaks_out_of_a_diagram() {
     let document = document_of(&hostile());
     let text = drawn(&document);
     assert!(text.len() < 2_000_000, "a long line is cut: {}", text.len());
-    held(&document, &text).unwrap();
+    check_diagram(&document, &text).unwrap();
 }
 
 // R-002-23
@@ -161,7 +161,7 @@ fn steps_that_depend_on_nothing_stand_in_a_chain() {
     let document: Document =
         serde_json::from_value(serde_json::json!({ "session_id": "s", "conversations": [run] }))
             .unwrap();
-    let root = held(&document, &drawn(&document)).unwrap();
+    let root = check_diagram(&document, &drawn(&document)).unwrap();
     let layers = root.bare("layers").unwrap().map.as_ref().unwrap().own();
     let edges = &layers["run-1"].map.as_ref().unwrap().edges;
     let wanted = [("a", "A (2)"), ("A (2)", "c")].map(|(a, b)| (a.to_owned(), b.to_owned()));
@@ -172,7 +172,7 @@ fn steps_that_depend_on_nothing_stand_in_a_chain() {
 #[test]
 fn a_session_without_runs_is_a_note() {
     let document = Document::default();
-    let root = held(&document, &drawn(&document)).unwrap();
+    let root = check_diagram(&document, &drawn(&document)).unwrap();
     assert_eq!(root.own().into_keys().collect::<Vec<_>>(), ["note"]);
 }
 
@@ -187,7 +187,7 @@ fn runs_are_swimlanes_in_a_chain() {
     let document: Document =
         serde_json::from_value(serde_json::json!({ "session_id": "s", "conversations": runs }))
             .unwrap();
-    let root = held(&document, &drawn(&document)).unwrap();
+    let root = check_diagram(&document, &drawn(&document)).unwrap();
     let headings: Vec<&str> =
         root.own().into_values().map(|value| value.text.as_deref().unwrap()).collect();
     let wanted = ["Run 1 · completed · 1 min 1 s", "Run 2 · aborted", "Run 3 · error · 250 ms"];
@@ -199,7 +199,7 @@ fn runs_are_swimlanes_in_a_chain() {
 
 // Checks that the reader rejects invalid input.
 #[test]
-fn the_reader_sees_what_is_wrong() {
+fn the_reader_rejects_invalid_d2() {
     let classes = "classes: { \"n\": { shape: text } }\n";
     let good = format!("{classes}\"a\": \"b\" {{ class: \"n\" }}");
     follow(&read(&good).unwrap()).unwrap();

@@ -14,9 +14,9 @@ use unspool_core::telling::Telling;
 use unspool_core::transcript::Mirror;
 use unspool_server::frames_encoder::FramesEncoder;
 
-use crate::home::{Machine, lines, recorded, until};
-use crate::laws::{Told, told};
-use crate::served::{Server, Socket};
+use crate::harness::{Machine, lines, recorded, until};
+use crate::laws::{SessionEvents, session_events};
+use crate::test_server::{Server, Socket};
 
 /// A client written from the documentation alone.
 #[derive(Default)]
@@ -97,9 +97,9 @@ impl Client {
 
     fn start(&mut self, id: String, role: String, replaces: &str) {
         let new = Message { id, role, parts: Vec::new(), ended: false };
-        let known = self.messages.iter().position(|held| held.id == new.id);
+        let existing = self.messages.iter().position(|held| held.id == new.id);
         let replaced = self.messages.iter().position(|held| held.id == replaces);
-        match (known, replaced) {
+        match (existing, replaced) {
             (Some(at), _) => self.messages[at] = new,
             (None, Some(at)) => self.messages[at] = new,
             (None, None) => self.messages.push(new),
@@ -170,27 +170,28 @@ fn stored(transcript: &Transcript) -> Vec<Value> {
 
 #[track_caller]
 fn assert_same(whose: &str, client: &Client, transcript: &Transcript) {
-    let (told, stored) = (client.written(), stored(transcript));
-    for (at, (told, stored)) in told.iter().zip(&stored).enumerate() {
-        assert_eq!(told, stored, "{whose}: message {at}");
+    let (session_events, stored) = (client.written(), stored(transcript));
+    for (at, (session_events, stored)) in session_events.iter().zip(&stored).enumerate() {
+        assert_eq!(session_events, stored, "{whose}: message {at}");
     }
-    assert_eq!(told.len(), stored.len(), "{whose}");
+    assert_eq!(session_events.len(), stored.len(), "{whose}");
 }
 
 /// The changes of each event.
-fn changes(told: &Told, events: &[Event]) -> Vec<Vec<Change>> {
-    let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
+fn changes(session_events: &SessionEvents, events: &[Event]) -> Vec<Vec<Change>> {
+    let mut assembler =
+        Assembler::new(SessionId::of(session_events.agent, &session_events.session));
     events.iter().map(|event| assembler.apply(event.clone())).collect()
 }
 
-fn empty(told: &Told) -> Mirror {
-    Mirror::new(told.agent, &told.session)
+fn empty(session_events: &SessionEvents) -> Mirror {
+    Mirror::new(session_events.agent, &session_events.session)
 }
 
 /// Streams changes in batches of this size to a client connected from the start, and to others that
 /// connect later.
-fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
-    let mut mirror = empty(told);
+fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: usize) -> Client {
+    let mut mirror = empty(session_events);
     let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
     let mut client = Client::default();
     let take = |client: &mut Client, frames: Vec<Value>| {
@@ -198,7 +199,7 @@ fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
     };
     take(&mut client, channel.snapshot());
     let mut late: Vec<(FramesEncoder, Client)> = Vec::new();
-    let pieces: Vec<Vec<Change>> = changes(told, events);
+    let pieces: Vec<Vec<Change>> = changes(session_events, events);
     let count = pieces.len().div_ceil(size);
     for (nth, piece) in pieces.chunks(size).enumerate() {
         let piece: Vec<Change> = merged(piece.iter().flatten().cloned());
@@ -227,9 +228,9 @@ fn stream(whose: &str, told: &Told, events: &[Event], size: usize) -> Client {
 
 /// The events of the feeds in this order.
 fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
-    let of = |telling: &Telling| {
-        let telling = *telling;
-        events.iter().filter(move |event| event.telling == telling).cloned()
+    let of = |feed: &Telling| {
+        let feed = *feed;
+        events.iter().filter(move |event| event.telling == feed).cloned()
     };
     order.iter().flat_map(of).collect()
 }
@@ -238,28 +239,34 @@ fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
 fn folding_the_frames_of_every_recording_gives_what_is_stored() {
     // R-000-12 R-000-13 R-000-14
     use Telling::{Hooks, Log, Stream};
-    for told in told() {
-        let tellings: BTreeSet<Telling> = told.events.iter().map(|event| event.telling).collect();
+    for session_events in session_events() {
+        let feeds: BTreeSet<Telling> =
+            session_events.events.iter().map(|event| event.telling).collect();
         let mut orders: Vec<Vec<Telling>> =
             vec![vec![Log, Stream, Hooks], vec![Hooks, Stream, Log]];
-        orders.extend(tellings.iter().map(|telling| vec![*telling]));
+        orders.extend(feeds.iter().map(|feed| vec![*feed]));
         for order in orders {
-            let events = in_order(&told.events, &order);
+            let events = in_order(&session_events.events, &order);
             for size in [1, 5, usize::MAX] {
                 let size = size.min(events.len().max(1));
-                stream(&format!("{} {order:?} by {size}", told.case), &told, &events, size);
+                stream(
+                    &format!("{} {order:?} by {size}", session_events.case),
+                    &session_events,
+                    &events,
+                    size,
+                );
             }
         }
     }
 }
 
 #[test]
-fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
+fn a_client_of_the_last_turns_gets_no_earlier_turns() {
     let mut seen = 0;
-    for told in told() {
-        let events = in_order(&told.events, &[Telling::Log]);
-        let pieces = changes(&told, &events);
-        let mut mirror = empty(&told);
+    for session_events in session_events() {
+        let events = in_order(&session_events.events, &[Telling::Log]);
+        let pieces = changes(&session_events, &events);
+        let mut mirror = empty(&session_events);
         pieces[..pieces.len() / 2].iter().for_each(|piece| mirror.apply_all(piece.iter().cloned()));
         let mut rows = mirror.rows();
         let Some(first) = rows.turns.iter().map(|turn| turn.number).max() else { continue };
@@ -274,39 +281,42 @@ fn who_wants_the_last_turns_is_told_nothing_of_those_before() {
         frames.iter().for_each(|frame| client.take(frame).unwrap());
         let mut transcript = mirror.transcript();
         transcript.turns.retain(|turn| turn.number >= first);
-        assert_same(&told.case, &client, &transcript);
+        assert_same(&session_events.case, &client, &transcript);
         seen += usize::from(first > 1);
     }
     assert!(seen > 5, "{seen} had turns before");
 }
 
 #[test]
-fn what_only_grows_is_never_begun_again() {
+fn growing_messages_are_never_restarted() {
     // A stream alone, delta by delta: each reply starts once unless something follows its end.
     let mut again = BTreeSet::new();
-    for told in told() {
-        let events = in_order(&told.events, &[Telling::Stream]);
-        if events.is_empty() || !["claude-code", "codex"].contains(&told.agent) {
+    for session_events in session_events() {
+        let events = in_order(&session_events.events, &[Telling::Stream]);
+        if events.is_empty() || !["claude-code", "codex"].contains(&session_events.agent) {
             continue;
         }
-        let client = stream(&told.case, &told, &events, 1);
-        assert_eq!(client.channels, 1, "{}", told.case);
+        let client = stream(&session_events.case, &session_events, &events, 1);
+        assert_eq!(client.channels, 1, "{}", session_events.case);
         let replies = client.messages.iter().filter(|it| it.role == "assistant").count();
         if client.starts > replies {
-            again.insert(told.case);
+            again.insert(session_events.case);
         }
     }
     assert_eq!(again, BTreeSet::from(["aborted-and-late-item".to_owned()]));
 }
 
 #[test]
-fn frames_that_come_twice_are_passed_over_and_gaps_are_seen() {
+fn duplicate_frames_are_ignored_and_gaps_are_detected() {
     // R-000-13
-    let told = told().into_iter().find(|told| told.case == "discovery-loop").unwrap();
-    let mut mirror = empty(&told);
+    let session_events = session_events()
+        .into_iter()
+        .find(|session_events| session_events.case == "discovery-loop")
+        .unwrap();
+    let mut mirror = empty(&session_events);
     let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
     let mut frames = channel.snapshot();
-    for piece in changes(&told, &told.events) {
+    for piece in changes(&session_events, &session_events.events) {
         frames.extend(channel.frames(&piece));
         mirror.apply_all(piece);
     }
@@ -365,7 +375,7 @@ fn messages_of(shown: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn who_asks_for_frames_holds_what_is_stored_and_what_comes() {
+fn a_frames_client_gets_the_stored_and_the_live_part() {
     // R-000-12, with the real program: half of a log exists, the rest is appended line by line.
     let machine = Machine::new();
     let log = ".claude/projects/-home-dev-weather-app/112b2623-935f-4249-9e9a-c45c61ba0d98.jsonl";
@@ -377,28 +387,28 @@ fn who_asks_for_frames_holds_what_is_stored_and_what_comes() {
     let session = || server.json("/api/sessions")[0]["id"].as_str().map(str::to_owned);
     until("the session", || session().map(|_| ()).ok_or("none"));
     let mut socket = Socket::open(&server);
-    let wish = json!({ "subscribe": session().unwrap(), "form": "frames" });
-    socket.say(wish.to_string().as_bytes());
+    let subscription = json!({ "subscribe": session().unwrap(), "form": "frames" });
+    socket.send_text(subscription.to_string().as_bytes());
     let mut client = Client::default();
-    let mut hear = |client: &mut Client| {
+    let mut receive_text = |client: &mut Client| {
         // The read timeout fails the test if a frame never arrives.
-        let frame: Value = serde_json::from_str(&socket.hear().unwrap()).unwrap();
+        let frame: Value = serde_json::from_str(&socket.receive_text().unwrap()).unwrap();
         client.take(&frame).unwrap();
     };
     while client.messages.len() < 2 {
-        hear(&mut client);
+        receive_text(&mut client);
     }
     rest.iter().for_each(|line| machine.append(log, line));
     let path = machine.home().join(log);
     let shown = machine.json("data", &["show", path.to_str().unwrap()]);
     let expected = messages_of(&shown);
     assert!(expected.len() >= 2);
-    let told = |client: &Client| -> Vec<Value> {
+    let session_events = |client: &Client| -> Vec<Value> {
         let written = client.written();
         written.iter().map(|message| json!([message["role"], message["parts"]])).collect()
     };
-    while told(&client) != expected {
-        hear(&mut client);
+    while session_events(&client) != expected {
+        receive_text(&mut client);
     }
     assert_eq!(client.channels, 1);
 }

@@ -15,7 +15,7 @@ use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
 use unspool_sources::in_memory::SessionSet;
 
-use crate::case::{all_cases, captures, name, told_sessions};
+use crate::case::{all_cases, captures, case_sessions, name};
 
 #[test]
 fn golden_files_are_what_the_recordings_give() {
@@ -95,7 +95,7 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
         flush(&mut written, &mut grown);
     }
     let mut transcripts = Vec::new();
-    for session in told_sessions(&session_set) {
+    for session in case_sessions(&session_set) {
         writeln!(written, "── {:?}", session.record_counts).unwrap();
         writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
         let mut transcript = session.transcript();

@@ -54,7 +54,7 @@ fn blocks_stand_in_the_order_of_their_messages_and_then_of_their_index() {
 }
 
 #[test]
-fn what_the_cli_says_itself_is_told_apart() {
+fn text_of_the_cli_itself_is_separated() {
     let log = log_of(&lines(&[
         json!({"type": "assistant", "isApiErrorMessage": true, "message": {"id": "u1",
             "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}],
@@ -186,7 +186,7 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_log_and_the_stream_of_a_recording_tell_the_same() {
+fn the_log_and_the_stream_of_a_recording_agree() {
     let mut compared = 0;
     for case in cases() {
         let (log_path, stream_path) = (case.join("log.jsonl"), case.join("stream.jsonl"));
@@ -210,7 +210,7 @@ fn the_log_and_the_stream_of_a_recording_tell_the_same() {
 
 #[test]
 fn every_question_of_a_recording_finds_its_call() {
-    let mut asked = 0;
+    let mut checked = 0;
     for case in cases() {
         let path = case.join("hooks.jsonl");
         for question in path.exists().then(|| hook_questions(&path)).into_iter().flatten() {
@@ -219,10 +219,10 @@ fn every_question_of_a_recording_finds_its_call() {
             let own =
                 log.blocks.iter().any(|block| block.call.as_ref().is_some_and(|c| c.id == id));
             assert!(own || question.agent_id.is_some(), "{case:?} {id}");
-            asked += 1;
+            checked += 1;
         }
     }
-    assert!(asked >= 15, "{asked}");
+    assert!(checked >= 15, "{checked}");
 }
 
 /// The agent's own count includes its sub-agents.

@@ -12,10 +12,10 @@ use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::Mirror;
 use unspool_sources::in_memory::SessionSet;
 
-use crate::case::{all_cases, captures, difference, main_session, name, told_sessions};
+use crate::case::{all_cases, captures, case_sessions, difference, main_session, name};
 
 /// The events of one session of a case, one capture after another.
-pub struct Told {
+pub struct SessionEvents {
     pub case: String,
     pub agent: &'static str,
     pub session: String,
@@ -23,11 +23,11 @@ pub struct Told {
 }
 
 /// Every session that a case is about.
-pub fn told() -> Vec<Told> {
-    all_cases().iter().flat_map(|case| told_by(case)).collect()
+pub fn session_events() -> Vec<SessionEvents> {
+    all_cases().iter().flat_map(|case| session_events_of(case)).collect()
 }
 
-fn told_by(case: &Path) -> Vec<Told> {
+fn session_events_of(case: &Path) -> Vec<SessionEvents> {
     let mut session_set = SessionSet::default();
     let mut all: Vec<(String, Event)> = Vec::new();
     for capture in captures(case) {
@@ -41,26 +41,26 @@ fn told_by(case: &Path) -> Vec<Told> {
         }
         session_set.close(reading, &mut watch);
     }
-    told_sessions(&session_set)
+    case_sessions(&session_set)
         .map(|session| {
             let id = session.agent_session_id.clone();
             let events = all.iter().filter(|(of, _)| *of == id).map(|(_, event)| event.clone());
             let events = events.collect();
-            Told { case: name(case), agent: session.agent, session: id, events }
+            SessionEvents { case: name(case), agent: session.agent, session: id, events }
         })
         .collect()
 }
 
-struct Fold {
+struct LiveFold {
     assembler: Assembler,
     mirror: Mirror,
 }
 
-impl Fold {
-    fn new(told: &Told) -> Fold {
-        Fold {
-            assembler: Assembler::new(SessionId::of(told.agent, &told.session)),
-            mirror: Mirror::new(told.agent, &told.session),
+impl LiveFold {
+    fn new(session_events: &SessionEvents) -> LiveFold {
+        LiveFold {
+            assembler: Assembler::new(SessionId::of(session_events.agent, &session_events.session)),
+            mirror: Mirror::new(session_events.agent, &session_events.session),
         }
     }
 
@@ -68,9 +68,9 @@ impl Fold {
         self.mirror.apply_all(self.assembler.apply(event));
     }
 
-    fn all(told: &Told) -> Transcript {
-        let mut fold = Fold::new(told);
-        told.events.iter().for_each(|event| fold.apply(event.clone()));
+    fn all(session_events: &SessionEvents) -> Transcript {
+        let mut fold = LiveFold::new(session_events);
+        session_events.events.iter().for_each(|event| fold.apply(event.clone()));
         fold.mirror.into_transcript()
     }
 }
@@ -84,17 +84,17 @@ fn assert_same(what: String, expected: &Transcript, found: &Transcript) {
 #[test]
 fn law_2_live_is_stored() {
     // R-000-14, R-004-14: at every cut, the rest can be folded onto the stored rows.
-    for told in told() {
-        let (case, events) = (&told.case, &told.events);
-        let expected = Fold::all(&told);
-        let mut live = Fold::new(&told);
+    for session_events in session_events() {
+        let (case, events) = (&session_events.case, &session_events.events);
+        let expected = LiveFold::all(&session_events);
+        let mut live = LiveFold::new(&session_events);
         // Cut long recordings only at every seventh event: each cut folds the rest again.
         let step = if events.len() > 300 { 7 } else { 1 };
         for (cut, event) in events.iter().enumerate() {
             if cut % step == 0 {
                 let stored = live.mirror.clone();
                 let mut resumed =
-                    Fold { assembler: Assembler::resume(&stored.rows()), mirror: stored };
+                    LiveFold { assembler: Assembler::resume(&stored.rows()), mirror: stored };
                 events[cut..].iter().for_each(|event| resumed.apply(event.clone()));
                 let what = format!("{} cut at {cut}", case);
                 assert_same(what, &expected, &resumed.mirror.into_transcript());
@@ -109,7 +109,7 @@ fn law_2_live_is_stored() {
 
 /// Continues like a recorder that opens a stored session: it starts with outlines, and restores a
 /// turn from its rows when an event needs it.
-fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
+fn from_outline(stored: &LiveFold, events: &[Event]) -> Transcript {
     let rows = stored.mirror.rows();
     let outlines = rows.turns.iter().map(|turn| Outline {
         turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
@@ -132,33 +132,34 @@ fn from_outline(stored: &Fold, events: &[Event]) -> Transcript {
 #[test]
 fn changes_alone_rebuild_the_session() {
     // R-X-03: batched, merged, and after a round trip through JSON.
-    for told in told() {
-        let expected = Fold::all(&told);
-        let mut assembler = Assembler::new(SessionId::of(told.agent, &told.session));
+    for session_events in session_events() {
+        let expected = LiveFold::all(&session_events);
+        let mut assembler =
+            Assembler::new(SessionId::of(session_events.agent, &session_events.session));
         let changes: Vec<Change> =
-            told.events.into_iter().flat_map(|event| assembler.apply(event)).collect();
+            session_events.events.into_iter().flat_map(|event| assembler.apply(event)).collect();
         let count = changes.len();
         let merged = merged(changes);
         assert!(merged.len() <= count);
-        let mut mirror = Mirror::new(told.agent, &told.session);
+        let mut mirror = Mirror::new(session_events.agent, &session_events.session);
         for change in merged {
             let written = serde_json::to_string(&change).unwrap();
             mirror.apply(serde_json::from_str(&written).unwrap());
         }
-        assert_same(told.case, &expected, &mirror.into_transcript());
+        assert_same(session_events.case, &expected, &mirror.into_transcript());
     }
 }
 
 #[test]
 fn law_5_twice_is_once() {
     // R-001-28: applying all events again, in the same order, changes nothing.
-    for told in told() {
-        let expected = Fold::all(&told);
-        let mut fold = Fold::new(&told);
+    for session_events in session_events() {
+        let expected = LiveFold::all(&session_events);
+        let mut fold = LiveFold::new(&session_events);
         for _ in 0..2 {
-            told.events.iter().for_each(|event| fold.apply(event.clone()));
+            session_events.events.iter().for_each(|event| fold.apply(event.clone()));
         }
-        assert_same(told.case, &expected, &fold.mirror.into_transcript());
+        assert_same(session_events.case, &expected, &fold.mirror.into_transcript());
     }
 }
 
@@ -190,10 +191,10 @@ fn law_5_a_log_and_its_copy_are_one() {
 fn law_9_memory_is_bounded() {
     // Release every turn that can be released after every event; restore it when needed.
     let mut released = 0;
-    for told in told() {
-        let expected = Fold::all(&told);
-        let mut fold = Fold::new(&told);
-        for event in told.events {
+    for session_events in session_events() {
+        let expected = LiveFold::all(&session_events);
+        let mut fold = LiveFold::new(&session_events);
+        for event in session_events.events {
             for turn in fold.assembler.needs(&event) {
                 let stored = fold.mirror.find_turn(turn).unwrap().clone();
                 fold.assembler.restore(&stored);
@@ -202,7 +203,7 @@ fn law_9_memory_is_bounded() {
             let turns: Vec<_> = fold.mirror.turn_ids().collect();
             released += turns.iter().filter(|turn| fold.assembler.release(**turn)).count();
         }
-        assert_same(told.case, &expected, &fold.mirror.into_transcript());
+        assert_same(session_events.case, &expected, &fold.mirror.into_transcript());
     }
     assert!(released > 50, "only {released} turns were let go");
 }
@@ -210,9 +211,9 @@ fn law_9_memory_is_bounded() {
 #[test]
 fn every_end_leaves_nothing_running() {
     // R-X-02, R-004-17
-    for told in told() {
-        let case = &told.case;
-        for turn in Fold::all(&told).turns {
+    for session_events in session_events() {
+        let case = &session_events.case;
+        for turn in LiveFold::all(&session_events).turns {
             if matches!(turn.state, TurnState::Running | TurnState::Unknown) {
                 continue;
             }
@@ -234,7 +235,7 @@ fn every_end_leaves_nothing_running() {
 }
 
 #[test]
-fn a_rejection_that_was_asked_about_is_denied_and_any_other_is_interrupted() {
+fn a_rejected_permission_is_denied_and_any_other_rejection_interrupted() {
     // R-003-15, R-003-29: identical in the log, distinguished by hooks.
     let states = |case: &str, count: usize| -> Vec<ToolState> {
         let path = crate::case::root().join("fixtures/claude-code").join(case);
@@ -251,12 +252,15 @@ fn a_rejection_that_was_asked_about_is_denied_and_any_other_is_interrupted() {
             .collect()
     };
     use ToolState::{Completed, Denied, Interrupted};
-    let asked = "terminal-permissions-and-questions";
+    let with_questions = "terminal-permissions-and-questions";
     assert_eq!(
-        states(asked, 1),
+        states(with_questions, 1),
         [Completed, Interrupted, Interrupted, Completed, Completed, Interrupted]
     );
-    assert_eq!(states(asked, 2), [Completed, Denied, Denied, Completed, Completed, Denied]);
+    assert_eq!(
+        states(with_questions, 2),
+        [Completed, Denied, Denied, Completed, Completed, Denied]
+    );
     let stopped = "terminal-interrupts-and-queued-prompts";
     assert_eq!(states(stopped, 2), [Interrupted, Interrupted, Completed, Completed]);
     // A decision that the log itself records needs no hook.

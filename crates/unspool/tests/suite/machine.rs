@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::case::root;
-use crate::home::{Machine, copy};
+use crate::harness::{Machine, copy};
 
 const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 
@@ -87,7 +87,8 @@ fn hooks_are_shown_first_and_written_with_yes() {
     let settings: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
     let mut run = std::process::Command::new("/bin/sh");
-    machine.settle(run.arg("-c").arg(format!("echo '{{\"session_id\":\"s\"}}' | {command}")));
+    machine
+        .set_environment(run.arg("-c").arg(format!("echo '{{\"session_id\":\"s\"}}' | {command}")));
     assert!(run.status().unwrap().success());
     assert_eq!(fs::read_dir(machine.data("d").join("hooks")).unwrap().count(), 1);
     assert_eq!(status["codex"]["installed"], "no");
@@ -188,7 +189,7 @@ fn a_folder_is_the_same_however_it_is_named() {
     machine.run("d", &["hook", "--agent", "claude-code"], payload);
     machine.ok("d", &["sync"]);
     let mut relative = std::process::Command::new(env!("CARGO_BIN_EXE_unspool"));
-    machine.settle(relative.args(["--data", "d", "sync", "--json"]));
+    machine.set_environment(relative.args(["--data", "d", "sync", "--json"]));
     let output = relative.current_dir(machine.data("")).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["records"], 0, "what was read is not read again");

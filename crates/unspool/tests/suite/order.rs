@@ -46,20 +46,23 @@ fn law_1_order_is_kept() {
             assert_eq!(session.record_counts.left_out["warm-up"] as usize, raw.records, "{what}");
             continue;
         }
-        hold(&what, session, &raw);
+        check_session(&what, session, &raw);
         agents += usize::from(session.is_sub_agent());
         for chain in independent::chains(&path) {
             chains += 1;
             let id = format!("{}:{}", session.agent_session_id, chain.root);
             let found = session_set.sessions.iter().find(|held| held.agent_session_id == id);
             let child = found.unwrap_or_else(|| panic!("{what}: no session {id}"));
-            hold(&id, child, &chain.log);
+            check_session(&id, child, &chain.log);
             // Parent and child are linked by the call whose prompt it got.
             let parent = child.transcript().session.parent.unwrap();
             assert_eq!(parent.session, session.transcript().session.id, "{id}");
             assert_eq!(parent.call_id, chain.call, "{id}");
-            let told = agent_ids(&session.transcript());
-            assert!(told.contains(&(chain.call.clone().unwrap(), id.clone())), "{told:?} {id}");
+            let reported = agent_ids(&session.transcript());
+            assert!(
+                reported.contains(&(chain.call.clone().unwrap(), id.clone())),
+                "{reported:?} {id}"
+            );
         }
         assert_eq!(session_set.sessions.len(), 1 + independent::chains(&path).len(), "{what}");
     }
@@ -70,15 +73,16 @@ fn law_1_order_is_kept() {
 fn agent_ids(transcript: &Transcript) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
-        let Body::Agent(told) = &part.body else { continue };
-        let ids = told.agents.iter().map(|agent| (told.call_id.clone(), agent.id.to_string()));
+        let Body::Agent(reported) = &part.body else { continue };
+        let ids =
+            reported.agents.iter().map(|agent| (reported.call_id.clone(), agent.id.to_string()));
         found.extend(ids);
     }
     found
 }
 
 /// Order, results and tokens of a session, against the independent reader.
-fn hold(what: &str, session: &DecodedSession, raw: &independent::Log) {
+fn check_session(what: &str, session: &DecodedSession, raw: &independent::Log) {
     let transcript = session.transcript();
     let mut found: Vec<(Kind, String)> = Vec::new();
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
@@ -153,13 +157,13 @@ fn tokens_are_counted_once_per_message() {
             && !agents
             && !UNACCOUNTED.contains(&&*name(&case))
         {
-            let told = (
+            let reported = (
                 cost.tokens.input,
                 cost.tokens.output,
                 cost.tokens.cache_read,
                 cost.tokens.cache_creation,
             );
-            assert_eq!(found, told, "{} against its own cost-state", name(&case));
+            assert_eq!(found, reported, "{} against its own cost-state", name(&case));
             // Our price list gives the cost that Claude Code computed.
             let spending = transcript.spending();
             let estimated = spending.estimated_usd(&Prices::listed()).unwrap_or_default();

@@ -13,7 +13,7 @@ use unspool_core::transcript::Mirror;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
-use crate::independent::ai_sdk::{self, Piece};
+use crate::independent::ai_sdk::{self, ExpectedPart};
 
 /// The cases with both a document and its stream; one case is a stream alone.
 fn pairs() -> Vec<PathBuf> {
@@ -27,18 +27,18 @@ fn file(case: &Path, form: &str) -> PathBuf {
 }
 
 /// The replies of a transcript in the independent reader's form.
-fn found(transcript: &Transcript) -> Vec<Piece> {
+fn found(transcript: &Transcript) -> Vec<ExpectedPart> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
-    parts.filter_map(|part| piece(&part.body)).collect()
+    parts.filter_map(|part| expected_part(&part.body)).collect()
 }
 
-fn piece(body: &Body) -> Option<Piece> {
+fn expected_part(body: &Body) -> Option<ExpectedPart> {
     let other = |kind: &str, text: &Option<String>| {
-        Some(Piece::Other(kind.to_owned(), text.clone().unwrap_or_default()))
+        Some(ExpectedPart::Other(kind.to_owned(), text.clone().unwrap_or_default()))
     };
     match body {
-        Body::Text(text) => Some(Piece::Text(text.text.clone())),
-        Body::Reasoning(reasoning) => Some(Piece::Reasoning(reasoning.text.clone())),
+        Body::Text(text) => Some(ExpectedPart::Text(text.text.clone())),
+        Body::Reasoning(reasoning) => Some(ExpectedPart::Reasoning(reasoning.text.clone())),
         Body::Tool(tool) => {
             let given = match (&tool.result, &tool.output) {
                 (Some(result), _) => result.value(),
@@ -57,7 +57,7 @@ fn piece(body: &Body) -> Option<Piece> {
                 ToolState::Interrupted => "interrupted",
             };
             let id = tool.call_id.rsplit('/').next().unwrap().to_owned();
-            Some(Piece::Tool(id, tool.name.clone(), state.to_owned(), given))
+            Some(ExpectedPart::Tool(id, tool.name.clone(), state.to_owned(), given))
         }
         Body::File(file) => other("file", &file.url),
         Body::Source(source) => other("source", &source.url.clone().or(source.title.clone())),
@@ -65,7 +65,7 @@ fn piece(body: &Body) -> Option<Piece> {
         Body::Data(data) if data.kind == "ai-sdk-message" || data.kind == "chat" => None,
         Body::Data(data) => {
             let value = data.payload.value();
-            Some(Piece::Other(data.kind.clone(), value["data"].to_string()))
+            Some(ExpectedPart::Other(data.kind.clone(), value["data"].to_string()))
         }
         _ => None,
     }
@@ -81,23 +81,23 @@ fn law_1_messages_keep_their_order() {
         let replies = messages.iter().filter(|message| message["role"] == "assistant");
         let mut expected = Vec::new();
         for reply in replies {
-            expected.extend(ai_sdk::pieces(reply["parts"].as_array().unwrap()));
+            expected.extend(ai_sdk::expected_parts(reply["parts"].as_array().unwrap()));
         }
         let transcript = session.transcript();
-        let mut told = found(&transcript);
+        let mut decoded = found(&transcript);
         // A file in a user's message comes after its text.
         if name(&case) == "custom-and-steering" {
-            told.retain(|piece| !matches!(piece, Piece::Other(kind, _) if kind == "file"));
+            decoded.retain(|expected_part| !matches!(expected_part, ExpectedPart::Other(kind, _) if kind == "file"));
         }
-        for (piece, wanted) in told.iter_mut().zip(&expected) {
-            forget_automatic(piece, wanted);
+        for (expected_part, wanted) in decoded.iter_mut().zip(&expected) {
+            forget_automatic(expected_part, wanted);
         }
-        assert_eq!(told, expected, "{}", name(&case));
-        let asked: Vec<&Value> =
+        assert_eq!(decoded, expected, "{}", name(&case));
+        let prompts: Vec<&Value> =
             messages.iter().filter(|message| message["role"] == "user").collect();
         let turns: Vec<_> = transcript.turns.iter().filter(|turn| turn.number > 0).collect();
-        assert_eq!(turns.len(), asked.len(), "{}", name(&case));
-        for (turn, message) in turns.iter().zip(asked) {
+        assert_eq!(turns.len(), prompts.len(), "{}", name(&case));
+        for (turn, message) in turns.iter().zip(prompts) {
             let texts = message["parts"].as_array().unwrap().iter();
             let texts: Vec<&str> = texts.filter_map(|part| part["text"].as_str()).collect();
             let found: Vec<&str> = turn.user.iter().filter_map(Body::prose).collect();
@@ -107,8 +107,9 @@ fn law_1_messages_keep_their_order() {
 }
 
 /// An automatic approval asks nobody, so we show no answer for it.
-fn forget_automatic(found: &mut Piece, wanted: &Piece) {
-    if let (Piece::Tool(_, _, state, _), Piece::Tool(_, _, wanted, _)) = (found, wanted)
+fn forget_automatic(found: &mut ExpectedPart, wanted: &ExpectedPart) {
+    if let (ExpectedPart::Tool(_, _, state, _), ExpectedPart::Tool(_, _, wanted, _)) =
+        (found, wanted)
         && state == "input-available"
         && wanted.starts_with("approval-")
     {
@@ -124,41 +125,41 @@ fn law_1_streams_make_what_the_sdk_makes_of_them() {
         let session_set = fold_in(&captures[1..2], &[0]);
         let transcript = main_session(&session_set).transcript();
         let reduced = ai_sdk::reduced(&ai_sdk::chunks(&file(&case, "sse")));
-        let expected: Vec<Piece> =
-            reduced.iter().flat_map(|(_, parts)| ai_sdk::pieces(parts)).collect();
-        let mut told = found(&transcript);
+        let expected: Vec<ExpectedPart> =
+            reduced.iter().flat_map(|(_, parts)| ai_sdk::expected_parts(parts)).collect();
+        let mut decoded = found(&transcript);
         // Keep discarded parts, since they were shown; drop results of calls from earlier streams.
-        let called = |piece: &Piece| match piece {
-            Piece::Tool(id, ..) => {
-                expected.iter().any(|one| matches!(one, Piece::Tool(held, ..) if held == id))
+        let called = |expected_part: &ExpectedPart| match expected_part {
+            ExpectedPart::Tool(id, ..) => {
+                expected.iter().any(|one| matches!(one, ExpectedPart::Tool(held, ..) if held == id))
             }
-            Piece::Other(kind, _) => kind != "file" || name(&case) != "custom-and-steering",
-            Piece::Text(_) | Piece::Reasoning(_) => true,
+            ExpectedPart::Other(kind, _) => kind != "file" || name(&case) != "custom-and-steering",
+            ExpectedPart::Text(_) | ExpectedPart::Reasoning(_) => true,
         };
-        told.retain(called);
-        let plain = |pieces: Vec<Piece>| {
-            pieces.into_iter().map(|piece| match piece {
+        decoded.retain(called);
+        let plain = |expected_parts: Vec<ExpectedPart>| {
+            expected_parts.into_iter().map(|expected_part| match expected_part {
                 // Open states are compared with the documents: the end of a stream interrupts them.
-                Piece::Tool(id, tool, state, given) => {
+                ExpectedPart::Tool(id, tool, state, given) => {
                     let open = !state.starts_with("output-");
-                    Piece::Tool(id, tool, if open { String::new() } else { state }, given)
+                    ExpectedPart::Tool(id, tool, if open { String::new() } else { state }, given)
                 }
                 other => other,
             })
         };
-        let (mut told, mut expected): (Vec<Piece>, Vec<Piece>) =
-            (plain(told).collect(), plain(expected).collect());
+        let (mut decoded, mut expected): (Vec<ExpectedPart>, Vec<ExpectedPart>) =
+            (plain(decoded).collect(), plain(expected).collect());
         if name(&case) == "parallel-interleaved" {
             // Two concurrent texts are ordered by their first delta.
-            told.sort_by_key(|piece| format!("{piece:?}"));
-            expected.sort_by_key(|piece| format!("{piece:?}"));
+            decoded.sort_by_key(|expected_part| format!("{expected_part:?}"));
+            expected.sort_by_key(|expected_part| format!("{expected_part:?}"));
         }
-        assert_eq!(told, expected, "{}", name(&case));
+        assert_eq!(decoded, expected, "{}", name(&case));
     }
 }
 
 /// The events of one of a session's captures.
-fn told(case: &Path, which: usize) -> (String, Vec<Event>) {
+fn decoded(case: &Path, which: usize) -> (String, Vec<Event>) {
     let mut session_set = SessionSet::default();
     let (mut events, mut session) = (Vec::new(), String::new());
     for (at, capture) in captures(case).iter().enumerate() {
@@ -184,7 +185,7 @@ fn law_5_a_message_and_its_stream_are_one_in_any_order() {
     let all = pairs();
     assert!(all.len() >= 40, "only {} cases", all.len());
     for case in all {
-        let ((id, log), (other, stream)) = (told(&case, 0), told(&case, 1));
+        let ((id, log), (other, stream)) = (decoded(&case, 0), decoded(&case, 1));
         assert_eq!(id, other, "{}", name(&case));
         let fold = |mix: &mut dyn FnMut(usize, usize) -> bool| {
             let mut assembler = Assembler::new(SessionId::of("ai-sdk", &id));
@@ -221,7 +222,7 @@ fn law_5_a_message_and_its_stream_are_one_in_any_order() {
 }
 
 #[test]
-fn a_message_and_its_stream_tell_nothing_twice() {
+fn a_message_and_its_stream_duplicate_nothing() {
     for case in pairs() {
         let captures = captures(&case);
         let alone = found(&main_session(&fold_in(&captures[..1], &[0])).transcript());
@@ -233,7 +234,7 @@ fn a_message_and_its_stream_tell_nothing_twice() {
 }
 
 #[test]
-fn a_chat_that_is_written_anew_is_told_once() {
+fn a_rewritten_chat_adds_nothing_twice() {
     // R-001-28: applications rewrite the whole document for every message.
     let mut writing = 0;
     for case in pairs() {

@@ -30,26 +30,26 @@ fn law_1_order_is_kept_by_copilot() {
         assert_eq!(session_set.sessions.len(), raw.len(), "{}", name(&case));
         for session in &session_set.sessions {
             let (id, case) = (&session.agent_session_id, name(&case));
-            let (told, transcript) = (&raw[id], session.transcript());
+            let (raw_session, transcript) = (&raw[id], session.transcript());
             agents += usize::from(session.is_sub_agent());
-            assert_eq!(blocks(&transcript), told.blocks, "{case} {id}");
+            assert_eq!(blocks(&transcript), raw_session.blocks, "{case} {id}");
             let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
-            assert_eq!(prompts.collect::<Vec<_>>(), told.prompts, "{case} {id}");
-            let (usage, tokens) = (transcript.usage(), told.tokens);
+            assert_eq!(prompts.collect::<Vec<_>>(), raw_session.prompts, "{case} {id}");
+            let (usage, tokens) = (transcript.usage(), raw_session.tokens);
             let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);
             let expected = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_creation);
             assert_eq!(found, expected, "{case} {id}");
             assert_eq!(session.record_counts.unreadable, 0, "{case} {id}");
-            results(&transcript, told, &case);
+            results(&transcript, raw_session, &case);
         }
     }
     assert!(agents >= 5, "only {agents} sub-agents");
 }
 
-fn results(transcript: &Transcript, told: &copilot::Told, case: &str) {
+fn results(transcript: &Transcript, raw_session: &copilot::RawSession, case: &str) {
     for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
         let Body::Tool(tool) = &part.body else { continue };
-        match told.results.get(&tool.call_id) {
+        match raw_session.results.get(&tool.call_id) {
             Some((text, failed, exit)) => {
                 assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
                 assert_eq!(tool.state != ToolState::Completed, *failed, "{case} {}", tool.call_id);

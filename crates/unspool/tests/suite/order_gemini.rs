@@ -23,21 +23,21 @@ fn blocks(transcript: &Transcript) -> Vec<(Kind, String)> {
 fn law_1_order_is_kept_by_gemini() {
     // R-000-01 to R-000-06, R-001-17, R-001-21, R-X-06
     for case in cases("gemini") {
-        let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let chat = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
         let captures = captures(&case);
         let session_set = fold_in(&captures[..1], &[0]);
         let session = main_session(&session_set);
         let (case, transcript) = (name(&case), session.transcript());
-        assert_eq!(blocks(&transcript), told.blocks, "{case}");
+        assert_eq!(blocks(&transcript), chat.blocks, "{case}");
         let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
-        assert_eq!(prompts.collect::<Vec<_>>(), told.prompts, "{case}");
-        let (usage, tokens) = (transcript.usage(), told.tokens);
+        assert_eq!(prompts.collect::<Vec<_>>(), chat.prompts, "{case}");
+        let (usage, tokens) = (transcript.usage(), chat.tokens);
         let found = (usage.input, usage.output, usage.cache_read);
         assert_eq!(found, (tokens.input, tokens.output, tokens.cache_read), "{case}");
         assert_eq!(session.record_counts.unreadable, 0, "{case}");
         for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
             let Body::Tool(tool) = &part.body else { continue };
-            let (text, wrong) = &told.results[&tool.call_id];
+            let (text, wrong) = &chat.results[&tool.call_id];
             assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
             assert_eq!(tool.state != ToolState::Completed, *wrong, "{case} {}", tool.call_id);
         }
@@ -53,16 +53,16 @@ fn the_stream_of_gemini_adds_to_the_chat_and_doubles_nothing() {
         if captures.len() < 2 {
             continue;
         }
-        let told = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
+        let chat = gemini::chat(&std::fs::read(case.join("log.jsonl")).unwrap());
         let order: Vec<usize> = (0..captures.len()).collect();
         let session_set = fold_in(&captures, &order);
         let mut found = blocks(&main_session(&session_set).transcript());
-        if found != told.blocks {
+        if found != chat.blocks {
             assert!(cut.contains(&&*name(&case)), "{}", name(&case));
-            assert_eq!(found.len(), told.blocks.len() + 1, "{}", name(&case));
+            assert_eq!(found.len(), chat.blocks.len() + 1, "{}", name(&case));
             found.pop();
         }
-        assert_eq!(found, told.blocks, "{}", name(&case));
+        assert_eq!(found, chat.blocks, "{}", name(&case));
     }
 }
 
@@ -71,7 +71,7 @@ const PROMPT: &str =
     r#"{"id":"u1","timestamp":"2026-11-15T00:00:01.000Z","type":"user","content":[{"text":"Go"}]}"#;
 const ANSWER: &str = r#"{"id":"g1","timestamp":"2026-11-15T00:00:02.000Z","type":"gemini","content":"Looking.","thoughts":[{"subject":"Look","description":"At it."}],"tokens":{"input":10,"output":5,"cached":4,"thoughts":2,"tool":0,"total":17},"model":"m","toolCalls":[{"id":"c1","name":"read_file","args":{"file_path":"a"},"result":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}],"status":"success"}]}"#;
 
-fn told(file: &str, text: &str) -> Transcript {
+fn chat(file: &str, text: &str) -> Transcript {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(file);
     std::fs::write(&path, text).unwrap();
@@ -95,14 +95,14 @@ fn a_resumed_chat_of_gemini_loses_and_doubles_nothing() {
     let rewritten = r#"{"$set":{"messages":[{"id":"x","type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/a\n</session_context>"}]},{"id":"u1","type":"user","content":[{"text":"Go"}]},{"id":"g1","type":"gemini","content":[{"text":"**Look**\n\nAt it.","thought":true},{"text":"Looking."},{"functionCall":{"id":"c1","name":"read_file","args":{"file_path":"a"}}}]},{"id":"g1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]},{"id":"r1","type":"user","content":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"text"}}}]}]}}"#;
     let next = r#"{"id":"u2","timestamp":"2026-11-15T00:01:00.000Z","type":"user","content":[{"text":"And?"}]}"#;
     let text = format!("{{{HEAD}}}\n{PROMPT}\n{ANSWER}\n{{{HEAD}}}\n{rewritten}\n{next}\n");
-    let transcript = told("session.jsonl", &text);
+    let transcript = chat("session.jsonl", &text);
     assert_eq!(blocks(&transcript), expected());
     assert_eq!(transcript.turns.len(), 2);
     assert_eq!(transcript.session.facts.project.as_deref(), Some("/home/a"));
     let usage = transcript.usage();
     assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (6, 4, 7, 2));
     // The rewritten list alone gives the same blocks.
-    let transcript = told("session.jsonl", &format!("{{{HEAD}}}\n{rewritten}\n"));
+    let transcript = chat("session.jsonl", &format!("{{{HEAD}}}\n{rewritten}\n"));
     assert_eq!(blocks(&transcript), expected());
 }
 
@@ -111,7 +111,7 @@ fn a_chat_of_gemini_may_be_one_document() {
     let text = format!(
         "{{{HEAD},\n  \"messages\": [\n{PROMPT},\n{ANSWER}\n],\n\"summary\":\"A title\"}}\n"
     );
-    let transcript = told("session.json", &text);
+    let transcript = chat("session.json", &text);
     assert_eq!(blocks(&transcript), expected());
     assert_eq!(transcript.session.facts.title.map(|title| title.text).as_deref(), Some("A title"));
 }
@@ -138,31 +138,31 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
     for case in cases("gemini") {
         let Ok(text) = std::fs::read_to_string(case.join("stream.jsonl")) else { continue };
         // Consecutive text deltas join; a tool call separates them.
-        let mut told: Vec<(Kind, String)> = Vec::new();
+        let mut chat: Vec<(Kind, String)> = Vec::new();
         for line in text.lines() {
             let Ok(frame) = serde_json::from_str::<serde_json::Value>(line) else { continue };
             let of = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
             match (frame["type"].as_str(), frame["role"].as_str()) {
-                (Some("message"), Some("assistant")) => match told.last_mut() {
+                (Some("message"), Some("assistant")) => match chat.last_mut() {
                     Some((Kind::Text, said)) => said.push_str(&of("content")),
-                    _ => told.push((Kind::Text, of("content"))),
+                    _ => chat.push((Kind::Text, of("content"))),
                 },
                 (Some("tool_use"), _) => {
-                    between += usize::from(told.len() > 1);
-                    told.push((Kind::Tool, of("tool_id")));
+                    between += usize::from(chat.len() > 1);
+                    chat.push((Kind::Tool, of("tool_id")));
                 }
                 _ => {}
             }
         }
         let trimmed = |(kind, said): (Kind, String)| (kind, said.trim().to_owned());
-        let told: Vec<_> =
-            told.into_iter().map(trimmed).filter(|(_, said)| !said.is_empty()).collect();
+        let chat: Vec<_> =
+            chat.into_iter().map(trimmed).filter(|(_, said)| !said.is_empty()).collect();
         let captures = captures(&case);
         let stream = captures.iter().position(|capture| capture.file == "stream.jsonl").unwrap();
         let session_set = fold_in(&captures[stream..=stream], &[0]);
         let found = blocks(&main_session(&session_set).transcript());
         let found: Vec<_> = found.into_iter().map(trimmed).collect();
-        assert_eq!(found, told, "{}", name(&case));
+        assert_eq!(found, chat, "{}", name(&case));
     }
     assert!(between > 0);
 }

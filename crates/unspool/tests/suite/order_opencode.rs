@@ -52,7 +52,11 @@ fn law_1_order_is_kept_for_opencode() {
             assert_eq!(found, raw.blocks, "{at}");
             assert_eq!(prompts, raw.prompts, "{at}");
             let parent = raw.parent.map(|parent| SessionId::of("opencode", &parent));
-            assert_eq!(transcript.session.facts.parent.map(|told| told.session), parent, "{at}");
+            assert_eq!(
+                transcript.session.facts.parent.map(|parent_ref| parent_ref.session),
+                parent,
+                "{at}"
+            );
             let record_counts = &session.record_counts;
             // The session's header, and one record per event.
             assert_eq!(record_counts.read as i64, raw.records + 1, "{at}");

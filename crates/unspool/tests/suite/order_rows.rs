@@ -47,7 +47,7 @@ fn said(row: &Value) -> Vec<(&'static str, String)> {
     }
 }
 
-fn told(turn: &Turn) -> Vec<(&'static str, String)> {
+fn turn_texts(turn: &Turn) -> Vec<(&'static str, String)> {
     let user = turn.user.iter().filter_map(Body::prose).map(|text| ("user", text.to_owned()));
     let parts = turn.parts.iter().filter_map(|part| match &part.body {
         Body::Text(text) => Some(("text", text.text.clone())),
@@ -75,7 +75,7 @@ fn law_1_rows_keep_their_order() {
         let expected: Vec<_> = rows.iter().flat_map(said).collect();
         let session_set = fold_in(&captures, &[0]);
         let transcript = main_session(&session_set).transcript();
-        let found: Vec<_> = transcript.turns.iter().flat_map(told).collect();
+        let found: Vec<_> = transcript.turns.iter().flat_map(turn_texts).collect();
         assert_eq!(found, expected, "{}", name(&case));
         for turn in &transcript.turns {
             let thought = turn.parts.iter().any(|part| matches!(part.body, Body::Reasoning(_)));
@@ -85,7 +85,7 @@ fn law_1_rows_keep_their_order() {
 }
 
 #[test]
-fn rows_that_are_told_again_by_another_file_are_the_same() {
+fn rows_repeated_in_another_file_are_merged() {
     // R-004-22: with one more row, and as another file.
     for case in cases("rows") {
         let captures = captures(&case);
@@ -105,7 +105,7 @@ fn rows_that_are_told_again_by_another_file_are_the_same() {
         }
         let (once, twice) = (main_session(&once), main_session(&twice));
         let said = |decoded_session: &unspool_sources::in_memory::DecodedSession| {
-            decoded_session.transcript().turns.iter().map(told).collect::<Vec<_>>()
+            decoded_session.transcript().turns.iter().map(turn_texts).collect::<Vec<_>>()
         };
         assert_eq!(said(once), said(twice), "{}", name(&case));
     }

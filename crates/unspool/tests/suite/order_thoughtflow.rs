@@ -11,13 +11,13 @@ use unspool_sources::read::document::DocumentLines;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 
-type Piece = (&'static str, String);
+type LabelledText = (&'static str, String);
 
 /// The texts of a conversation's steps.
-fn said(run: &Value) -> Vec<Piece> {
+fn said(run: &Value) -> Vec<LabelledText> {
     let steps: Vec<&Value> =
         run["steps"].as_array().unwrap().iter().filter(|step| step.is_object()).collect();
-    let mut all: Vec<Piece> = Vec::new();
+    let mut all: Vec<LabelledText> = Vec::new();
     let (mut begun, mut gave) = (false, Vec::new());
     for step in &steps {
         let (started, completed) = (&step["payload_started"], &step["payload_completed"]);
@@ -64,7 +64,7 @@ fn said(run: &Value) -> Vec<Piece> {
     all
 }
 
-fn told(turn: &Turn) -> Vec<Piece> {
+fn turn_texts(turn: &Turn) -> Vec<LabelledText> {
     let user = turn.user.iter().filter_map(Body::prose).map(|text| ("user", text.to_owned()));
     let parts = turn.parts.iter().filter_map(|part| match &part.body {
         Body::Text(text) => Some(("text", text.text.clone())),
@@ -90,11 +90,11 @@ fn law_1_steps_keep_their_order() {
     for case in all {
         let text = std::fs::read_to_string(case.join("log.json")).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
-        let expected: Vec<Piece> =
+        let expected: Vec<LabelledText> =
             document["conversations"].as_array().unwrap().iter().flat_map(said).collect();
         let session_set = fold_in(&captures(&case), &[0]);
         let transcript = main_session(&session_set).transcript();
-        let found: Vec<Piece> = transcript.turns.iter().flat_map(told).collect();
+        let found: Vec<LabelledText> = transcript.turns.iter().flat_map(turn_texts).collect();
         assert_eq!(found, expected, "{}", name(&case));
         // Usage is counted once for each call.
         let calls = document["conversations"].as_array().unwrap().iter();
@@ -107,7 +107,7 @@ fn law_1_steps_keep_their_order() {
 }
 
 #[test]
-fn what_has_no_place_is_kept() {
+fn unmapped_fields_are_kept() {
     // Law 4: every field of every conversation is in its turn, under its own name or ours.
     let case = cases("thoughtflow").into_iter().find(|case| name(case) == "written-by-others");
     let case = case.unwrap();
@@ -119,12 +119,12 @@ fn what_has_no_place_is_kept() {
     assert_eq!(runs.len(), transcript.turns.len());
     let (mut lost, mut seen) = (Vec::new(), 0);
     for (run, turn) in runs.iter().zip(&transcript.turns) {
-        let (mut told, mut held) = (Vec::new(), Vec::new());
-        leaves("", run, &mut told);
+        let (mut turn_texts, mut held) = (Vec::new(), Vec::new());
+        leaves("", run, &mut turn_texts);
         leaves("", &serde_json::to_value(turn).unwrap(), &mut held);
-        told.retain(|(field, value)| !is_kind(field, value));
-        seen += told.len();
-        for (field, value) in told {
+        turn_texts.retain(|(field, value)| !is_kind(field, value));
+        seen += turn_texts.len();
+        for (field, value) in turn_texts {
             let ours = in_our_words(&field, &value);
             let found = held.iter().position(|(name, held)| {
                 (*name == field && *held == value)
@@ -228,7 +228,7 @@ fn earlier(document: &Value, steps: usize) -> String {
 }
 
 #[test]
-fn a_document_that_grew_is_told_once() {
+fn a_rewritten_document_adds_nothing_twice() {
     // Law 5: its writer rewrites the whole document for every step.
     for case in cases("thoughtflow") {
         let text = std::fs::read_to_string(case.join("log.json")).unwrap();
@@ -246,8 +246,8 @@ fn a_document_that_grew_is_told_once() {
         }
         let once = main_session(&fold_in(&captures(&case), &[0])).transcript();
         let grown = main_session(&session_set).transcript();
-        let pieces = |transcript: &Transcript| -> Vec<Vec<Piece>> {
-            transcript.turns.iter().map(told).collect()
+        let pieces = |transcript: &Transcript| -> Vec<Vec<LabelledText>> {
+            transcript.turns.iter().map(turn_texts).collect()
         };
         assert_eq!(pieces(&grown), pieces(&once), "{}", name(&case));
         let states = |transcript: &Transcript| -> Vec<&'static str> {

@@ -9,12 +9,12 @@ use unspool_core::session::Transcript;
 use unspool_core::{plain, present};
 use unspool_render::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
 
-use crate::case::{all_cases, assert_none, captures, fold_in, name, root, told_sessions};
+use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, name, root};
 
 /// Formats that have only some of the text, or not in order; their own tests cover them.
-const SHORT: [&str; 3] = ["d2", "atif", "otel"];
+const PARTIAL_FORMS: [&str; 3] = ["d2", "atif", "otel"];
 /// Formats that typeset Markdown for people.
-const TYPESET: [&str; 3] = ["markdown", "html", "text"];
+const TYPESET_FORMS: [&str; 3] = ["markdown", "html", "text"];
 
 pub fn projected(projection: &Projection, transcript: &Transcript, options: &Options) -> String {
     let WriteMethod::Projected(tell) = projection.method else {
@@ -25,7 +25,7 @@ pub fn projected(projection: &Projection, transcript: &Transcript, options: &Opt
     String::from_utf8(out).unwrap()
 }
 
-fn told() -> impl Iterator<Item = &'static Projection> {
+fn rendered() -> impl Iterator<Item = &'static Projection> {
     ALL.iter().filter(|projection| matches!(projection.method, WriteMethod::Projected(_)))
 }
 
@@ -112,8 +112,8 @@ fn words(body: &Body, typeset: bool) -> Option<String> {
 }
 
 /// The first text that is missing or out of order.
-fn lost(transcript: &Transcript, projection: &Projection, text: &str) -> Option<String> {
-    let typeset = TYPESET.contains(&projection.name);
+fn first_lost_text(transcript: &Transcript, projection: &Projection, text: &str) -> Option<String> {
+    let typeset = TYPESET_FORMS.contains(&projection.name);
     // HTML lists are numbered by the browser.
     let letters = |text: &str| match projection.name {
         "html" => letters(text).chars().filter(|c| !c.is_numeric()).collect(),
@@ -142,9 +142,9 @@ fn law_1_no_projection_loses_or_moves_a_word() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
         let session_set = fold_in(&captures, &order);
-        for decoded_session in told_sessions(&session_set) {
+        for decoded_session in case_sessions(&session_set) {
             let transcript = &decoded_session.transcript();
-            for projection in told() {
+            for projection in rendered() {
                 let options = Options::default();
                 let text = projected(projection, transcript, &options);
                 let what = format!("{} as {}", name(&case), projection.name);
@@ -152,10 +152,10 @@ fn law_1_no_projection_loses_or_moves_a_word() {
                     wrong.push(format!("{what} differs from time to time"));
                 }
                 seen += 1;
-                if SHORT.contains(&projection.name) {
+                if PARTIAL_FORMS.contains(&projection.name) {
                     continue;
                 }
-                if let Some(words) = lost(transcript, projection, &text) {
+                if let Some(words) = first_lost_text(transcript, projection, &text) {
                     wrong.push(format!("{what} has not, or not here: {words}"));
                 }
             }
@@ -180,12 +180,12 @@ fn the_schema_says_what_is_written() {
     for case in all_cases() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
-        for decoded_session in told_sessions(&fold_in(&captures, &order)) {
+        for decoded_session in case_sessions(&fold_in(&captures, &order)) {
             let text = projected(form, &decoded_session.transcript(), &Options::default());
             let value: Value = serde_json::from_str(&text).unwrap();
             for (name, part) in [("session", &value["session"]), ("turns", &value["turns"])] {
-                let told = crate::schema::check(&schema, &schema["properties"][name], part);
-                wrong.extend(told.err().map(|error| format!("{}: {error}", self::name(&case))));
+                let rendered = crate::schema::check(&schema, &schema["properties"][name], part);
+                wrong.extend(rendered.err().map(|error| format!("{}: {error}", self::name(&case))));
             }
         }
     }
@@ -201,7 +201,7 @@ const HOSTILE: &str = "| pipes | $dollar ${x} \"quotes\" 'single' `ticks` ```\nf
 fn hostile() -> Transcript {
     let case = root().join("fixtures/claude-code/discovery-loop");
     let session_set = fold_in(&captures(&case), &[0]);
-    let mut transcript = told_sessions(&session_set).next().unwrap().transcript();
+    let mut transcript = case_sessions(&session_set).next().unwrap().transcript();
     transcript.session.facts.project = Some(HOSTILE.to_owned());
     for turn in &mut transcript.turns {
         let said = Text { text: HOSTILE.to_owned(), ..Text::default() };
@@ -232,12 +232,12 @@ fn hostile() -> Transcript {
 #[test]
 fn law_8_nothing_that_an_agent_wrote_breaks_a_form() {
     let transcript = hostile();
-    for projection in told() {
+    for projection in rendered() {
         for sdk in [Sdk::Common, Sdk::Seven] {
             let text = projected(projection, &transcript, &Options { sdk, ..Options::default() });
             let form = projection.name;
-            if !SHORT.contains(&form) && !TYPESET.contains(&form) {
-                assert_eq!(lost(&transcript, projection, &text), None, "{form}");
+            if !PARTIAL_FORMS.contains(&form) && !TYPESET_FORMS.contains(&form) {
+                assert_eq!(first_lost_text(&transcript, projection, &text), None, "{form}");
             }
             match projection.extension {
                 "html" => {
@@ -265,9 +265,9 @@ fn lines_of_ten_megabytes_leave_whole() {
     let turn = transcript.turns.last_mut().unwrap();
     let part = turn.parts.iter_mut().find(|part| matches!(part.body, Body::Text(_))).unwrap();
     part.body = Body::Text(Text { text: long, ..Text::default() });
-    for projection in told() {
+    for projection in rendered() {
         let text = projected(projection, &transcript, &Options::default());
-        if SHORT.contains(&projection.name) {
+        if PARTIAL_FORMS.contains(&projection.name) {
             continue;
         }
         let wide = letters(&read(projection, &text)).matches("wideopen").count();
@@ -280,7 +280,7 @@ fn lines_of_ten_megabytes_leave_whole() {
 fn a_word_that_moved_is_noticed() {
     let case = root().join("fixtures/ai-sdk/multi-step-interleaved");
     let session_set = fold_in(&captures(&case), &[0, 1]);
-    let mut transcript = told_sessions(&session_set).next().unwrap().transcript();
+    let mut transcript = case_sessions(&session_set).next().unwrap().transcript();
     let parts = &mut transcript.turns.last_mut().unwrap().parts;
     let speaking: Vec<usize> =
         (0..parts.len()).filter(|at| words(&parts[*at].body, false).is_some()).collect();
@@ -290,10 +290,10 @@ fn a_word_that_moved_is_noticed() {
     let (one, other) = (moving.parts[*first].body.clone(), moving.parts[*last].body.clone());
     moving.parts[*first].body = other;
     moving.parts[*last].body = one;
-    for projection in told().filter(|one| !SHORT.contains(&one.name)) {
+    for projection in rendered().filter(|one| !PARTIAL_FORMS.contains(&one.name)) {
         let text = projected(projection, &transcript, &Options::default());
-        assert_eq!(lost(&transcript, projection, &text), None, "{}", projection.name);
-        assert!(lost(&moved, projection, &text).is_some(), "{}", projection.name);
+        assert_eq!(first_lost_text(&transcript, projection, &text), None, "{}", projection.name);
+        assert!(first_lost_text(&moved, projection, &text).is_some(), "{}", projection.name);
     }
 }
 
@@ -312,10 +312,10 @@ fn the_documentation_has_every_form() {
 }
 
 #[test]
-fn what_only_newer_versions_know_is_left_to_them() {
+fn newer_sdk_states_are_written_only_for_newer_sdks() {
     let case = root().join("fixtures/ai-sdk/output-denied");
     let session_set = fold_in(&captures(&case), &[0, 1]);
-    let transcript = told_sessions(&session_set).next().unwrap().transcript();
+    let transcript = case_sessions(&session_set).next().unwrap().transcript();
     let form = Projection::named("uimessage").unwrap();
     let common = projected(form, &transcript, &Options::default());
     let newer = projected(form, &transcript, &Options { sdk: Sdk::Seven, ..Options::default() });
@@ -331,7 +331,7 @@ fn what_only_newer_versions_know_is_left_to_them() {
 
 // R-001-06
 #[test]
-fn messages_have_what_their_role_may_have() {
+fn messages_have_only_the_parts_their_role_allows() {
     let form = Projection::named("uimessage").unwrap();
     let mut wrong = Vec::new();
     let mut seen = [0; 3];

@@ -4,8 +4,8 @@
 
 pub mod atif;
 mod hostile;
+pub mod lookup;
 pub mod otel;
-pub mod shelf;
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use unspool_core::part::{Body, Tool};
 use unspool_core::session::{Session, Transcript};
 
 use crate::case::{all_cases, assert_none, name, root};
-use shelf::{Shelf, told};
+use lookup::{CaseLookup, project};
 
 /// One part as a format must write it: its kind and its text.
 type Item = (String, String);
@@ -85,12 +85,12 @@ fn difference(expected: &[Item], found: &[Item]) -> Option<String> {
 }
 
 /// Runs a check over every session of every case.
-fn every_session(check: impl Fn(&Shelf, &Transcript) -> Vec<String>) {
+fn every_session(check: impl Fn(&CaseLookup, &Transcript) -> Vec<String>) {
     let (mut wrong, mut sessions, mut parts) = (Vec::new(), 0, 0);
     for case in all_cases() {
-        let shelf = Shelf::of_case(&case);
-        for transcript in &shelf.0 {
-            let found = check(&shelf, transcript);
+        let lookup = CaseLookup::of_case(&case);
+        for transcript in &lookup.0 {
+            let found = check(&lookup, transcript);
             let id = &transcript.session.agent_session_id;
             wrong.extend(
                 found.into_iter().take(3).map(|one| format!("{} {id}: {one}", name(&case))),
@@ -106,8 +106,8 @@ fn every_session(check: impl Fn(&Shelf, &Transcript) -> Vec<String>) {
 // Law 1; R-000-24, R-001-22, R-X-06, R-X-15
 #[test]
 fn trajectories_are_well_formed_and_have_every_part_in_order() {
-    every_session(|shelf, transcript| {
-        let text = told("atif", shelf, transcript);
+    every_session(|lookup, transcript| {
+        let text = project("atif", lookup, transcript);
         let value: Value = serde_json::from_str(&text).unwrap();
         let mut wrong = atif::problems(&value);
         wrong.extend(difference(&expected(transcript), &atif::items(&value)));
@@ -119,8 +119,8 @@ fn trajectories_are_well_formed_and_have_every_part_in_order() {
 // Law 1; R-000-24, R-001-22, R-X-04, R-X-06, R-X-15
 #[test]
 fn traces_are_well_formed_and_have_every_part_in_order() {
-    every_session(|shelf, transcript| {
-        let text = told("otel", shelf, transcript);
+    every_session(|lookup, transcript| {
+        let text = project("otel", lookup, transcript);
         let value: Value = serde_json::from_str(&text).unwrap();
         let mut wrong = otel::problems(&value);
         // OTLP values are structured: the order of keys is lost.
@@ -135,15 +135,15 @@ fn traces_are_well_formed_and_have_every_part_in_order() {
 // R-X-04: a sub-agent's work is nested below the call that started it, and nowhere else.
 #[test]
 fn sub_agents_stand_below_their_calls() {
-    let shelf = Shelf::of_case(&root().join("fixtures/claude-code/subagents-nested"));
-    let main = shelf.main();
-    let trajectory: Value = serde_json::from_str(&told("atif", &shelf, main)).unwrap();
+    let lookup = CaseLookup::of_case(&root().join("fixtures/claude-code/subagents-nested"));
+    let main = lookup.main();
+    let trajectory: Value = serde_json::from_str(&project("atif", &lookup, main)).unwrap();
     let inside = &trajectory["subagent_trajectories"][0];
     let deeper = &inside["subagent_trajectories"][0];
     assert!(inside["trajectory_id"].is_string() && deeper["trajectory_id"].is_string());
     assert!(deeper["subagent_trajectories"].is_null());
 
-    let trace: Value = serde_json::from_str(&told("otel", &shelf, main)).unwrap();
+    let trace: Value = serde_json::from_str(&project("otel", &lookup, main)).unwrap();
     let spans = otel::spans(&trace);
     let deepest = spans.iter().map(|span| otel::path(&spans, span)).max_by_key(Vec::len).unwrap();
     let operations: Vec<&str> =

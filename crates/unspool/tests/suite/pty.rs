@@ -16,7 +16,7 @@ pub struct Pty {
     pub raw: Vec<u8>,
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
-    told: Receiver<Vec<u8>>,
+    chunks: Receiver<Vec<u8>>,
 }
 
 // Not every file that includes this uses all of it.
@@ -28,23 +28,23 @@ impl Pty {
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
         let mut output = pty.master.try_clone_reader().unwrap();
-        let (tell, told) = channel();
+        let (sender, chunks) = channel();
         thread::spawn(move || {
             let mut buffer = [0; 65536];
             while let Ok(count @ 1..) = output.read(&mut buffer) {
-                if tell.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
+                if sender.send(buffer.get(..count).unwrap_or_default().to_vec()).is_err() {
                     return;
                 }
             }
         });
         let keys = pty.master.take_writer().unwrap();
         let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Pty { child, screen, raw: Vec::new(), master: pty.master, keys, told }
+        Pty { child, screen, raw: Vec::new(), master: pty.master, keys, chunks }
     }
 
     /// Processes the next output, waiting up to `wait`.
     pub fn take(&mut self, wait: Duration) -> Result<(), RecvTimeoutError> {
-        let bytes = self.told.recv_timeout(wait)?;
+        let bytes = self.chunks.recv_timeout(wait)?;
         self.screen.process(&bytes);
         self.raw.extend(bytes);
         Ok(())

@@ -5,16 +5,16 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use unspool_core::feed::Telling;
 use unspool_core::id::digest;
 use unspool_core::part::Part;
-use unspool_core::telling::Telling;
 use unspool_engine::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow};
 
 use crate::case::{all_cases, name};
-use crate::home::{Machine, copy};
+use crate::harness::{Machine, copy};
 
 /// Imports a path and opens the archive.
 fn read(machine: &Machine, path: &Path) -> Sqlite {
@@ -28,17 +28,17 @@ fn sessions(store: &Sqlite) -> Vec<StoredSession> {
 }
 
 /// All parts with their raw records.
-fn told(store: &Sqlite) -> Vec<(Part, Raw)> {
-    let mut told = Vec::new();
+fn parts_with_records(store: &Sqlite) -> Vec<(Part, Raw)> {
+    let mut parts_with_records = Vec::new();
     for session in sessions(store) {
         for turn in block_on(store.turns(session.row, TurnWindow::All)).unwrap() {
             for part in turn.parts {
                 let raw = raw(store, &session, part.id).unwrap().unwrap();
-                told.push((part, raw));
+                parts_with_records.push((part, raw));
             }
         }
     }
-    told
+    parts_with_records
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn every_part_of_every_recording_leads_to_its_records() {
         let machine = Machine::new();
         let document = case.join("log.json");
         let store = read(&machine, if document.exists() { &document } else { &case });
-        for (part, raw) in told(&store) {
+        for (part, raw) in parts_with_records(&store) {
             let whose = format!("{}: {}", name(&case), part.id);
             assert_eq!(raw.records.len() + raw.left_out, part.evidence.len(), "{whose}");
             for record in &raw.records {
@@ -66,8 +66,8 @@ fn every_part_of_every_recording_leads_to_its_records() {
             }
             // The strongest feed first, each in its order.
             let order: Vec<_> = raw.records.iter().map(|it| (it.telling, it.offset)).collect();
-            let log = order.iter().take_while(|(telling, _)| *telling == Telling::Log).count();
-            assert!(order[log..].iter().all(|(telling, _)| *telling != Telling::Log), "{whose}");
+            let log = order.iter().take_while(|(feed, _)| *feed == Telling::Log).count();
+            assert!(order[log..].iter().all(|(feed, _)| *feed != Telling::Log), "{whose}");
         }
     }
     for form in ["js", "zs", "db", "ss"] {
@@ -76,7 +76,7 @@ fn every_part_of_every_recording_leads_to_its_records() {
 }
 
 #[test]
-fn what_a_log_no_longer_holds_is_said_to_be_so() {
+fn missing_and_changed_records_are_reported() {
     let machine = Machine::new();
     let folder = TempDir::new().unwrap();
     copy(&crate::case::root().join("fixtures/claude-code/discovery-loop"), folder.path());
@@ -85,8 +85,8 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     let log = folder.path().join("log.jsonl");
     let store = read(&machine, &log);
     let absent = || -> Vec<&'static str> {
-        let told = told(&store);
-        let records = told.iter().flat_map(|(_, raw)| &raw.records);
+        let parts_with_records = parts_with_records(&store);
+        let records = parts_with_records.iter().flat_map(|(_, raw)| &raw.records);
         records.filter_map(|record| record.text.as_ref().err()).map(Absent::name).collect()
     };
     assert!(absent().is_empty());
@@ -97,14 +97,14 @@ fn what_a_log_no_longer_holds_is_said_to_be_so() {
     assert!(absent().is_empty());
 
     // One changed byte of one record affects only the parts of that record.
-    let told_once = told(&store);
-    let (part, raw_one) = told_once.iter().find(|(_, raw)| raw.records.len() == 1).unwrap();
+    let first_read = parts_with_records(&store);
+    let (part, raw_one) = first_read.iter().find(|(_, raw)| raw.records.len() == 1).unwrap();
     let at = raw_one.records[0].offset as usize + raw_one.records[0].length as usize - 2;
     let mut altered = whole.clone();
     altered[at] ^= 1;
     fs::write(&log, &altered).unwrap();
     let changed = absent();
-    assert!(!changed.is_empty() && changed.len() < told_once.len(), "{changed:?}");
+    assert!(!changed.is_empty() && changed.len() < first_read.len(), "{changed:?}");
     assert!(changed.iter().all(|why| *why == "changed"), "{changed:?}");
     let found = raw(&store, &sessions(&store)[0], part.id).unwrap().unwrap();
     let why = found.records[0].text.as_ref().unwrap_err().explain(&found.records[0]);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = schema.as_object().ok_or("there is no schema")?;
     for word in schema.keys() {
-        let known = [
+        let declared = [
             "$ref",
             "type",
             "properties",
@@ -25,7 +25,7 @@ pub fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), Stri
             "pattern",
             "description",
         ];
-        if !known.contains(&word.as_str()) {
+        if !declared.contains(&word.as_str()) {
             return Err(format!("the schema has {word}, which is not checked"));
         }
     }
@@ -110,11 +110,11 @@ fn fields(document: &Value, schema: &Map<String, Value>, value: &Value) -> Resul
             return Err(format!("{name} is missing"));
         }
     }
-    let known = schema.get("properties").and_then(Value::as_object);
+    let declared = schema.get("properties").and_then(Value::as_object);
     let more = schema.get("additionalProperties");
     for (name, field) in held {
-        let of = known.and_then(|known| known.get(name)).or(more);
-        match (of, known) {
+        let of = declared.and_then(|declared| declared.get(name)).or(more);
+        match (of, declared) {
             (Some(of), _) => {
                 check(document, of, field).map_err(|why| format!("{name}: {why}"))?;
             }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unspool_store::sqlite::Sqlite;
-use unspool_tui::stage::Stage;
+use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
 use crate::case::root;
-use crate::home::archive_of;
+use crate::harness::archive_of;
 
 const CASES: &[&str] = &[
     "claude-code/discovery-loop",
@@ -25,28 +25,28 @@ const CASES: &[&str] = &[
 const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (140, 45)];
 
 /// The application over an archive of one recording.
-fn stage(path: PathBuf, size: (u16, u16)) -> (Stage<Sqlite>, TempDir) {
+fn test_harness(path: PathBuf, size: (u16, u16)) -> (TestHarness<Sqlite>, TempDir) {
     let (store, folder) = archive_of(&[path]);
-    (Stage::new(store, size, Theme::named("mocha").unwrap()).unwrap(), folder)
+    (TestHarness::new(store, size, Theme::named("mocha").unwrap()).unwrap(), folder)
 }
 
 #[test]
-fn screens_are_as_they_were() {
+fn screens_match_their_goldens() {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
     for case in CASES {
         let path = root().join("fixtures").join(case);
-        let (mut stage, _folder) = stage(path.clone(), SIZES[0]);
-        stage.press("\n");
+        let (mut test_harness, _folder) = test_harness(path.clone(), SIZES[0]);
+        test_harness.press("\n");
         let mut seen = String::new();
         for (width, height) in SIZES {
-            stage.resize(width, height);
-            stage.press("g");
-            seen.push_str(&format!("== {width}×{height}, the start\n{}", stage.text()));
-            stage.press("G");
-            seen.push_str(&format!("== {width}×{height}, the end\n{}", stage.text()));
+            test_harness.resize(width, height);
+            test_harness.press("g");
+            seen.push_str(&format!("== {width}×{height}, the start\n{}", test_harness.text()));
+            test_harness.press("G");
+            seen.push_str(&format!("== {width}×{height}, the end\n{}", test_harness.text()));
         }
-        stage.press("+g");
-        seen.push_str(&format!("== everything open\n{}", stage.text()));
+        test_harness.press("+g");
+        seen.push_str(&format!("== everything open\n{}", test_harness.text()));
         let golden = path.join("screens.txt");
         if bless {
             fs::write(&golden, &seen).unwrap();
@@ -63,13 +63,13 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("long.jsonl");
     fs::write(&path, log).unwrap();
-    let (mut stage, _archive) = stage(path, (90, 30));
-    stage.press("\n");
+    let (mut test_harness, _archive) = test_harness(path, (90, 30));
+    test_harness.press("\n");
     // From the end to the start, half a screen at a time, collecting the steps seen.
     let mut up: Vec<u32> = Vec::new();
     let mut before = String::new();
     loop {
-        let text = stage.text();
+        let text = test_harness.text();
         up.extend(
             steps_in(&text)
                 .into_iter()
@@ -77,9 +77,9 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
                 .filter(|step| !before.contains(&format!("step-{step} "))),
         );
         before = text;
-        stage.press("K".repeat(12).as_str());
-        stage.pass(Duration::from_millis(20));
-        if stage.text() == before {
+        test_harness.press("K".repeat(12).as_str());
+        test_harness.advance_time(Duration::from_millis(20));
+        if test_harness.text() == before {
             break;
         }
     }
@@ -89,14 +89,14 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let mut down: Vec<u32> = Vec::new();
     before = String::new();
     loop {
-        let text = stage.text();
+        let text = test_harness.text();
         down.extend(
             steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))),
         );
         before = text;
-        stage.press("J".repeat(12).as_str());
-        stage.pass(Duration::from_millis(20));
-        if stage.text() == before {
+        test_harness.press("J".repeat(12).as_str());
+        test_harness.advance_time(Duration::from_millis(20));
+        if test_harness.text() == before {
             break;
         }
     }
@@ -104,23 +104,23 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let all: Vec<u32> = (0..60 * 40).collect();
     assert_eq!(down, all, "downward");
     // Jump by prompts in both directions, beyond the loaded window.
-    stage.press("g");
+    test_harness.press("g");
     for turn in 1..=60 {
-        stage.press("]");
+        test_harness.press("]");
         let head = format!("── Turn {turn} ");
         assert!(
-            stage.text().lines().take(4).any(|line| line.contains(&head)),
+            test_harness.text().lines().take(4).any(|line| line.contains(&head)),
             "{turn}:\n{}",
-            stage.text()
+            test_harness.text()
         );
     }
     for turn in (1..60).rev() {
-        stage.press("[");
+        test_harness.press("[");
         let head = format!("── Turn {turn} ");
         assert!(
-            stage.text().lines().take(4).any(|line| line.contains(&head)),
+            test_harness.text().lines().take(4).any(|line| line.contains(&head)),
             "{turn}:\n{}",
-            stage.text()
+            test_harness.text()
         );
     }
 }

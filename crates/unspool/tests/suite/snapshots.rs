@@ -9,7 +9,7 @@ use crate::case::{captures, cases, name};
 
 /// For every log of a source: each snapshot that `recorded` finds in a record is emitted as an
 /// event of that record. Records copied from another session are emitted there.
-fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -> usize {
+fn check_source(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -> usize {
     let mut found = 0;
     for case in cases(source) {
         for capture in captures(&case).iter().filter(|capture| capture.file.ends_with(".jsonl")) {
@@ -18,7 +18,7 @@ fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -
             }
             let mut session_set = SessionSet::default();
             let mut reading = session_set.open(&capture.file);
-            let mut told: Vec<(u64, String, Value)> = Vec::new();
+            let mut snapshots: Vec<(u64, String, Value)> = Vec::new();
             let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
                 for event in decoded.events {
                     let What::SnapshotTaken { kind, sha256: digest, content } = &event.what else {
@@ -26,7 +26,7 @@ fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -
                     };
                     assert_eq!(*digest, sha256(content.text().as_bytes()));
                     let content = serde_json::from_str(content.text()).unwrap();
-                    told.push((decoded.line, kind.clone(), content));
+                    snapshots.push((decoded.line, kind.clone(), content));
                 }
             };
             for line in &capture.lines {
@@ -37,7 +37,12 @@ fn hold(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Value)>) -
                 let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
                 for (kind, content) in recorded(line.number, &record) {
                     let wanted = (line.number, kind.to_owned(), content);
-                    assert!(told.contains(&wanted), "{} line {}: {kind}", name(&case), line.number);
+                    assert!(
+                        snapshots.contains(&wanted),
+                        "{} line {}: {kind}",
+                        name(&case),
+                        line.number
+                    );
                     found += 1;
                 }
             }
@@ -52,7 +57,7 @@ fn present(kind: &'static str, value: &Value) -> Option<(&'static str, Value)> {
 
 #[test]
 fn claude_codes_prompts_and_tools_are_kept() {
-    let found = hold("claude-code", |_, record| {
+    let found = check_source("claude-code", |_, record| {
         let attached = &record["attachment"];
         let of = |held: &Value, system: &str| {
             let system = present("system-policy", &held[system]);
@@ -69,7 +74,7 @@ fn claude_codes_prompts_and_tools_are_kept() {
 
 #[test]
 fn codexs_instructions_are_kept() {
-    let found = hold("codex", |line, record| match record["type"].as_str() {
+    let found = check_source("codex", |line, record| match record["type"].as_str() {
         Some("session_meta") if line == 1 => {
             let held = &record["payload"]["base_instructions"];
             present("system-policy", held).into_iter().collect()
@@ -81,7 +86,7 @@ fn codexs_instructions_are_kept() {
 
 #[test]
 fn copilots_system_messages_are_kept() {
-    let found = hold("copilot", |_, record| match record["type"].as_str() {
+    let found = check_source("copilot", |_, record| match record["type"].as_str() {
         Some("system.message") => {
             present("system-policy", &record["data"]["content"]).into_iter().collect()
         }

@@ -141,8 +141,8 @@ fn tokens_and_counts_are_those_of_the_sessions() {
     let costs: Vec<f64> =
         sessions.iter().filter_map(|session| session["usage"]["cost_usd"].as_f64()).collect();
     assert_eq!(number(&totals["sessions_with_cost"]), costs.len() as u64);
-    let told = totals["usage"]["cost_usd"].as_f64().unwrap();
-    assert!((told - costs.iter().sum::<f64>()).abs() < 1e-9, "{told}");
+    let reported = totals["usage"]["cost_usd"].as_f64().unwrap();
+    assert!((reported - costs.iter().sum::<f64>()).abs() < 1e-9, "{reported}");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn groups_add_up_to_the_totals() {
             continue;
         }
         assert_eq!(sum(groups, "turns"), number(&totals["turns"]), "{name}");
-        let told = |value: &Value| value["usage"]["cost_usd"].as_f64().unwrap_or_default();
-        let costs: f64 = groups.iter().map(told).sum();
-        assert!((costs - told(totals)).abs() < 1e-9, "{name}: {costs}");
+        let reported = |value: &Value| value["usage"]["cost_usd"].as_f64().unwrap_or_default();
+        let costs: f64 = groups.iter().map(reported).sum();
+        assert!((costs - reported(totals)).abs() < 1e-9, "{name}: {costs}");
     }
     for name in ["by_agent", "by_project"] {
         assert_eq!(sum(list(&stats[name]), "sessions"), number(&totals["sessions"]), "{name}");
@@ -199,13 +199,13 @@ fn groups_add_up_to_the_totals() {
             }
         }
     }
-    let told: BTreeMap<Option<String>, (u64, [u64; 5])> = list(&stats["by_day"])
+    let reported: BTreeMap<Option<String>, (u64, [u64; 5])> = list(&stats["by_day"])
         .iter()
         .map(|day| {
             (day["name"].as_str().map(str::to_owned), (number(&day["turns"]), tokens([day])))
         })
         .collect();
-    assert_eq!(told, days);
+    assert_eq!(reported, days);
 }
 
 #[test]
@@ -218,9 +218,9 @@ fn tools_are_counted_as_they_are_shown() {
     }
     let archive = Archive::of(&CASES);
     let (stats, shown) = (archive.json(&["stats"]), archive.shown());
-    let mut known: BTreeMap<String, Calls> = BTreeMap::new();
+    let mut expected_tools: BTreeMap<String, Calls> = BTreeMap::new();
     for part in parts(&shown).filter(|part| part["kind"] == "tool") {
-        let calls = known.entry(part["name"].as_str().unwrap().to_owned()).or_default();
+        let calls = expected_tools.entry(part["name"].as_str().unwrap().to_owned()).or_default();
         let state = match part["state"].as_str().unwrap() {
             "pending" => "running",
             state => state,
@@ -235,12 +235,12 @@ fn tools_are_counted_as_they_are_shown() {
         }
     }
     let tools = list(&stats["tools"]);
-    assert_eq!(tools.len(), known.len());
+    assert_eq!(tools.len(), expected_tools.len());
     assert_eq!(sum(tools, "calls"), number(&stats["totals"]["tool_calls"]));
     let calls: Vec<u64> = tools.iter().map(|tool| number(&tool["calls"])).collect();
     assert!(calls.is_sorted_by(|one, next| one >= next), "{calls:?}");
     for tool in tools {
-        let calls = known.get_mut(tool["name"].as_str().unwrap()).unwrap();
+        let calls = expected_tools.get_mut(tool["name"].as_str().unwrap()).unwrap();
         let states = ["completed", "failed", "denied", "interrupted", "running"];
         for state in states {
             let count = calls.states.get(state).copied().unwrap_or_default();
@@ -250,7 +250,7 @@ fn tools_are_counted_as_they_are_shown() {
         let finished = number(&tool["calls"]) - number(&tool["running"]);
         let rate = number(&tool["failed"]) as f64 / finished as f64;
         match tool["error_rate"].as_f64() {
-            Some(told) => assert!((told - rate).abs() < 1e-9, "{tool}"),
+            Some(reported) => assert!((reported - rate).abs() < 1e-9, "{tool}"),
             None => assert_eq!(finished, 0, "{tool}"),
         }
         calls.took.sort_unstable();
@@ -332,8 +332,8 @@ fn an_empty_archive_says_what_to_do() {
     let output = archive.run(&["stats"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty());
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("empty") && told.contains("unspool sync"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("empty") && reported.contains("unspool sync"), "{reported}");
     let stats = archive.json(&["stats"]);
     assert_eq!(tokens([&stats["totals"]]), [0; 5]);
     for name in ["sessions", "sub_agents", "turns", "steps", "parts", "tool_calls", "errors"] {

@@ -7,7 +7,7 @@ use unspool_core::part::Kind;
 use unspool_core::present::{self, Item, PartView};
 use unspool_render::turn::fragments;
 
-use crate::case::{all_cases, captures, fold_in, name, told_sessions};
+use crate::case::{all_cases, captures, case_sessions, fold_in, name};
 
 /// Wide enough that nothing wraps, and that tables stay tables.
 const WIDTH: usize = 1_000_000;
@@ -17,26 +17,26 @@ const MARKS: &str = "│┊▎•☐☑☒◐●○◉✕✓⋯◆❯▾▸◌�
 
 /// The words of one surface, and the heads of cards, which a terminal keeps on one line.
 #[derive(Default, Debug, PartialEq)]
-struct Said {
+struct SurfaceText {
     words: Vec<String>,
     heads: Vec<String>,
 }
 
-impl Said {
+impl SurfaceText {
     /// Marks the place of a head among the words.
     const HEAD: &'static str = " \u{f8ff} ";
 
-    fn of(text: &str, heads: Vec<String>) -> Said {
+    fn of(text: &str, heads: Vec<String>) -> SurfaceText {
         // Line ends inside a line: a page breaks the line, a terminal shows a symbol.
         let text = text.replace(['␊', '␤', '␍'], " ");
         let words = text.split_whitespace();
         let words = words.filter(|word| !word.chars().all(|c| MARKS.contains(c)));
-        Said { words: words.map(str::to_owned).collect(), heads }
+        SurfaceText { words: words.map(str::to_owned).collect(), heads }
     }
 }
 
 /// The words of lines.
-fn of_lines(laid: &[Line]) -> Said {
+fn of_lines(laid: &[Line]) -> SurfaceText {
     let mut text = String::new();
     let mut heads = Vec::new();
     for line in laid {
@@ -47,7 +47,7 @@ fn of_lines(laid: &[Line]) -> Said {
                 |(at, run): &(usize, &Run)| *at <= badge || run.style.role != Role::Gutter;
             let head = line.runs.iter().enumerate().filter(is_head);
             heads.push(head.map(|(_, run)| run.text.as_str()).collect());
-            text.push_str(Said::HEAD);
+            text.push_str(SurfaceText::HEAD);
             continue;
         }
         // The name of a changed file: a page shows it above every change, a terminal only if a card
@@ -59,7 +59,7 @@ fn of_lines(laid: &[Line]) -> Said {
         line.runs.iter().for_each(|run| text.push_str(if is_mark(run) { " " } else { &run.text }));
         text.push('\n');
     }
-    Said::of(&text, heads)
+    SurfaceText::of(&text, heads)
 }
 
 /// Line and item numbers, which are not in the page's text.
@@ -72,12 +72,14 @@ fn is_mark(run: &Run) -> bool {
 }
 
 /// Inline elements; all others separate words.
-const INLINE: &[&str] = &["a", "code", "em", "mark", "s", "span", "strong"];
+const INLINE_TAGS: &[&str] = &["a", "code", "em", "mark", "s", "span", "strong"];
 /// Classes of spans that separate words as well.
-const APART: &[&str] = &["name", "gist", "badge", "state", "title", "label", "icon", "box"];
+const SEPARATED_CLASSES: &[&str] =
+    &["name", "gist", "badge", "state", "title", "label", "icon", "box"];
 /// Classes only a page has: a step's cost, the link to a sub-agent's transcript, the size of a
 /// change, text for screen readers, and the duration, which a terminal shows after the badge.
-const ADDED: &[&str] = &["step-foot", "transcript-of", "counts", "visually-hidden", "duration"];
+const PAGE_ONLY_CLASSES: &[&str] =
+    &["step-foot", "transcript-of", "counts", "visually-hidden", "duration"];
 
 struct Element {
     tag: String,
@@ -91,7 +93,7 @@ impl Element {
 }
 
 /// The words of HTML as maud writes it.
-fn of_html(html: &str) -> Said {
+fn of_html(html: &str) -> SurfaceText {
     let mut text = String::new();
     let mut heads: Vec<String> = Vec::new();
     let mut open: Vec<Element> = Vec::new();
@@ -111,12 +113,12 @@ fn of_html(html: &str) -> Said {
             if left_out.is_some_and(|depth| depth > open.len()) {
                 left_out = None;
             }
-            if stands_apart(&element, &open) && left_out.is_none() {
+            if is_separated(&element, &open) && left_out.is_none() {
                 text.push(' ');
             }
             if let Some((_, start)) = head.filter(|(depth, _)| *depth > open.len()) {
                 heads.push(text.split_off(start));
-                text.push_str(Said::HEAD);
+                text.push_str(SurfaceText::HEAD);
                 head = None;
             }
             continue;
@@ -127,7 +129,7 @@ fn of_html(html: &str) -> Said {
             tag: name.to_owned(),
             classes: classes.split(' ').map(str::to_owned).collect(),
         };
-        if stands_apart(&element, &open) && left_out.is_none() {
+        if is_separated(&element, &open) && left_out.is_none() {
             text.push(' ');
         }
         if matches!(name, "img" | "hr" | "br" | "input") {
@@ -146,7 +148,7 @@ fn of_html(html: &str) -> Said {
     }
     assert!(open.is_empty());
     text.push_str(&decoded(rest));
-    Said::of(&text, heads)
+    SurfaceText::of(&text, heads)
 }
 
 fn tag_end(html: &str) -> usize {
@@ -166,10 +168,10 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     tag[start..].split('"').next()
 }
 
-fn stands_apart(element: &Element, within: &[Element]) -> bool {
+fn is_separated(element: &Element, within: &[Element]) -> bool {
     let is_option = within.iter().any(|one| one.is("options"));
-    !INLINE.contains(&element.tag.as_str())
-        || APART.iter().any(|class| element.is(class))
+    !INLINE_TAGS.contains(&element.tag.as_str())
+        || SEPARATED_CLASSES.iter().any(|class| element.is(class))
         || is_option
 }
 
@@ -177,7 +179,7 @@ fn is_added(element: &Element, within: &[Element]) -> bool {
     let parent = within.last();
     let grand = within.len().checked_sub(2).and_then(|at| within.get(at));
     let inside = |class: &str| parent.is_some_and(|parent| parent.is(class));
-    ADDED.iter().any(|class| element.is(class))
+    PAGE_ONLY_CLASSES.iter().any(|class| element.is(class))
         // The language of a block of code, and the name of a changed file.
         || (element.tag == "figcaption" && (inside("code") || inside("diff")))
         // The number of folded agents: all are shown.
@@ -195,7 +197,7 @@ fn decoded(text: &str) -> String {
 
 /// A terminal shortens a long head in the middle: its start and end remain.
 fn fits(terminal: &str, page: &str) -> bool {
-    let words = |text: &str| Said::of(text, Vec::new()).words.join(" ");
+    let words = |text: &str| SurfaceText::of(text, Vec::new()).words.join(" ");
     let (terminal, page) = (words(terminal), words(page));
     let mut fragments = terminal.split('…');
     let (first, last) = (fragments.next().unwrap_or_default(), fragments.next_back());
@@ -210,11 +212,12 @@ fn fits(terminal: &str, page: &str) -> bool {
 }
 
 /// Where they differ, if they do.
-fn difference(terminal: &Said, page: &Said) -> Option<String> {
+fn difference(terminal: &SurfaceText, page: &SurfaceText) -> Option<String> {
     if terminal.words != page.words {
         let alike = terminal.words.iter().zip(&page.words).take_while(|(one, other)| one == other);
         let from = alike.count().saturating_sub(3);
-        let near = |said: &Said| said.words.iter().skip(from).take(12).cloned().collect::<Vec<_>>();
+        let near =
+            |said: &SurfaceText| said.words.iter().skip(from).take(12).cloned().collect::<Vec<_>>();
         return Some(format!("\n  terminal: {:?}\n  page:     {:?}", near(terminal), near(page)));
     }
     // The numbers of heads are equal, since their marks are among the words.
@@ -240,7 +243,7 @@ fn law_6_the_surfaces_say_the_same() {
         let captures = captures(&case);
         let order: Vec<usize> = (0..captures.len()).collect();
         let session_set = fold_in(&captures, &order);
-        for session in told_sessions(&session_set) {
+        for session in case_sessions(&session_set) {
             let transcript = session.transcript();
             let options = present::PresentOptions::of(&transcript.session);
             for turn in &transcript.turns {

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use portable_pty::CommandBuilder;
 use unspool_engine::reader::Query;
 use unspool_engine::request::Request;
-use unspool_tui::app::{self, Options};
+use unspool_tui::app::{self, AppOptions};
+use unspool_tui::backend::{Backend, QueryId};
 use unspool_tui::keys::Keys;
-use unspool_tui::link::{Link, Number};
 use unspool_tui::theme::Theme;
 
-use crate::home::{Machine, lines, recorded};
+use crate::harness::{Machine, lines, recorded};
 use crate::pty::Pty;
-use crate::served::Server;
+use crate::test_server::Server;
 
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
@@ -98,7 +98,7 @@ impl Terminal {
 
     /// Asserts that the terminal is restored: main screen, cursor, no mouse, no bracketed paste.
     #[track_caller]
-    fn is_given_back(&self) {
+    fn assert_restored(&self) {
         let screen = self.0.screen.screen();
         assert!(!screen.alternate_screen(), "the alternate screen");
         assert!(!screen.hide_cursor(), "the cursor");
@@ -138,7 +138,7 @@ fn a_session_is_listed_opened_and_scrolled() {
     terminal.hides("── Turn 1");
     terminal.press("q");
     assert_eq!(terminal.ends(), 0);
-    terminal.is_given_back();
+    terminal.assert_restored();
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_sub_agent_is_entered_and_left() {
     let session = session.unwrap();
     machine.write(&format!("{PROJECT}/{session}.jsonl"), log.as_bytes());
     let agents = machine.home().join(format!("{PROJECT}/{session}/subagents"));
-    crate::home::copy(&case.join("subagents"), &agents);
+    crate::harness::copy(&case.join("subagents"), &agents);
     let mut terminal = Terminal::open(&machine, (100, 40), &[]);
     terminal.shows("1 session");
     terminal.press(ENTER);
@@ -373,7 +373,7 @@ fn any_size_will_do() {
 }
 
 #[test]
-fn the_terminal_is_given_back_whoever_ends_it() {
+fn the_terminal_is_restored_on_every_signal() {
     for signal in ["TERM", "HUP", "INT"] {
         let machine = machine(&[(LOOP, "one")]);
         let mut terminal = Terminal::open(&machine, (80, 24), &[]);
@@ -384,7 +384,7 @@ fn the_terminal_is_given_back_whoever_ends_it() {
             .status();
         assert!(sent.unwrap().success());
         terminal.ends();
-        terminal.is_given_back();
+        terminal.assert_restored();
     }
     // Ctrl-C is a key.
     let machine = machine(&[(LOOP, "one")]);
@@ -392,7 +392,7 @@ fn the_terminal_is_given_back_whoever_ends_it() {
     terminal.shows("1 session");
     terminal.press("\x03");
     assert_eq!(terminal.ends(), 0);
-    terminal.is_given_back();
+    terminal.assert_restored();
 }
 
 #[test]
@@ -437,17 +437,17 @@ fn a_server_is_attached_to_and_comes_back() {
 }
 
 #[test]
-fn what_is_no_server_is_said_before_the_terminal_is_taken() {
+fn a_wrong_server_is_reported_before_the_terminal_is_acquired() {
     let machine = Machine::new();
     let mut terminal =
         Terminal::open(&machine, (100, 20), &["--connect", "http://127.0.0.1:1/?token=x"]);
     assert_eq!(terminal.ends(), 1);
     assert!(terminal.text().contains("127.0.0.1:1"), "{}", terminal.text());
-    terminal.is_given_back();
+    terminal.assert_restored();
 }
 
 #[test]
-fn what_is_copied_and_exported_leaves_the_screen() {
+fn copy_and_export_leave_the_screen() {
     let machine = machine(&[(LOOP, "one")]);
     let mut terminal = Terminal::open(&machine, (100, 30), &[]);
     terminal.shows("1 session");
@@ -464,8 +464,8 @@ fn what_is_copied_and_exported_leaves_the_screen() {
     terminal.shows("copied as Markdown");
     assert_eq!(copied(&terminal), 2);
     terminal.press("x");
-    let told = terminal.shows("written to unspool-");
-    let name = told.split_whitespace().find(|word| word.starts_with("unspool-")).unwrap();
+    let message = terminal.shows("written to unspool-");
+    let name = message.split_whitespace().find(|word| word.starts_with("unspool-")).unwrap();
     let written = std::fs::read_to_string(machine.home().join(name)).unwrap();
     assert!(written.starts_with("# The forecast cache keeps missing"), "{written}");
     assert!(written.contains("## Turn 1"), "{written}");
@@ -485,7 +485,7 @@ fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     terminal.shows("1 session");
     terminal.press("\x1a");
     terminal.shows("Stopped");
-    terminal.is_given_back();
+    terminal.assert_restored();
     terminal.press("fg\r");
     terminal
         .until("the screen again", |text| text.contains("1 session") && text.contains("? help"));
@@ -495,11 +495,11 @@ fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     terminal.until("what is above", |text| text.contains("[ ] prompts") && text != end);
     terminal.press("q");
     terminal.until("the shell", |text| text.contains("ready> ") && !text.contains("[ ] prompts"));
-    terminal.is_given_back();
+    terminal.assert_restored();
 }
 
 #[test]
-fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
+fn the_config_file_sets_keys_and_errors_are_reported() {
     let machine = machine(&[(LOOP, "one")]);
     let config = ".config/unspool/config.toml";
     machine.write(config, b"[terminal]\nwindow = 100\n[terminal.keys]\nopen = [\"z\"]\n");
@@ -507,7 +507,7 @@ fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
     terminal.shows("1 session");
     terminal.press("z");
     terminal.shows("[ ] prompts");
-    for (wrong, told) in [
+    for (wrong, message) in [
         ("[terminal]\ntheme = \"mauve\"\n", "there is no theme mauve"),
         ("[terminal.keys]\nopne = [\"z\"]\n", "there is no action"),
         ("[terminal.keys]\nopen = [\"hyper\"]\n", "is no key"),
@@ -515,16 +515,16 @@ fn the_config_file_chooses_keys_and_what_is_wrong_in_it_is_said() {
         machine.write(config, wrong.as_bytes());
         let mut terminal = Terminal::open(&machine, (120, 24), &[]);
         assert_eq!(terminal.ends(), 1, "{wrong}");
-        assert!(terminal.text().contains(told), "{wrong}: {}", terminal.text());
-        terminal.is_given_back();
+        assert!(terminal.text().contains(message), "{wrong}: {}", terminal.text());
+        terminal.assert_restored();
     }
 }
 
 /// A backend that panics on the first query.
 struct Broken;
 
-impl Link for Broken {
-    fn ask(&self, _: Number, _: Query) {
+impl Backend for Broken {
+    fn send_query(&self, _: QueryId, _: Query) {
         panic!("broken on purpose");
     }
 
@@ -538,15 +538,16 @@ impl Link for Broken {
 #[test]
 #[ignore = "the next one runs it, in a terminal"]
 fn breaks() {
-    let (ear, events) = app::events();
+    let (sender, events) = app::events();
     let (theme, keys) = (Theme::mocha(), Keys::new([]).unwrap());
-    let options = Options { theme, keys, motion: false, mouse: true, window: 100, session: None };
-    let _ = app::run(&Broken, &ear, &events, options, || {});
+    let options =
+        AppOptions { theme, keys, motion: false, mouse: true, window: 100, session: None };
+    let _ = app::run(&Broken, &sender, &events, options, || {});
 }
 
 // The panic message is readable on a restored terminal.
 #[test]
-fn a_panic_gives_the_terminal_back() {
+fn a_panic_restores_the_terminal() {
     let machine = Machine::new();
     let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
     command.args(["--exact", "terminal::breaks", "--ignored", "--nocapture"]);
@@ -556,5 +557,5 @@ fn a_panic_gives_the_terminal_back() {
     assert!(terminal.text().contains("broken on purpose"), "{}", terminal.text());
     let entered = b"\x1b[?1049h";
     assert!(terminal.0.raw.windows(entered.len()).any(|bytes| bytes == entered));
-    terminal.is_given_back();
+    terminal.assert_restored();
 }

@@ -11,9 +11,9 @@ use unspool_core::session::{Transcript, Turn};
 use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
 use unspool_render::project::{Options, Projection, SessionStream, WriteMethod};
 
-use crate::case::{all_cases, assert_none, captures, fold_in, root, told_sessions};
-use crate::home::Machine;
-use crate::served::Server;
+use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, root};
+use crate::harness::Machine;
+use crate::test_server::Server;
 
 pub fn export(name: &str, transcript: &Transcript) -> String {
     let projection = Projection::named(name).unwrap();
@@ -27,18 +27,18 @@ pub fn export(name: &str, transcript: &Transcript) -> String {
 pub fn transcripts(case: &Path) -> Vec<Transcript> {
     let captures = captures(case);
     let session_set = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
-    let told = told_sessions(&session_set).map(|session| {
+    let found = case_sessions(&session_set).map(|session| {
         let mut transcript = session.transcript();
         settle_as_file(&mut transcript);
         transcript
     });
-    told.collect()
+    found.collect()
 }
 
 /// A text with its kind.
-type Piece = (&'static str, String);
+type LabelledText = (&'static str, String);
 
-fn of_tool(tool: &Tool) -> Vec<Piece> {
+fn of_tool(tool: &Tool) -> Vec<LabelledText> {
     let raw = |json: &unspool_core::json::Json| mended(json.text()).into_owned();
     let mut pieces = vec![("call", tool.call_id.clone())];
     pieces.extend(tool.input.as_ref().map(|input| ("input", raw(input))));
@@ -52,7 +52,7 @@ fn of_tool(tool: &Tool) -> Vec<Piece> {
 }
 
 /// The texts of a turn's parts, in order.
-fn in_parts(turn: &Turn) -> Vec<Piece> {
+fn in_parts(turn: &Turn) -> Vec<LabelledText> {
     let mut pieces = Vec::new();
     for body in turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)) {
         match body {
@@ -71,7 +71,7 @@ fn in_parts(turn: &Turn) -> Vec<Piece> {
 }
 
 /// The texts of a run's steps, in order, from the JSON payloads alone.
-fn in_steps(run: &Conversation) -> Vec<Piece> {
+fn in_steps(run: &Conversation) -> Vec<LabelledText> {
     let mut pieces = Vec::new();
     for step in &run.steps {
         let (started, completed) =
@@ -215,13 +215,13 @@ fn documents_keep_to_their_form() {
             }
             let read: Document = serde_json::from_str(&text).unwrap();
             for run in &read.conversations {
-                held(&case, run);
+                check_run(&case, run);
             }
         }
     }
 }
 
-fn held(case: &Path, run: &Conversation) {
+fn check_run(case: &Path, run: &Conversation) {
     let case = case.display();
     assert_eq!(run.unknown_steps(), [], "{case}");
     let mut ids: Vec<&str> = run.steps.iter().map(|step| step.step_id.as_str()).collect();
@@ -244,15 +244,16 @@ fn held(case: &Path, run: &Conversation) {
             Label::AssistantCall => {
                 // R-002-14
                 // Interjections precede only the calls after them.
-                let asked = run.steps[..at].iter().filter(|step| step.label == "user_message");
-                let asked = asked.filter(|step| {
+                let prompt_step =
+                    run.steps[..at].iter().filter(|step| step.label == "user_message");
+                let prompt_step = prompt_step.filter(|step| {
                     !step
                         .payload_started
                         .as_ref()
-                        .is_some_and(|told| told.value()["kind"] == "interjection")
+                        .is_some_and(|found| found.value()["kind"] == "interjection")
                 });
-                for asked in asked {
-                    assert!(depends_on.0.contains(&asked.step_id), "{case}: {step_id}");
+                for prompt_step in prompt_step {
+                    assert!(depends_on.0.contains(&prompt_step.step_id), "{case}: {step_id}");
                 }
             }
             _ => assert!(
@@ -357,11 +358,11 @@ fn a_session_that_was_cut_off_is_drawn_as_far_as_it_came() {
     let text = format!("{}\n{{\"half", lines.join("\n"));
     machine.write("cut.jsonl", text.as_bytes());
     let file = machine.home().join("cut.jsonl");
-    let told = machine.run("data", &["import", file.to_str().unwrap()], "");
-    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    let found = machine.run("data", &["import", file.to_str().unwrap()], "");
+    let found = String::from_utf8_lossy(&found.stderr).into_owned();
     let at = format!("cut.jsonl:{}:", lines.len() / 2 + 1);
-    assert_eq!(told.matches("cut.jsonl:").count(), 1, "{told}");
-    assert!(told.contains(&at) || told.contains("not a JSON object"), "{told}");
+    assert_eq!(found.matches("cut.jsonl:").count(), 1, "{found}");
+    assert!(found.contains(&at) || found.contains("not a JSON object"), "{found}");
     let id = machine.json("data", &["list"])[0]["id"].as_str().unwrap().to_owned();
     let shown = machine.json("data", &["show", &id]);
     assert_eq!(shown["records"]["unreadable"], 1);

@@ -15,7 +15,7 @@ use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredSession};
 
 use crate::case::root;
-use crate::home::archive_of;
+use crate::harness::archive_of;
 
 /// So small that every turn and every block is split.
 const SMALL: Size = Size { parts: 3, block: 3, long: 0 };
@@ -29,24 +29,24 @@ struct Seen {
     order: Vec<String>,
 }
 
-struct Desk {
+struct TestArchive {
     store: Sqlite,
     _folder: TempDir,
 }
 
-impl Desk {
+impl TestArchive {
     /// An archive with all recordings of these agents.
-    fn new(agents: &[&str]) -> Desk {
+    fn new(agents: &[&str]) -> TestArchive {
         let paths = agents.iter().map(|agent| root().join("fixtures").join(agent));
         let (store, folder) = archive_of(&paths.collect::<Vec<_>>());
-        Desk { store, _folder: folder }
+        TestArchive { store, _folder: folder }
     }
 
     fn sessions(&self) -> Vec<StoredSession> {
         block_on(self.store.sessions(SessionFilter::default())).unwrap()
     }
 
-    fn look(&self, stored: &StoredSession, request: WindowRequest<'_>) -> WindowView {
+    fn load(&self, stored: &StoredSession, request: WindowRequest<'_>) -> WindowView {
         block_on(window(&self.store, stored, request, |_: &mut [Turn]| {})).unwrap()
     }
 }
@@ -74,8 +74,8 @@ fn ids(shown: &WindowView) -> Vec<String> {
     shown.turns.iter().flat_map(parts).map(|part| part.id.to_string()).collect()
 }
 
-fn whole(desk: &Desk, stored: &StoredSession) -> Seen {
-    let shown = desk.look(stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
+fn whole(archive: &TestArchive, stored: &StoredSession) -> Seen {
+    let shown = archive.load(stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
     let mut seen = Seen { order: ids(&shown), ..Seen::default() };
     shown.turns.iter().for_each(|view| take(&mut seen, view));
     let missing =
@@ -98,7 +98,7 @@ fn edge(shown: &WindowView, last: bool) -> Option<Position> {
 }
 
 /// Loads the parts omitted inside reasoning blocks.
-fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut Seen) {
+fn load_gaps(archive: &TestArchive, stored: &StoredSession, view: &TurnView, seen: &mut Seen) {
     let turn = view.header.number;
     for item in &view.items {
         let Item::Reasoning(block) = item else { continue };
@@ -106,7 +106,7 @@ fn look_inside(desk: &Desk, stored: &StoredSession, view: &TurnView, seen: &mut 
             let (mut left, mut place) = (gap.before, gap.place);
             while left > 0 {
                 let anchor = Anchor::Inside(Position { turn, place });
-                let shown = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
+                let shown = archive.load(stored, WindowRequest { size: SMALL, ..anchor.into() });
                 let inside: Vec<&PartView> = shown.turns.iter().flat_map(parts).collect();
                 assert!(!inside.is_empty() && inside.len() <= left, "{left} are missing");
                 left -= inside.len();
@@ -128,19 +128,19 @@ fn take_parts(seen: &mut Seen, view: &TurnView) {
     }
 }
 
-fn walk(desk: &Desk, stored: &StoredSession, upward: bool) -> Seen {
+fn walk(archive: &TestArchive, stored: &StoredSession, upward: bool) -> Seen {
     let mut seen = Seen::default();
     let first = if upward { Anchor::End } else { Anchor::From(Position::start_of(0)) };
-    let mut shown = desk.look(stored, WindowRequest { size: SMALL, ..first.into() });
+    let mut shown = archive.load(stored, WindowRequest { size: SMALL, ..first.into() });
     loop {
         let more = ids(&shown);
         let at = if upward { 0 } else { seen.order.len() };
         seen.order.splice(at..at, more);
         shown.turns.iter().for_each(|view| take(&mut seen, view));
-        shown.turns.iter().for_each(|view| look_inside(desk, stored, view, &mut seen));
+        shown.turns.iter().for_each(|view| load_gaps(archive, stored, view, &mut seen));
         let Some(position) = edge(&shown, !upward) else { return seen };
         let anchor = if upward { Anchor::Before(position) } else { Anchor::After(position) };
-        let next = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
+        let next = archive.load(stored, WindowRequest { size: SMALL, ..anchor.into() });
         if ids(&next).is_empty() && next.turns.iter().all(|view| seen_turn(&seen, view)) {
             return seen;
         }
@@ -154,13 +154,13 @@ fn seen_turn(seen: &Seen, view: &TurnView) -> bool {
 
 #[test]
 fn windows_from_either_end_show_what_the_whole_shows() {
-    let desk = Desk::new(&["claude-code", "codex", "copilot"]);
+    let archive = TestArchive::new(&["claude-code", "codex", "copilot"]);
     let mut cut = 0;
-    for stored in desk.sessions() {
-        let whole = whole(&desk, &stored);
+    for stored in archive.sessions() {
+        let whole = whole(&archive, &stored);
         cut += usize::from(whole.order.len() > 20);
         for upward in [true, false] {
-            let walked = walk(&desk, &stored, upward);
+            let walked = walk(&archive, &stored, upward);
             let title = stored.summary.title.as_deref().unwrap_or_default();
             assert_eq!(walked.order, whole.order, "{title}, upward: {upward}");
             for (id, html) in &whole.html {
@@ -173,15 +173,15 @@ fn windows_from_either_end_show_what_the_whole_shows() {
 
 #[test]
 fn a_window_around_a_part_has_it() {
-    let desk = Desk::new(&["claude-code"]);
-    for stored in desk.sessions().iter().take(40) {
-        let order = whole(&desk, stored).order;
+    let archive = TestArchive::new(&["claude-code"]);
+    for stored in archive.sessions().iter().take(40) {
+        let order = whole(&archive, stored).order;
         for id in order.iter().step_by(7) {
             let part = unspool_core::id::PartId(id.parse().unwrap());
             let (turn, place) =
-                block_on(desk.store.locate(stored.row, None, part)).unwrap().unwrap();
+                block_on(archive.store.locate(stored.row, None, part)).unwrap().unwrap();
             let anchor = Anchor::Around(Position { turn, place });
-            let shown = desk.look(stored, WindowRequest { size: SMALL, ..anchor.into() });
+            let shown = archive.load(stored, WindowRequest { size: SMALL, ..anchor.into() });
             assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));
             assert!(ids(&shown).len() < 60);
         }
@@ -189,11 +189,11 @@ fn a_window_around_a_part_has_it() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_shown_and_all_of_it() {
-    let desk = Desk::new(&["claude-code"]);
+fn a_filtered_window_shows_all_matches_and_nothing_else() {
+    let archive = TestArchive::new(&["claude-code"]);
     let mut found = 0;
-    for stored in desk.sessions() {
-        let all = desk.look(&stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
+    for stored in archive.sessions() {
+        let all = archive.load(&stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
         let calls: Vec<String> = all
             .turns
             .iter()
@@ -207,7 +207,7 @@ fn only_what_is_asked_for_is_shown_and_all_of_it() {
         let mut anchor = Anchor::End;
         loop {
             let request = WindowRequest { filter: Some(&filter), size: SMALL, ..anchor.into() };
-            let shown = desk.look(&stored, request);
+            let shown = archive.load(&stored, request);
             let more = ids(&shown);
             let Some(position) = edge(&shown, false).filter(|_| !more.is_empty()) else { break };
             walked.splice(0..0, more);

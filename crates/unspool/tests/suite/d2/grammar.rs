@@ -157,25 +157,23 @@ impl Reader<'_> {
             return self.wrong("something stands behind a value");
         }
         if let (Key::Bare(word), Some(bare)) = (&key, &value.bare) {
-            let known = match word.as_str() {
+            let accepted = match word.as_str() {
                 "direction" => bare == "down",
                 "shape" => SHAPES.contains(&bare.as_str()),
                 "italic" | "bold" => bare == "true",
                 "font-size" | "width" => bare.parse::<u32>().is_ok(),
                 _ => false,
             };
-            if !known {
+            if !accepted {
                 return self.wrong(&format!("{word}: {bare} means nothing"));
             }
         }
         let lower = |key: &Key| match key {
             Key::Bare(key) | Key::Quoted(key) => key.to_lowercase(),
         };
-        if map
-            .entries
-            .iter()
-            .any(|(known, _)| lower(known) == lower(&key) && *known != Key::Bare(lower(&key)))
-        {
+        if map.entries.iter().any(|(accepted, _)| {
+            lower(accepted) == lower(&key) && *accepted != Key::Bare(lower(&key))
+        }) {
             return self.wrong(&format!("{key:?} stands there twice"));
         }
         map.entries.push((key, value));

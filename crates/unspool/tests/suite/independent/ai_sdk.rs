@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A part of a reply.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum ExpectedPart {
     Text(String),
     Reasoning(String),
     /// Call id, tool, state, and result.
@@ -49,26 +49,26 @@ fn joined(text: &str) -> String {
     halves.replace("<half ", "<")
 }
 
-pub fn pieces(parts: &[Value]) -> Vec<Piece> {
-    parts.iter().filter_map(piece).collect()
+pub fn expected_parts(parts: &[Value]) -> Vec<ExpectedPart> {
+    parts.iter().filter_map(expected_part).collect()
 }
 
-fn piece(part: &Value) -> Option<Piece> {
+fn expected_part(part: &Value) -> Option<ExpectedPart> {
     let text = |name: &str| part[name].as_str().unwrap_or_default().to_owned();
     let kind = text("type");
     Some(match &*kind {
         "step-start" => return None,
         "text" | "reasoning" if text("text").trim().is_empty() => {
             // Redacted reasoning counts although it has no text.
-            let told = part["providerMetadata"].to_string();
+            let metadata = part["providerMetadata"].to_string();
             let hidden = kind == "reasoning"
                 && ["redactedData", "EncryptedContent", "ignature"]
                     .iter()
-                    .any(|n| told.contains(n));
-            return hidden.then(|| Piece::Reasoning(String::new()));
+                    .any(|n| metadata.contains(n));
+            return hidden.then(|| ExpectedPart::Reasoning(String::new()));
         }
-        "text" => Piece::Text(joined(&text("text"))),
-        "reasoning" => Piece::Reasoning(text("text")),
+        "text" => ExpectedPart::Text(joined(&text("text"))),
+        "reasoning" => ExpectedPart::Reasoning(text("text")),
         kind if kind == "dynamic-tool" || kind.starts_with("tool-") => {
             let tool = kind.strip_prefix("tool-").map_or(text("toolName"), str::to_owned);
             let given = [&part["output"], &part["errorText"]];
@@ -77,15 +77,16 @@ fn piece(part: &Value) -> Option<Piece> {
             if part["preliminary"] == true {
                 state = "preliminary".to_owned();
             }
-            Piece::Tool(text("toolCallId"), tool, state, given.unwrap_or_default())
+            ExpectedPart::Tool(text("toolCallId"), tool, state, given.unwrap_or_default())
         }
-        "file" | "reasoning-file" => Piece::Other("file".to_owned(), text("url")),
-        "source-url" => Piece::Other("source".to_owned(), text("url")),
-        "source-document" => Piece::Other("source".to_owned(), text("title")),
-        "steering-message" => {
-            Piece::Other("steering".to_owned(), part["parts"][0]["text"].as_str()?.to_owned())
-        }
-        kind => Piece::Other(kind.to_owned(), part["data"].to_string()),
+        "file" | "reasoning-file" => ExpectedPart::Other("file".to_owned(), text("url")),
+        "source-url" => ExpectedPart::Other("source".to_owned(), text("url")),
+        "source-document" => ExpectedPart::Other("source".to_owned(), text("title")),
+        "steering-message" => ExpectedPart::Other(
+            "steering".to_owned(),
+            part["parts"][0]["text"].as_str()?.to_owned(),
+        ),
+        kind => ExpectedPart::Other(kind.to_owned(), part["data"].to_string()),
     })
 }
 

@@ -23,8 +23,8 @@ pub struct Rollout {
 pub fn rollout(text: &str) -> Rollout {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let meta = &lines[0]["payload"];
-    let (id, mut told) = (meta["id"].as_str().unwrap(), Rollout::default());
-    told.goes_on = meta["history_base"].is_object();
+    let (id, mut rollout) = (meta["id"].as_str().unwrap(), Rollout::default());
+    rollout.goes_on = meta["history_base"].is_object();
     let copied = lines.get(1).is_some_and(|line| line["type"] == "session_meta");
     let own = |line: &Value| line["payload"]["turn_attribution"]["parent_turn_id"].is_string();
     let start = match meta["parent_thread_id"].is_string() && copied {
@@ -34,19 +34,19 @@ pub fn rollout(text: &str) -> Rollout {
     for (at, line) in lines.iter().enumerate().skip(start) {
         let payload = &line["payload"];
         match (line["type"].as_str().unwrap(), payload["type"].as_str().unwrap_or_default()) {
-            ("response_item", _) => model_item(&mut told, &lines, at),
-            ("event_msg", "item_completed") => shown_item(&mut told, payload, id),
+            ("response_item", _) => model_item(&mut rollout, &lines, at),
+            ("event_msg", "item_completed") => shown_item(&mut rollout, payload, id),
             ("event_msg", "patch_apply_end") => {
                 let call = payload["call_id"].as_str().unwrap();
                 if call.starts_with("exec-") {
-                    told.blocks.push((Kind::Tool, call.to_owned()));
+                    rollout.blocks.push((Kind::Tool, call.to_owned()));
                 }
             }
             // A fork's copied responses are not counted again.
             ("token_usage_record", _) if payload["turn_id"].as_str().unwrap() > id => {
                 let count = |name: &str| payload["usage"][name].as_u64().unwrap_or(0);
-                told.output_tokens += count("output_tokens");
-                told.input_tokens += count("input_tokens");
+                rollout.output_tokens += count("output_tokens");
+                rollout.input_tokens += count("input_tokens");
             }
             _ => {}
         }
@@ -56,14 +56,14 @@ pub fn rollout(text: &str) -> Rollout {
         let mut totals =
             lines.iter().filter_map(|line| line["payload"]["info"].get("total_token_usage"));
         if let Some(total) = totals.next_back() {
-            told.output_tokens = total["output_tokens"].as_u64().unwrap();
-            told.input_tokens = total["input_tokens"].as_u64().unwrap();
+            rollout.output_tokens = total["output_tokens"].as_u64().unwrap();
+            rollout.input_tokens = total["input_tokens"].as_u64().unwrap();
         }
     }
-    told
+    rollout
 }
 
-fn model_item(told: &mut Rollout, lines: &[Value], at: usize) {
+fn model_item(rollout: &mut Rollout, lines: &[Value], at: usize) {
     let item = &lines[at]["payload"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let joined = |list: &Value, with: &str| {
@@ -78,26 +78,26 @@ fn model_item(told: &mut Rollout, lines: &[Value], at: usize) {
                 Some((before, plan)) => {
                     let plan = plan.split("</proposed_plan>").next().unwrap_or_default();
                     for part in [before, plan].into_iter().filter(|part| !part.is_empty()) {
-                        told.blocks.push((Kind::Text, part.to_owned()));
+                        rollout.blocks.push((Kind::Text, part.to_owned()));
                     }
                 }
-                None => told.blocks.push((Kind::Text, said)),
+                None => rollout.blocks.push((Kind::Text, said)),
             }
         }
         "reasoning" if !is_summary(lines, at) => {
-            told.blocks.push((Kind::Reasoning, joined(&item["summary"], "\n\n")));
+            rollout.blocks.push((Kind::Reasoning, joined(&item["summary"], "\n\n")));
         }
         "function_call" | "custom_tool_call" | "tool_search_call" => {
-            told.blocks.push((Kind::Tool, text(&item["call_id"])));
+            rollout.blocks.push((Kind::Tool, text(&item["call_id"])));
         }
-        "web_search_call" => told.blocks.push((Kind::Tool, text(&item["id"]))),
+        "web_search_call" => rollout.blocks.push((Kind::Tool, text(&item["id"]))),
         "function_call_output" | "custom_tool_call_output" if item["name"].is_null() => {
             let output = match item["output"].as_str() {
                 Some(output) => output.to_owned(),
                 None => joined(&item["output"], ""),
             };
             if !output.contains("Process running with session ID") {
-                told.outputs.insert(text(&item["call_id"]), output);
+                rollout.outputs.insert(text(&item["call_id"]), output);
             }
         }
         _ => {}
@@ -115,20 +115,20 @@ fn is_summary(lines: &[Value], at: usize) -> bool {
 }
 
 /// Calls without a model item: those inside scripts, and those of a reviewer.
-fn shown_item(told: &mut Rollout, event: &Value, thread: &str) {
+fn shown_item(rollout: &mut Rollout, event: &Value, thread: &str) {
     let item = &event["item"];
     let id = item["id"].as_str().unwrap_or_default().to_owned();
     let foreign = event["thread_id"].as_str().is_some_and(|of| of != thread);
     match item["type"].as_str().unwrap_or_default() {
         "CommandExecution" | "FileChange" if foreign || id.starts_with("exec-") => {
-            told.blocks.push((Kind::Tool, id));
+            rollout.blocks.push((Kind::Tool, id));
         }
         "Reasoning" if foreign => {
             let pieces = item["summary_text"].as_array().into_iter().flatten();
             let texts: Vec<&str> = pieces.filter_map(Value::as_str).collect();
-            told.blocks.push((Kind::Reasoning, texts.join("\n\n")));
+            rollout.blocks.push((Kind::Reasoning, texts.join("\n\n")));
         }
-        "EnteredReviewMode" => told.blocks.push((Kind::Tool, id)),
+        "EnteredReviewMode" => rollout.blocks.push((Kind::Tool, id)),
         _ => {}
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Kind, Lines, Tokens, add, number, string};
 
 #[derive(Default)]
-pub struct Told {
+pub struct RawSession {
     /// Text, or the id of a call.
     pub blocks: Vec<(Kind, String)>,
     /// The output that the model got, whether it failed, and the exit code.
@@ -18,23 +18,23 @@ pub struct Told {
 }
 
 /// By session id; a sub-agent has its own.
-pub fn sessions(bytes: &[u8]) -> BTreeMap<String, Told> {
+pub fn sessions(bytes: &[u8]) -> BTreeMap<String, RawSession> {
     let mut own = String::new();
-    let mut all: BTreeMap<String, Told> = BTreeMap::new();
+    let mut all: BTreeMap<String, RawSession> = BTreeMap::new();
     for record in Lines::of(bytes).values {
         let data = &record["data"];
         if record["type"] == "session.start" {
             own = string(&data["sessionId"]).to_owned();
         }
         let session = record["agentId"].as_str().unwrap_or(&own).to_owned();
-        let told = all.entry(session).or_default();
+        let raw_session = all.entry(session).or_default();
         match string(&record["type"]) {
             "user.message" if data["delivery"] != "steering" => {
-                told.prompts.push(string(&data["content"]).to_owned());
+                raw_session.prompts.push(string(&data["content"]).to_owned());
             }
-            "assistant.message" => message(data, &mut told.blocks),
+            "assistant.message" => message(data, &mut raw_session.blocks),
             "session.error" => {
-                told.blocks.push((Kind::Error, string(&data["message"]).to_owned()));
+                raw_session.blocks.push((Kind::Error, string(&data["message"]).to_owned()));
             }
             "session.usage_record" => {
                 let usage = &data["usage"];
@@ -44,7 +44,7 @@ pub fn sessions(bytes: &[u8]) -> BTreeMap<String, Told> {
                     cache_read: number(&usage["cacheReadTokens"]),
                     cache_creation: number(&usage["cacheWriteTokens"]),
                 };
-                told.tokens = add(told.tokens, tokens);
+                raw_session.tokens = add(raw_session.tokens, tokens);
             }
             "tool.execution_complete" => {
                 let failed = data["success"] != true;
@@ -52,7 +52,7 @@ pub fn sessions(bytes: &[u8]) -> BTreeMap<String, Told> {
                     if failed { &data["error"]["message"] } else { &data["result"]["content"] };
                 let exit = data["shellExecution"]["exitCode"].as_i64();
                 let result = (string(text).to_owned(), failed, exit);
-                told.results.insert(string(&data["toolCallId"]).to_owned(), result);
+                raw_session.results.insert(string(&data["toolCallId"]).to_owned(), result);
             }
             _ => {}
         }

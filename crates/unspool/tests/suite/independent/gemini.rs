@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Kind, Lines, Tokens, add, number, string};
 
 #[derive(Default)]
-pub struct Told {
+pub struct RawChat {
     /// Text, or the id of a call.
     pub blocks: Vec<(Kind, String)>,
     /// The output that the model got, and whether it failed.
@@ -17,39 +17,39 @@ pub struct Told {
     pub prompts: Vec<String>,
 }
 
-pub fn chat(bytes: &[u8]) -> Told {
-    let mut told = Told::default();
+pub fn chat(bytes: &[u8]) -> RawChat {
+    let mut raw_chat = RawChat::default();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for record in Lines::of(bytes).values {
         match string(&record["type"]) {
-            "user" => user(&record, &mut told, &mut seen),
-            "gemini" => model(&record, &mut told, &mut seen),
+            "user" => user(&record, &mut raw_chat, &mut seen),
+            "gemini" => model(&record, &mut raw_chat, &mut seen),
             _ => {}
         }
     }
-    told
+    raw_chat
 }
 
-fn user(record: &Value, told: &mut Told, seen: &mut BTreeSet<String>) {
+fn user(record: &Value, raw_chat: &mut RawChat, seen: &mut BTreeSet<String>) {
     for part in record["content"].as_array().into_iter().flatten() {
         let response = &part["functionResponse"];
         if response.is_null() {
-            told.prompts.push(string(&part["text"]).to_owned());
+            raw_chat.prompts.push(string(&part["text"]).to_owned());
         } else if seen.insert(string(&response["id"]).to_owned()) {
-            call(response, &response["response"], told);
+            call(response, &response["response"], raw_chat);
         }
     }
 }
 
-fn model(record: &Value, told: &mut Told, seen: &mut BTreeSet<String>) {
+fn model(record: &Value, raw_chat: &mut RawChat, seen: &mut BTreeSet<String>) {
     if seen.insert(string(&record["id"]).to_owned()) {
         for thought in record["thoughts"].as_array().into_iter().flatten() {
             let (subject, body) = (string(&thought["subject"]), string(&thought["description"]));
-            told.blocks.push((Kind::Reasoning, format!("**{subject}**\n\n{body}")));
+            raw_chat.blocks.push((Kind::Reasoning, format!("**{subject}**\n\n{body}")));
         }
         let text = string(&record["content"]);
         if !text.trim().is_empty() {
-            told.blocks.push((Kind::Text, text.to_owned()));
+            raw_chat.blocks.push((Kind::Text, text.to_owned()));
         }
         let tokens = &record["tokens"];
         let tokens = Tokens {
@@ -58,20 +58,20 @@ fn model(record: &Value, told: &mut Told, seen: &mut BTreeSet<String>) {
             cache_read: number(&tokens["cached"]),
             cache_creation: 0,
         };
-        told.tokens = add(told.tokens, tokens);
+        raw_chat.tokens = add(raw_chat.tokens, tokens);
     }
     for made in record["toolCalls"].as_array().into_iter().flatten() {
         if seen.insert(string(&made["id"]).to_owned()) {
-            call(made, &made["result"][0]["functionResponse"]["response"], told);
+            call(made, &made["result"][0]["functionResponse"]["response"], raw_chat);
         }
     }
 }
 
-fn call(made: &Value, response: &Value, told: &mut Told) {
+fn call(made: &Value, response: &Value, raw_chat: &mut RawChat) {
     let id = string(&made["id"]).to_owned();
-    told.blocks.push((Kind::Tool, id.clone()));
+    raw_chat.blocks.push((Kind::Tool, id.clone()));
     let (output, error) = (response["output"].as_str(), response["error"].as_str());
     let stopped = output.is_some_and(|output| output.contains("Command was cancelled by user"));
     let wrong = error.is_some() || made["status"] == "error" || stopped;
-    told.results.insert(id, (output.or(error).unwrap_or_default().to_owned(), wrong));
+    raw_chat.results.insert(id, (output.or(error).unwrap_or_default().to_owned(), wrong));
 }

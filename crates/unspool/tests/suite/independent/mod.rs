@@ -276,8 +276,8 @@ impl Messages {
             record["isApiErrorMessage"] == true || record["is_api_error_message"] == true;
         let message = self.message(id);
         for content in body["content"].as_array().into_iter().flatten() {
-            let told = record["apiBlockIndex"].as_u64().map(|index| index as usize);
-            let index = told.unwrap_or(message.appeared);
+            let stated_index = record["apiBlockIndex"].as_u64().map(|index| index as usize);
+            let index = stated_index.unwrap_or(message.appeared);
             message.appeared += 1;
             let mut block = block(id, index, content);
             if is_error {

@@ -86,11 +86,11 @@ fn first_version(connection: &Connection, session: &mut Rows, created: i64) {
                     session.blocks.push((Kind::Tool, call.clone()));
                     let state = &part["state"];
                     let wrong = state["status"] == "error";
-                    let told = if wrong { &state["error"] } else { &state["output"] };
-                    let told = told.as_str().unwrap_or_default().to_owned();
-                    let cut = told.contains("<shell_metadata>");
+                    let output_text = if wrong { &state["error"] } else { &state["output"] };
+                    let output_text = output_text.as_str().unwrap_or_default().to_owned();
+                    let cut = output_text.contains("<shell_metadata>");
                     let wrong = wrong || part["tool"] == "invalid" || cut;
-                    session.results.insert(call, (told, wrong));
+                    session.results.insert(call, (output_text, wrong));
                 }
                 _ => {}
             }
@@ -122,8 +122,8 @@ fn second_version(connection: &Connection, session: &mut Rows) {
                         .filter_map(|content| content["text"].as_str())
                         .collect();
                     let error = state["error"]["message"].as_str().unwrap_or_default();
-                    let told = if wrong { error.to_owned() } else { texts.join("\n") };
-                    session.results.insert(call, (told, wrong));
+                    let output_text = if wrong { error.to_owned() } else { texts.join("\n") };
+                    session.results.insert(call, (output_text, wrong));
                 }
                 other => panic!("{other} is no kind that this reader knows"),
             }

@@ -91,9 +91,9 @@ fn take_event(messages: &mut Messages, id: &str, event: &Value) {
 /// A broken stream names the first block that the agent discarded.
 fn take_abandoned(messages: &mut Messages, frame: &Value) {
     let nested = &frame["event"]["abandoned_blocks"];
-    let told = if nested.is_null() { &frame["abandoned_blocks"] } else { nested };
+    let abandoned = if nested.is_null() { &frame["abandoned_blocks"] } else { nested };
     let (Some(id), Some(from)) =
-        (told["api_message_id"].as_str(), told["from_block_index"].as_u64())
+        (abandoned["api_message_id"].as_str(), abandoned["from_block_index"].as_u64())
     else {
         return;
     };

@@ -13,17 +13,21 @@ pub fn problems(trajectory: &Value) -> Vec<String> {
     wrong
 }
 
-fn only<'a>(value: &'a Value, known: &[&str], wrong: &mut Vec<String>) -> &'a Map<String, Value> {
+fn check_fields<'a>(
+    value: &'a Value,
+    allowed: &[&str],
+    wrong: &mut Vec<String>,
+) -> &'a Map<String, Value> {
     let fields = value.as_object().unwrap_or_else(|| panic!("{value} is no object"));
-    let strange = fields.keys().filter(|key| !known.contains(&key.as_str()));
-    wrong.extend(strange.map(|key| format!("unknown field {key} in {known:?}")));
+    let strange = fields.keys().filter(|key| !allowed.contains(&key.as_str()));
+    wrong.extend(strange.map(|key| format!("unknown field {key} in {allowed:?}")));
     let empty = fields.iter().filter(|(_, value)| value.is_null());
     wrong.extend(empty.map(|(key, _)| format!("{key} is null")));
     fields
 }
 
 fn check(trajectory: &Value, wrong: &mut Vec<String>) {
-    let known = [
+    let allowed = [
         "schema_version",
         "session_id",
         "trajectory_id",
@@ -33,9 +37,9 @@ fn check(trajectory: &Value, wrong: &mut Vec<String>) {
         "extra",
         "subagent_trajectories",
     ];
-    let root = only(trajectory, &known, wrong);
+    let root = check_fields(trajectory, &allowed, wrong);
     assert_eq!(root["schema_version"], "ATIF-v1.8");
-    let agent = only(&root["agent"], &["name", "version", "model_name", "extra"], wrong);
+    let agent = check_fields(&root["agent"], &["name", "version", "model_name", "extra"], wrong);
     assert!(agent["name"].is_string() && agent["version"].is_string());
     let steps = root["steps"].as_array().unwrap();
     assert!(!steps.is_empty(), "the format wants a step");
@@ -54,7 +58,7 @@ fn check(trajectory: &Value, wrong: &mut Vec<String>) {
         "total_steps",
         "extra",
     ];
-    let totals = only(&root["final_metrics"], &totals, wrong);
+    let totals = check_fields(&root["final_metrics"], &totals, wrong);
     assert_eq!(totals["total_steps"], steps.len());
     let inside = root.get("subagent_trajectories").and_then(Value::as_array);
     let inside: Vec<&Value> = inside.into_iter().flatten().collect();
@@ -76,8 +80,8 @@ fn check_step<'a>(step: &'a Value, referred: &mut Vec<&'a str>, wrong: &mut Vec<
     let for_all = [&for_all[..], &["is_copied_context", "llm_call_count", "extra"]].concat();
     let for_agents = ["model_name", "reasoning_content", "tool_calls", "metrics"];
     let fields = match step["source"].as_str().unwrap() {
-        "agent" => only(step, &[&for_all[..], &for_agents].concat(), wrong),
-        "user" | "system" => only(step, &for_all, wrong),
+        "agent" => check_fields(step, &[&for_all[..], &for_agents].concat(), wrong),
+        "user" | "system" => check_fields(step, &for_all, wrong),
         other => panic!("a step of {other}"),
     };
     assert!(fields["message"].is_string());
@@ -85,20 +89,20 @@ fn check_step<'a>(step: &'a Value, referred: &mut Vec<&'a str>, wrong: &mut Vec<
         at.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
     }
     if let Some(metrics) = fields.get("metrics") {
-        let known = ["prompt_tokens", "completion_tokens", "cached_tokens", "extra"];
-        let metrics = only(metrics, &known, wrong);
+        let allowed = ["prompt_tokens", "completion_tokens", "cached_tokens", "extra"];
+        let metrics = check_fields(metrics, &allowed, wrong);
         assert!(metrics["prompt_tokens"].as_u64() >= metrics["cached_tokens"].as_u64());
     }
     let mut calls: Vec<&Value> = Vec::new();
     for call in fields.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-        let known = ["tool_call_id", "function_name", "arguments", "extra"];
-        let call = only(call, &known, wrong);
+        let allowed = ["tool_call_id", "function_name", "arguments", "extra"];
+        let call = check_fields(call, &allowed, wrong);
         assert!(call["arguments"].is_object() && call["function_name"].is_string());
         calls.push(&call["tool_call_id"]);
     }
     for result in results(step) {
-        let known = ["source_call_id", "content", "subagent_trajectory_ref", "extra"];
-        let result = only(result, &known, wrong);
+        let allowed = ["source_call_id", "content", "subagent_trajectory_ref", "extra"];
+        let result = check_fields(result, &allowed, wrong);
         if let Some(id) = result.get("source_call_id")
             && !calls.contains(&id)
         {
@@ -107,7 +111,7 @@ fn check_step<'a>(step: &'a Value, referred: &mut Vec<&'a str>, wrong: &mut Vec<
         assert!(result.get("content").is_none_or(Value::is_string));
         let references = result.get("subagent_trajectory_ref").and_then(Value::as_array);
         for reference in references.into_iter().flatten() {
-            only(reference, &["trajectory_id", "session_id", "extra"], wrong);
+            check_fields(reference, &["trajectory_id", "session_id", "extra"], wrong);
             referred.push(reference["trajectory_id"].as_str().unwrap());
         }
     }
@@ -125,8 +129,8 @@ pub fn items(trajectory: &Value) -> Vec<Item> {
 
 fn items_of_step(step: &Value) -> Vec<Item> {
     let extra = &step["extra"]["unspool"];
-    let mut said = Pieces::of(&step["message"]);
-    let mut thought = Pieces::of(&step["reasoning_content"]);
+    let mut said = TextCursor::of(&step["message"]);
+    let mut thought = TextCursor::of(&step["reasoning_content"]);
     let mut calls = step["tool_calls"].as_array().into_iter().flatten();
     let mut items = Vec::new();
     for part in extra["parts"].as_array().into_iter().flatten() {
@@ -156,11 +160,11 @@ fn items_of_step(step: &Value) -> Vec<Item> {
 }
 
 /// Splits a joined text by lengths.
-struct Pieces(String, bool);
+struct TextCursor(String, bool);
 
-impl Pieces {
-    fn of(text: &Value) -> Pieces {
-        Pieces(text.as_str().unwrap_or_default().to_owned(), false)
+impl TextCursor {
+    fn of(text: &Value) -> TextCursor {
+        TextCursor(text.as_str().unwrap_or_default().to_owned(), false)
     }
 
     fn next(&mut self, chars: &Value) -> String {

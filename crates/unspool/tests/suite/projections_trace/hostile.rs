@@ -6,7 +6,7 @@ use unspool_core::json::Json;
 use unspool_core::part::{Body, Part, Tool};
 use unspool_core::session::{Transcript, Usage};
 
-use super::shelf::{Shelf, told};
+use super::lookup::{CaseLookup, project};
 use super::{atif, difference, expected, otel};
 use crate::case::root;
 
@@ -20,8 +20,8 @@ const TEXTS: &[&str] = &[
     "🦀 é\u{301} \u{fffd}",
 ];
 
-fn shelf(case: &str) -> Shelf {
-    Shelf::of_case(&root().join("fixtures").join(case))
+fn lookup(case: &str) -> CaseLookup {
+    CaseLookup::of_case(&root().join("fixtures").join(case))
 }
 
 fn bodies(transcript: &mut Transcript) -> impl Iterator<Item = &mut Part> {
@@ -35,8 +35,8 @@ fn tools(transcript: &mut Transcript) -> impl Iterator<Item = &mut Tool> {
     })
 }
 
-fn both(shelf: &Shelf, transcript: &Transcript) -> (Value, Value) {
-    let read = |form| serde_json::from_str(&told(form, shelf, transcript)).unwrap();
+fn both(lookup: &CaseLookup, transcript: &Transcript) -> (Value, Value) {
+    let read = |form| serde_json::from_str(&project(form, lookup, transcript)).unwrap();
     let (trajectory, trace) = (read("atif"), read("otel"));
     assert_eq!(atif::problems(&trajectory), [""; 0]);
     assert_eq!(otel::problems(&trace), [""; 0]);
@@ -47,8 +47,8 @@ fn both(shelf: &Shelf, transcript: &Transcript) -> (Value, Value) {
 #[test]
 fn hostile_texts_and_ids_stay_texts_and_ids() {
     for (nth, text) in TEXTS.iter().enumerate() {
-        let mut shelf = shelf("claude-code/discovery-loop");
-        let transcript = &mut shelf.0[0];
+        let mut lookup = lookup("claude-code/discovery-loop");
+        let transcript = &mut lookup.0[0];
         for (at, part) in bodies(transcript).enumerate() {
             let text = TEXTS[(at + nth) % TEXTS.len()];
             match &mut part.body {
@@ -69,8 +69,8 @@ fn hostile_texts_and_ids_stay_texts_and_ids() {
                 }
             })
         });
-        let transcript = &shelf.0[0];
-        let (trajectory, trace) = both(&shelf, transcript);
+        let transcript = &lookup.0[0];
+        let (trajectory, trace) = both(&lookup, transcript);
         let expected = expected(transcript);
         assert_eq!(difference(&expected, &atif::items(&trajectory)), None);
         assert_eq!(difference(&expected, &otel::items(transcript, &trace)), None);
@@ -92,12 +92,12 @@ fn inputs_and_results_of_any_shape_are_kept() {
         "{\"a\":{\"b\":[null,true,1.5,-3]}}",
     ];
     for input in inputs {
-        let mut shelf = shelf("claude-code/discovery-loop");
-        for tool in tools(&mut shelf.0[0]) {
+        let mut lookup = lookup("claude-code/discovery-loop");
+        for tool in tools(&mut lookup.0[0]) {
             tool.input = Some(Json::checked(input));
             (tool.output, tool.result) = (None, Some(Json::checked(input)));
         }
-        let (trajectory, trace) = both(&shelf, &shelf.0[0]);
+        let (trajectory, trace) = both(&lookup, &lookup.0[0]);
         let call = trajectory["steps"].as_array().unwrap().iter();
         let call = call.map(|step| &step["tool_calls"][0]).find(|call| call.is_object()).unwrap();
         let wrapped = call["extra"]["unspool"]["input"] == "wrapped";
@@ -110,9 +110,10 @@ fn inputs_and_results_of_any_shape_are_kept() {
 // R-X-04: agents that start each other or themselves.
 #[test]
 fn circles_of_sub_agents_come_to_an_end() {
-    let mut shelf = shelf("claude-code/subagents-nested");
-    let ids: Vec<String> = shelf.0.iter().map(|one| one.session.agent_session_id.clone()).collect();
-    for transcript in &mut shelf.0 {
+    let mut lookup = lookup("claude-code/subagents-nested");
+    let ids: Vec<String> =
+        lookup.0.iter().map(|one| one.session.agent_session_id.clone()).collect();
+    for transcript in &mut lookup.0 {
         for part in bodies(transcript) {
             if let Body::Agent(agents) = &mut part.body {
                 let one = agents.agents[0].clone();
@@ -123,7 +124,7 @@ fn circles_of_sub_agents_come_to_an_end() {
             }
         }
     }
-    let (trajectory, trace) = both(&shelf, shelf.main());
+    let (trajectory, trace) = both(&lookup, lookup.main());
     // All of them, each once.
     let text = trajectory.to_string();
     for id in &ids {
@@ -139,41 +140,41 @@ fn circles_of_sub_agents_come_to_an_end() {
 // R-X-15: cyclic calls, times that run backwards or are out of range, overflowing counts.
 #[test]
 fn nonsense_around_the_parts_is_survived() {
-    let mut shelf = shelf("claude-code/discovery-loop");
-    let ids: Vec<String> = tools(&mut shelf.0[0]).map(|tool| tool.call_id.clone()).collect();
-    for (at, tool) in tools(&mut shelf.0[0]).enumerate() {
+    let mut lookup = lookup("claude-code/discovery-loop");
+    let ids: Vec<String> = tools(&mut lookup.0[0]).map(|tool| tool.call_id.clone()).collect();
+    for (at, tool) in tools(&mut lookup.0[0]).enumerate() {
         tool.parent_call_id = Some(ids[(at + 1) % ids.len()].clone());
         (tool.duration_ms, tool.exit_code) = (Some(u64::MAX), Some(i64::MIN));
     }
     let times = [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH];
-    for (at, part) in bodies(&mut shelf.0[0]).enumerate() {
+    for (at, part) in bodies(&mut lookup.0[0]).enumerate() {
         part.started = Some(times[at % 3]);
         part.ended = Some(times[(at + 1) % 3]);
     }
-    for turn in &mut shelf.0[0].turns {
+    for turn in &mut lookup.0[0].turns {
         (turn.started, turn.ended) = (Some(Timestamp::MAX), Some(Timestamp::MIN));
         for step in &mut turn.steps {
             step.usage = Usage { input: u64::MAX, cache_read: u64::MAX, ..step.usage };
         }
     }
-    both(&shelf, &shelf.0[0]);
+    both(&lookup, &lookup.0[0]);
 }
 
 // A session without turns still gives a valid trajectory and trace.
 #[test]
 fn an_empty_session_says_that_it_is_empty() {
-    let mut shelf = shelf("claude-code/discovery-loop");
-    shelf.0[0].turns.clear();
-    let (trajectory, trace) = both(&shelf, &shelf.0[0]);
+    let mut lookup = lookup("claude-code/discovery-loop");
+    lookup.0[0].turns.clear();
+    let (trajectory, trace) = both(&lookup, &lookup.0[0]);
     assert_eq!(trajectory["steps"][0]["message"], "Nothing is recorded of this session.");
     assert!(otel::spans(&trace).is_empty());
 }
 
 // Estimated times are marked as such (R-X-18).
 #[test]
-fn times_that_nobody_told_are_marked() {
-    let mut shelf = shelf("claude-code/discovery-loop");
-    for turn in &mut shelf.0[0].turns {
+fn estimated_times_are_marked() {
+    let mut lookup = lookup("claude-code/discovery-loop");
+    for turn in &mut lookup.0[0].turns {
         (turn.started, turn.ended) = (None, None);
         for part in &mut turn.parts {
             (part.started, part.ended) = (None, None);
@@ -182,8 +183,8 @@ fn times_that_nobody_told_are_marked() {
             }
         }
     }
-    shelf.0[0].session.facts.started = None;
-    let (trajectory, trace) = both(&shelf, &shelf.0[0]);
+    lookup.0[0].session.facts.started = None;
+    let (trajectory, trace) = both(&lookup, &lookup.0[0]);
     for step in trajectory["steps"].as_array().unwrap() {
         assert!(step.get("timestamp").is_none());
     }

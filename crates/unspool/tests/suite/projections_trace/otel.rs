@@ -11,7 +11,7 @@ use super::Item;
 /// All violations of the protocol and of the semantic conventions.
 pub fn problems(trace: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut known: Vec<&str> = Vec::new();
+    let mut seen_ids: Vec<&str> = Vec::new();
     let all = spans(trace);
     for span in &all {
         let fields = [
@@ -34,16 +34,16 @@ pub fn problems(trace: &Value) -> Vec<String> {
         if !is_hex(id, 16) || !is_hex(span["traceId"].as_str().unwrap(), 32) {
             wrong.push(format!("{name}: ids {id}, {}", span["traceId"]));
         }
-        if span["traceId"] != all[0]["traceId"] || known.contains(&id) {
+        if span["traceId"] != all[0]["traceId"] || seen_ids.contains(&id) {
             wrong.push(format!("{name}: {id} stands twice, or in another trace"));
         }
         // A parent precedes its children, so there are no cycles.
         if let Some(parent) = span.get("parentSpanId")
-            && !known.contains(&parent.as_str().unwrap())
+            && !seen_ids.contains(&parent.as_str().unwrap())
         {
             wrong.push(format!("{name}: the parent {parent} is not there"));
         }
-        known.push(id);
+        seen_ids.push(id);
         if nanos(&span["endTimeUnixNano"]) < nanos(&span["startTimeUnixNano"]) {
             wrong.push(format!("{name} ends before it begins"));
         }

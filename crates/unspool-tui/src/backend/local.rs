@@ -1,0 +1,69 @@
+//! The backend over this machine's archive. A thread of its own answers queries from the store;
+//! changes go to the `ChangeHandler` that the binary provides.
+
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::mpsc;
+use unspool_core::price::Prices;
+use unspool_engine::reader::{Query, answer};
+use unspool_engine::request::Request;
+use unspool_store::store::Store;
+
+use super::{Backend, BackendEvent, EventSender, QueryId};
+use crate::event::Event;
+
+/// Applies a change and returns a message for the status line.
+pub type ChangeHandler = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
+
+pub struct LocalBackend {
+    queries: mpsc::UnboundedSender<(QueryId, Query)>,
+    change_handler: ChangeHandler,
+    sender: EventSender,
+}
+
+impl LocalBackend {
+    /// Starts the thread that answers queries.
+    pub fn new<S: Store>(
+        store: S,
+        prices: Prices,
+        change_handler: ChangeHandler,
+        sender: EventSender,
+    ) -> std::io::Result<LocalBackend> {
+        let (queries, mut incoming) = mpsc::unbounded_channel::<(QueryId, Query)>();
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let responses = sender.clone();
+        thread::Builder::new().name("archive".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                while let Some((number, query)) = incoming.recv().await {
+                    let answer = answer(&store, &prices, query).await;
+                    if responses
+                        .send(Event::Backend(BackendEvent::Response(number, answer)))
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        })?;
+        Ok(LocalBackend { queries, change_handler, sender })
+    }
+}
+
+impl Backend for LocalBackend {
+    fn send_query(&self, number: QueryId, query: Query) {
+        // The thread has ended only if the application is ending.
+        let _ = self.queries.send((number, query));
+    }
+
+    fn change(&self, request: Request) {
+        let (change_handler, sender) = (Arc::clone(&self.change_handler), self.sender.clone());
+        thread::spawn(move || {
+            let _ = sender.send(Event::Backend(BackendEvent::ChangeDone(change_handler(request))));
+        });
+    }
+
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}

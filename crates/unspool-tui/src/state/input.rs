@@ -1,0 +1,286 @@
+//! Handles keys, the mouse and the input line.
+
+// Each screen handles some of the keys and actions and ignores the rest.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use unicode_segmentation::UnicodeSegmentation;
+use unspool_engine::request::Request;
+
+use super::{Effect, Input, InputPurpose, Overlay, PendingQuery, Screen, Search, State};
+use crate::keys::Action;
+use unspool_engine::reader::Query;
+
+/// Lines per wheel step.
+const WHEEL_LINES: isize = 3;
+/// The limit of a search.
+const MAX_HITS: usize = 200;
+
+impl State {
+    pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if key.kind == KeyEventKind::Release {
+            return Vec::new();
+        }
+        match self.overlay.take() {
+            Some(Overlay::Input(input)) => self.edit_input(input, key),
+            Some(Overlay::Delete(id, title)) => match key.code {
+                KeyCode::Char('y') => self.change(id, Request::Delete { session: id }),
+                // Any other key means no.
+                _ => {
+                    self.set_status(format!("{title} was kept"));
+                    Vec::new()
+                }
+            },
+            Some(Overlay::Agents { of, at }) => self.choose_agent(of, at, key),
+            Some(Overlay::Help { top }) => {
+                let top = match self.keys.action(key) {
+                    Some(Action::Down | Action::LineDown) => Some(top + 1),
+                    Some(Action::Up | Action::LineUp) => Some(top.saturating_sub(1)),
+                    Some(Action::PageDown | Action::HalfDown) => Some(top + 10),
+                    Some(Action::PageUp | Action::HalfUp) => Some(top.saturating_sub(10)),
+                    _ => None,
+                };
+                self.overlay = top.map(|top| Overlay::Help { top });
+                Vec::new()
+            }
+            None => {
+                if self.replay.is_some()
+                    && let Some(effects) = self.press_in_replay(key)
+                {
+                    return effects;
+                }
+                match self.keys.action(key) {
+                    Some(action) => self.act(action),
+                    None => Vec::new(),
+                }
+            }
+        }
+    }
+
+    fn choose_agent(
+        &mut self,
+        of: Vec<(String, unspool_core::id::SessionId)>,
+        at: usize,
+        key: KeyEvent,
+    ) -> Vec<Effect> {
+        let last = of.len().saturating_sub(1);
+        let at = match self.keys.action(key) {
+            Some(Action::Down) => (at + 1).min(last),
+            Some(Action::Up) => at.saturating_sub(1),
+            Some(Action::Open | Action::Agent) => {
+                return of.get(at).map(|(_, id)| self.open_by_id(*id)).unwrap_or_default();
+            }
+            _ => return Vec::new(),
+        };
+        self.overlay = Some(Overlay::Agents { of, at });
+        Vec::new()
+    }
+
+    pub(super) fn begin_input(&mut self, what: InputPurpose, text: &str) {
+        let input = Input { what, text: text.to_owned(), at: text.len() };
+        self.overlay = Some(Overlay::Input(input));
+    }
+
+    fn edit_input(&mut self, mut input: Input, key: KeyEvent) -> Vec<Effect> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => return self.cancel_input(&input),
+            KeyCode::Char('c') if control => return self.cancel_input(&input),
+            KeyCode::Enter => return self.submit_input(input),
+            KeyCode::Char('u') if control => {
+                input.text.drain(..input.at);
+                input.at = 0;
+            }
+            KeyCode::Char('w') if control => {
+                let kept = input.text.get(..input.at).unwrap_or_default().trim_end();
+                let kept = kept.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                input.text.drain(kept..input.at);
+                input.at = kept;
+            }
+            KeyCode::Char('a') if control => input.at = 0,
+            KeyCode::Char('e') if control => input.at = input.text.len(),
+            KeyCode::Home => input.at = 0,
+            KeyCode::End => input.at = input.text.len(),
+            KeyCode::Left => input.at = input.before_cursor(),
+            KeyCode::Right => input.at = input.after_cursor(),
+            KeyCode::Backspace => {
+                let from = input.before_cursor();
+                input.text.drain(from..input.at);
+                input.at = from;
+            }
+            KeyCode::Delete => {
+                let to = input.after_cursor();
+                input.text.drain(input.at..to);
+            }
+            KeyCode::Down | KeyCode::Up if input.what == InputPurpose::Filter => {
+                self.list.move_by(if key.code == KeyCode::Down { 1 } else { -1 });
+            }
+            KeyCode::Char(letter) if !control => {
+                input.text.insert(input.at, letter);
+                input.at += letter.len_utf8();
+            }
+            _ => {}
+        }
+        if input.what == InputPurpose::Filter && input.text != self.list.filter {
+            self.list.set_filter(&input.text);
+        }
+        self.overlay = Some(Overlay::Input(input));
+        Vec::new()
+    }
+
+    pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        let Some(Overlay::Input(input)) = &mut self.overlay else { return Vec::new() };
+        let line: String = text.chars().filter(|c| !c.is_control()).collect();
+        input.text.insert_str(input.at, &line);
+        input.at += line.len();
+        if input.what == InputPurpose::Filter {
+            let filter = input.text.clone();
+            self.list.set_filter(&filter);
+        }
+        Vec::new()
+    }
+
+    fn cancel_input(&mut self, input: &Input) -> Vec<Effect> {
+        match input.what {
+            InputPurpose::Filter => self.list.set_filter(""),
+            InputPurpose::Find => {
+                if let Some(transcript) = self.transcript_mut() {
+                    transcript.find = None;
+                }
+            }
+            InputPurpose::Search | InputPurpose::Tag(_) | InputPurpose::Rename(_) => {}
+        }
+        Vec::new()
+    }
+
+    fn submit_input(&mut self, input: Input) -> Vec<Effect> {
+        let text = input.text.trim().to_owned();
+        match input.what {
+            InputPurpose::Filter => Vec::new(),
+            InputPurpose::Find => {
+                let Some(transcript) = self.transcript_mut() else { return Vec::new() };
+                let session = transcript.session;
+                let query = transcript.find(&text);
+                query
+                    .map(|query| self.send_query(PendingQuery::Find(session, text), query))
+                    .into_iter()
+                    .collect()
+            }
+            InputPurpose::Search => {
+                if text.is_empty() {
+                    return Vec::new();
+                }
+                if matches!(self.screens.last(), Some(Screen::Search(_))) {
+                    self.screens.pop();
+                }
+                let search = Search { query: text.clone(), hits: None, at: 0, top: 0 };
+                self.screens.push(Screen::Search(search));
+                let query = Query::Search { query: text.clone(), session: None, limit: MAX_HITS };
+                vec![self.send_query(PendingQuery::Search(text), query)]
+            }
+            InputPurpose::Tag(session) => {
+                // `-word` removes a tag.
+                let words = || text.split([' ', ',']).filter(|word| !word.is_empty());
+                let remove: Vec<String> =
+                    words().filter_map(|word| word.strip_prefix('-')).map(str::to_owned).collect();
+                let add: Vec<String> = words()
+                    .filter(|word| !word.starts_with('-'))
+                    .map(|word| word.trim_start_matches('+').to_owned())
+                    .collect();
+                if add.is_empty() && remove.is_empty() {
+                    return Vec::new();
+                }
+                self.change(session, Request::Tag { session, add, remove })
+            }
+            InputPurpose::Rename(session) => {
+                let name = (!text.is_empty()).then_some(text);
+                self.change(session, Request::Rename { session, name })
+            }
+        }
+    }
+
+    pub(super) fn handle_mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let move_by = match mouse.kind {
+            MouseEventKind::ScrollDown => WHEEL_LINES,
+            MouseEventKind::ScrollUp => -WHEEL_LINES,
+            MouseEventKind::Down(MouseButton::Left) => return self.click(mouse.column, mouse.row),
+            _ => return Vec::new(),
+        };
+        if let Some(Overlay::Help { top }) = &mut self.overlay {
+            *top = top.saturating_add_signed(move_by);
+            return Vec::new();
+        }
+        match self.screens.last_mut() {
+            Some(Screen::Session(transcript)) => transcript.move_by(move_by),
+            Some(Screen::Search(search)) => search.move_by(move_by.signum()),
+            None => self.list.move_by(move_by.signum()),
+        }
+        Vec::new()
+    }
+
+    fn click(&mut self, column: u16, row: u16) -> Vec<Effect> {
+        let screen_layout = crate::view::screen_layout(self);
+        let Some(line) = usize::from(row).checked_sub(screen_layout.top) else { return Vec::new() };
+        if self.replay.is_some() && self.overlay.is_none() && line == screen_layout.body {
+            return self.jump_in_replay(u64::from(column), u64::from(self.size.0.max(1)));
+        }
+        if self.overlay.is_some() || line >= screen_layout.body {
+            return Vec::new();
+        }
+        match self.screens.last_mut() {
+            Some(Screen::Session(transcript)) => {
+                let position = crate::scroll::forward(&**transcript, transcript.scroll.top, line);
+                let was = transcript.chosen();
+                transcript.cursor = transcript.entries.get(position.entry).map(|entry| entry.key);
+                // A click on the selected entry opens it.
+                if was == Some(position.entry)
+                    || transcript
+                        .entries
+                        .get(position.entry)
+                        .is_some_and(|entry| entry.kind().is_some())
+                {
+                    return self
+                        .query_from_transcript(|held| held.toggle(position.entry))
+                        .into_iter()
+                        .collect();
+                }
+                Vec::new()
+            }
+            Some(Screen::Search(search)) => {
+                search.at = search.top + line / 2;
+                search.move_by(0);
+                self.act(Action::Open)
+            }
+            None => {
+                if screen_layout
+                    .preview
+                    .is_some_and(|preview| usize::from(column) + preview > usize::from(self.size.0))
+                {
+                    return self.act(Action::Open);
+                }
+                let at = self.list.top + line;
+                if at == self.list.at {
+                    return self.act(Action::Open);
+                }
+                self.list.at = at.min(self.list.rows.len().saturating_sub(1));
+                self.list.move_by(0);
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Input {
+    fn before_cursor(&self) -> usize {
+        let before_cursor = self.text.get(..self.at).unwrap_or_default();
+        before_cursor.grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+    }
+
+    fn after_cursor(&self) -> usize {
+        let after_cursor = self.text.get(self.at..).unwrap_or_default();
+        let next = after_cursor.graphemes(true).next().map_or(0, str::len);
+        self.at + next
+    }
+}

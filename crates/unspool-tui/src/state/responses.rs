@@ -1,0 +1,144 @@
+//! Handles responses: each goes to what its pending query was for, and may lead to the next query.
+
+use unspool_engine::reader::{Query, Response, SessionRow};
+use unspool_engine::window::Anchor;
+
+use super::{Effect, PendingQuery, Screen, State};
+use crate::backend::QueryId;
+use crate::replay::Replay;
+use crate::transcript::Transcript;
+
+impl State {
+    pub(super) fn handle_response(&mut self, number: QueryId, response: Response) -> Vec<Effect> {
+        // A response to a query from before the connection was lost: it has been sent again.
+        let Some(pending_query) = self.pending.remove(&number) else { return Vec::new() };
+        if let Response::Failed(what) = response {
+            if let PendingQuery::Window(session, _) = pending_query {
+                self.session_mut(session).map(Transcript::forget_pending);
+            }
+            self.set_status(format!("✕ {what}"));
+            return Vec::new();
+        }
+        match (pending_query, response) {
+            (PendingQuery::List, Response::List { sessions, more }) => {
+                let next = self.list.take(sessions, more);
+                next.map(|query| self.send_query(PendingQuery::List, query)).into_iter().collect()
+            }
+            (PendingQuery::Newest, Response::List { sessions, .. }) => {
+                self.list.take(sessions, true);
+                Vec::new()
+            }
+            (PendingQuery::Row(id), Response::Session(session_row)) => {
+                if session_row.is_none() {
+                    // It was deleted, here or by another process.
+                    self.screens.retain(|screen| match screen {
+                        Screen::Session(held) => held.session != id,
+                        Screen::Search(_) => true,
+                    });
+                }
+                self.list.update(id, session_row.map(|session_row| *session_row));
+                Vec::new()
+            }
+            (PendingQuery::Preview(id), Response::Window(loaded)) => {
+                if let Some(preview) = self.preview.as_mut().filter(|held| held.session == id) {
+                    preview.take(crate::transcript::LoadReason::Replace(None), *loaded);
+                }
+                Vec::new()
+            }
+            (PendingQuery::Window(session, reason), Response::Window(loaded)) => {
+                let next = self.session_mut(session).and_then(|held| held.take(reason, *loaded));
+                let next = next.map(|(reason, query)| {
+                    self.send_query(PendingQuery::Window(session, reason), query)
+                });
+                next.into_iter().collect()
+            }
+            (PendingQuery::Export(session), Response::Window(loaded)) => {
+                self.apply_chunk(session, *loaded)
+            }
+            (PendingQuery::Find(session, query), Response::Hits(found)) => {
+                let taken = self.session_mut(session).map(|held| held.apply_hits(&query, &found));
+                if found.is_empty() {
+                    self.set_status(format!("no match for {query} in this session"));
+                }
+                let next = taken.flatten();
+                let next = next.map(|(reason, query)| {
+                    self.send_query(PendingQuery::Window(session, reason), query)
+                });
+                next.into_iter().collect()
+            }
+            (PendingQuery::Search(query), Response::Hits(found)) => {
+                if let Some(Screen::Search(search)) = self.screens.last_mut()
+                    && search.query == query
+                {
+                    (search.hits, search.at, search.top) = (Some(found), 0, 0);
+                }
+                Vec::new()
+            }
+            (PendingQuery::Named { replay }, Response::Session(session_row)) => match session_row {
+                Some(session_row) => self.open(*session_row, replay),
+                None => {
+                    self.set_status("✕ no such session, or the id is ambiguous");
+                    Vec::new()
+                }
+            },
+            // A response of the wrong kind for its query is ignored.
+            (_, _) => Vec::new(),
+        }
+    }
+
+    pub(super) fn session_mut(
+        &mut self,
+        session: unspool_core::id::SessionId,
+    ) -> Option<&mut Transcript> {
+        self.screens.iter_mut().rev().find_map(|screen| match screen {
+            Screen::Session(held) if held.session == session => Some(&mut **held),
+            Screen::Session(_) | Screen::Search(_) => None,
+        })
+    }
+
+    /// Opens a session at its end, or at its start for a replay.
+    pub(super) fn open(&mut self, session_row: SessionRow, replay: bool) -> Vec<Effect> {
+        let transcript =
+            Transcript::new(session_row.id, Some(session_row), self.view_options.clone());
+        self.screens.push(Screen::Session(Box::new(transcript)));
+        if replay {
+            return self.start_replay();
+        }
+        self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)))
+            .into_iter()
+            .collect()
+    }
+
+    pub(super) fn start_replay(&mut self) -> Vec<Effect> {
+        let start = unspool_engine::window::Position::start_of(0);
+        self.replay = Some(Replay::new(self.now));
+        let effect = self.query_from_transcript(|transcript| {
+            transcript.until = Some(start);
+            Some(transcript.request_window(Anchor::From(start)))
+        });
+        effect.into_iter().collect()
+    }
+
+    pub(super) fn request_preview(&mut self) -> Option<Effect> {
+        let session_row = self.list.chosen()?;
+        let mut preview = Transcript::preview(session_row, self.view_options.clone());
+        let id = session_row.id;
+        let (_, query) = preview.request_window(Anchor::End);
+        self.preview = Some(preview);
+        self.resize_screens();
+        Some(self.send_query(PendingQuery::Preview(id), query))
+    }
+
+    /// Reloads the newest part of the list and the open session: updates may have been lost.
+    pub(super) fn refresh_all(&mut self) -> Vec<Effect> {
+        let list = Query::List { after: None, limit: 200 };
+        let mut effects = vec![self.send_query(PendingQuery::Newest, list)];
+        let loaded = self.transcript().is_some_and(Transcript::is_loaded);
+        let effect = self.query_from_transcript(|transcript| match loaded {
+            true => transcript.request_refresh(),
+            false => Some(transcript.request_window(Anchor::End)),
+        });
+        effects.extend(effect);
+        effects
+    }
+}

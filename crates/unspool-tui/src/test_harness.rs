@@ -1,0 +1,142 @@
+//! The application without a terminal, for tests and benchmarks: queries are answered synchronously
+//! from a store, and the caller moves the clock.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unspool_core::price::Prices;
+use unspool_engine::reader::answer;
+use unspool_store::blocking::block_on;
+use unspool_store::store::Store;
+
+use crate::backend::BackendEvent;
+use crate::event::Event;
+use crate::keys::{Keys, KeysError};
+use crate::state::{Effect, State};
+use crate::theme::Theme;
+use crate::view;
+
+pub struct TestHarness<S: Store> {
+    store: S,
+    prices: Prices,
+    state: State,
+    theme: Theme,
+    now: Instant,
+}
+
+/// Effects that have not been run yet.
+pub struct PendingEffects(Vec<Effect>);
+
+impl<S: Store> TestHarness<S> {
+    pub fn new(store: S, size: (u16, u16), theme: Theme) -> Result<TestHarness<S>, KeysError> {
+        let now = Instant::now();
+        let (mut state, effects) = State::new(Keys::new([])?, size, now);
+        state.motion = false;
+        let prices = Prices::default();
+        let mut test_harness = TestHarness { store, prices, state, theme, now };
+        test_harness.run_effects(effects);
+        Ok(test_harness)
+    }
+
+    /// Answers queries. Ignores all other effects.
+    fn run_effects(&mut self, effects: Vec<Effect>) {
+        let mut waiting = effects;
+        while let Some(effect) = waiting.pop() {
+            if let Effect::Query(number, query) = effect {
+                let answer = block_on(answer(&self.store, &self.prices, query));
+                let event = Event::Backend(BackendEvent::Response(number, answer));
+                waiting.extend(self.state.take(event, self.now));
+            }
+        }
+    }
+
+    pub fn take(&mut self, event: Event) {
+        let effects = self.state.take(event, self.now);
+        self.run_effects(effects);
+    }
+
+    /// Presses keys: letters, `\n` for Enter, `\x1b` for Escape.
+    pub fn press(&mut self, keys: &str) {
+        for letter in keys.chars() {
+            let code = match letter {
+                '\n' => KeyCode::Enter,
+                '\x1b' => KeyCode::Esc,
+                letter => KeyCode::Char(letter),
+            };
+            self.take(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        }
+    }
+
+    /// Presses keys and returns the effects unrun, as with a backend on its own thread.
+    pub fn press_without_responses(&mut self, keys: &str) -> PendingEffects {
+        let mut pending = PendingEffects(Vec::new());
+        for letter in keys.chars() {
+            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+            pending.0.extend(self.state.take(Event::Key(key), self.now));
+        }
+        pending
+    }
+
+    /// The responses that a backend would send.
+    pub fn responses(&self, pending: PendingEffects) -> Vec<Event> {
+        let queries = pending.0.into_iter().filter_map(|effect| {
+            if let Effect::Query(number, query) = effect { Some((number, query)) } else { None }
+        });
+        let answer = |(number, query)| {
+            let answer = block_on(answer(&self.store, &self.prices, query));
+            Event::Backend(BackendEvent::Response(number, answer))
+        };
+        queries.map(answer).collect()
+    }
+
+    /// Delivers responses, and drops the effects they cause.
+    pub fn deliver(&mut self, responses: Vec<Event>) {
+        for event in responses {
+            self.state.take(event, self.now);
+        }
+    }
+
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.take(Event::Resize(width, height));
+    }
+
+    /// Advances the clock.
+    pub fn advance_time(&mut self, time: Duration) {
+        self.now += time;
+        let effects = self.state.tick(self.now);
+        self.run_effects(effects);
+    }
+
+    pub fn draw(&self) -> Buffer {
+        let (width, height) = self.state.size;
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        view::draw(&self.state, &self.theme, area, &mut buffer);
+        buffer
+    }
+
+    /// The screen as text.
+    pub fn text(&self) -> String {
+        let buffer = self.draw();
+        let mut out = String::new();
+        for y in 0..buffer.area.height {
+            let mut row = String::new();
+            let mut hidden = 0;
+            for x in 0..buffer.area.width {
+                let Some(cell) = buffer.cell((x, y)) else { continue };
+                // Skip the second cell of a wide character.
+                if hidden > 0 {
+                    hidden -= 1;
+                    continue;
+                }
+                row.push_str(cell.symbol());
+                hidden = unspool_core::lines::width(cell.symbol()).saturating_sub(1);
+            }
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}

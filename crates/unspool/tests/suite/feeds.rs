@@ -1,0 +1,182 @@
+//! Several feeds of one session: their order of arrival does not change the result, and nothing
+//! that only one of them has is lost.
+
+use std::collections::{BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use unspool_sources::in_memory::SessionSet;
+
+use crate::case::{Capture, all_cases, assert_none, captures, difference, fold, fold_in, name};
+
+fn ids(session_set: &SessionSet) -> BTreeSet<(&'static str, String)> {
+    session_set.sessions.iter().map(|one| (one.agent, one.agent_session_id.clone())).collect()
+}
+
+/// The first difference between two ways to read a case, including sessions that only one of them
+/// has.
+fn any_difference(expected: &SessionSet, found: &SessionSet) -> Option<String> {
+    if ids(expected) != ids(found) {
+        return Some(format!("sessions {:?} and {:?}", ids(expected), ids(found)));
+    }
+    expected.sessions.iter().find_map(|one| {
+        let id = &one.agent_session_id;
+        let other = found.sessions.iter().find(|other| other.agent_session_id == *id)?;
+        let differs = difference(&one.transcript(), &other.transcript())?;
+        Some(format!("{id}: {differs}"))
+    })
+}
+
+#[test]
+fn feeds_of_a_case_share_one_session() {
+    // Otherwise nothing would be compared: a file without a session id names its own session.
+    let mut apart = Vec::new();
+    for case in all_cases() {
+        let captures = captures(&case);
+        // A database is several logs, each of another session.
+        let logs = captures.iter().filter(|capture| capture.file == "log.db").count();
+        if captures.len() < 2 || logs > 1 {
+            continue;
+        }
+        let found = (0..captures.len()).map(|at| ids(&fold_in(&captures, &[at])));
+        let common = found.reduce(|one, other| one.intersection(&other).cloned().collect());
+        if common.is_none_or(|common| common.is_empty()) {
+            apart.push(name(&case));
+        }
+    }
+    // A log with only a summary has no session id.
+    assert_eq!(apart, ["v1-0-100-summary-only"], "their tellings are of several sessions");
+}
+
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    match count {
+        1 => vec![vec![0]],
+        2 => vec![vec![0, 1], vec![1, 0]],
+        _ => vec![
+            vec![0, 1, 2],
+            vec![0, 2, 1],
+            vec![1, 0, 2],
+            vec![1, 2, 0],
+            vec![2, 0, 1],
+            vec![2, 1, 0],
+        ],
+    }
+}
+
+#[test]
+fn feeds_in_any_order_give_the_same_parts() {
+    // Law 5; R-X-03.
+    let mut three = 0;
+    let mut differences = Vec::new();
+    for case in all_cases() {
+        let captures = captures(&case);
+        three += usize::from(captures.len() == 3);
+        // A database is several logs, each of another session.
+        if captures.len() > 3 {
+            continue;
+        }
+        let orders = orders(captures.len());
+        let first = fold_in(&captures, &orders[0]);
+        for order in &orders[1..] {
+            let other = fold_in(&captures, order);
+            if let Some(difference) = any_difference(&first, &other) {
+                differences.push(format!("{} in order {order:?}: {difference}", name(&case)));
+                break;
+            }
+        }
+    }
+    assert_none(differences);
+    assert!(three >= 30, "only {three} cases have all three tellings");
+}
+
+#[test]
+fn feeds_interleaved_as_they_arrived_give_the_same_parts() {
+    let mut differences = Vec::new();
+    for case in all_cases() {
+        let captures = captures(&case);
+        if captures.len() < 2 {
+            continue;
+        }
+        let expected = fold_in(&captures, &(0..captures.len()).collect::<Vec<_>>());
+        let interleaved = fold(&captures, arrival(&case, &captures));
+        if let Some(difference) = any_difference(&expected, &interleaved) {
+            differences.push(format!("{}: {difference}", name(&case)));
+        }
+    }
+    assert_none(differences);
+}
+
+/// The captures' lines in order of arrival. Hooks have recorded arrival times, log records have
+/// timestamps, and a stream frame has the time of the log record of its message.
+fn arrival(case: &std::path::Path, captures: &[Capture]) -> Vec<usize> {
+    let received: Vec<f64> = std::fs::read_to_string(case.join("hooks.arrival"))
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["recv_ms"].as_f64())
+        .collect();
+    let mut messages: HashMap<String, f64> = HashMap::new();
+    let mut times: Vec<(f64, usize)> = Vec::new();
+    for (at, capture) in captures.iter().enumerate() {
+        let mut last = 0.0;
+        for (nth, line) in capture.lines.iter().enumerate() {
+            let record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
+            let message = record["message"]["id"]
+                .as_str()
+                .or(record["api_message_id"].as_str())
+                .or(record["event"]["message"]["id"].as_str())
+                .unwrap_or_default()
+                .to_owned();
+            let found = record["timestamp"].as_str().and_then(|text| {
+                text.parse::<jiff::Timestamp>().ok().map(|at| at.as_millisecond() as f64)
+            });
+            let time = match capture.file.as_str() {
+                "hooks.jsonl" => received.get(nth).copied(),
+                "stream.jsonl" => messages.get(&message).copied().or(found),
+                _ => found,
+            };
+            // Within one capture the line order wins.
+            last = time.unwrap_or(last).max(last);
+            if capture.file == "log.jsonl" && !message.is_empty() {
+                messages.entry(message).or_insert(last);
+            }
+            times.push((last, at));
+        }
+    }
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    times.into_iter().map(|(_, at)| at).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_interleaving_of_feeds_gives_the_same_parts(
+        pick in 0usize..1000,
+        seed in any::<u64>(),
+    ) {
+        // R-X-03
+        let all = all_cases();
+        let with_three: Vec<_> =
+            all.iter().map(|case| (case, captures(case))).filter(|(_, c)| c.len() == 3).collect();
+        let (case, captures) = &with_three[pick % with_three.len()];
+        let expected = fold_in(captures, &[0, 1, 2]);
+        let mixed = fold(captures, shuffled(captures, seed));
+        let difference = any_difference(&expected, &mixed);
+        prop_assert!(difference.is_none(), "{} {}", name(case), difference.unwrap_or_default());
+    }
+}
+
+/// A random interleaving of the captures' lines.
+fn shuffled(captures: &[Capture], mut seed: u64) -> Vec<usize> {
+    let mut turns: Vec<usize> = captures
+        .iter()
+        .enumerate()
+        .flat_map(|(at, capture)| capture.lines.iter().map(move |_| at))
+        .collect();
+    for at in (1..turns.len()).rev() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        turns.swap(at, (seed >> 33) as usize % (at + 1));
+    }
+    turns
+}

@@ -1,0 +1,72 @@
+//! The sessions of a case, with lookup by id, for projections that follow sub-agents.
+
+use std::path::Path;
+
+use unspool_core::document::settle_as_file;
+use unspool_core::id::SessionId;
+use unspool_core::price::Prices;
+use unspool_core::session::Transcript;
+use unspool_core::summary::Completeness;
+use unspool_render::project::{
+    Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+};
+use unspool_sources::in_memory::SessionSet;
+
+use crate::case::captures;
+
+/// The main session first.
+pub struct CaseLookup(pub Vec<Transcript>);
+
+impl CaseLookup {
+    /// All sessions of a case, including the sub-agents in its subfolder.
+    pub fn of_case(case: &Path) -> CaseLookup {
+        let mut session_set = SessionSet::default();
+        for capture in captures(case) {
+            let mut reading = session_set.open(&capture.file);
+            capture.lines.iter().for_each(|line| session_set.take(&mut reading, line.line()));
+            session_set.close(reading, &mut |_| {});
+        }
+        let agents = case.join("subagents");
+        if agents.is_dir() {
+            let mut logs: Vec<_> =
+                agents.read_dir().unwrap().map(|one| one.unwrap().path()).collect();
+            logs.retain(|path| path.is_file());
+            logs.sort();
+            for log in logs {
+                session_set.read_file(&log, &mut |_| {}).unwrap();
+            }
+        }
+        let mut sessions: Vec<Transcript> =
+            session_set.sessions.iter().map(|session| session.transcript()).collect();
+        sessions.iter_mut().for_each(settle_as_file);
+        sessions.sort_by_key(|session| session.session.parent.is_some());
+        CaseLookup(sessions)
+    }
+
+    pub fn main(&self) -> &Transcript {
+        &self.0[0]
+    }
+
+    fn tell<'a>(&'a self, transcript: &'a Transcript) -> SessionStream<'a> {
+        let head = transcript.summary(Completeness::Full, &[]);
+        SessionStream::new(head, transcript.turns.iter().cloned().map(Ok), self)
+    }
+}
+
+impl SessionLookup for CaseLookup {
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
+        let found = self.0.iter().find(|transcript| transcript.session.id == session);
+        Ok(found.map(|transcript| self.tell(transcript)))
+    }
+}
+
+/// Projects a session into a format, without prices: they change more often than recordings.
+pub fn project(form: &str, lookup: &CaseLookup, transcript: &Transcript) -> String {
+    let WriteMethod::Projected(tell) = Projection::named(form).unwrap().method else {
+        panic!("{form} is stored")
+    };
+    let mut out = Vec::new();
+    let options = Options { prices: Prices::none(), ..Options::default() };
+    tell(lookup.tell(transcript), &options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
