@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use unspool_core::assemble::{Assembler, likeness};
+use unspool_core::assemble::{Assembler, content_hash};
 use unspool_core::event::{
-    Call, EndReason, Event, Key, Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What,
+    CallRef, EndReason, Event, EventKey, EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd,
+    ToolOutcome,
 };
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Text};
+use unspool_core::provenance::{Evidence, Feed, Name};
 use unspool_core::session::{Trigger, Usage};
-use unspool_core::telling::{Evidence, Name, Telling};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 
 const AGENT: &str = "bench";
 const SESSION: &str = "one";
@@ -35,67 +36,67 @@ fn main() {
 /// Token by token: named blocks, streamed inputs, calls with results.
 #[divan::bench(args = Then::ALL, sample_count = 10, sample_size = 1)]
 fn live_stream(bencher: Bencher<'_, '_>, then: Then) {
-    measure(bencher, then, script(Telling::Stream, EVENTS, STEPS_OF_A_TURN, live_step));
+    measure(bencher, then, script(Feed::Stream, EVENTS, STEPS_OF_A_TURN, live_step));
 }
 
 /// As in a log: complete blocks, calls and results.
 #[divan::bench(args = Then::ALL, sample_count = 30, sample_size = 1)]
 fn log(bencher: Bencher<'_, '_>, then: Then) {
-    measure(bencher, then, script(Telling::Log, LOGGED_EVENTS, STEPS_OF_A_TURN, logged_step));
+    measure(bencher, then, script(Feed::Log, LOGGED_EVENTS, STEPS_OF_A_TURN, logged_step));
 }
 
 /// Token by token from a source without names: the kind of prose separates blocks.
 #[divan::bench(args = Then::ALL, sample_count = 10, sample_size = 1)]
 fn nameless(bencher: Bencher<'_, '_>, then: Then) {
-    measure(bencher, then, script(Telling::Stream, EVENTS, STEPS_OF_A_TURN, nameless_step));
+    measure(bencher, then, script(Feed::Stream, EVENTS, STEPS_OF_A_TURN, nameless_step));
 }
 
 /// The same live stream in a single turn that never ends: the cost per event must not grow with
 /// the length of the turn.
 #[divan::bench(args = Then::ALL, sample_count = 3, sample_size = 1)]
 fn one_long_turn(bencher: Bencher<'_, '_>, then: Then) {
-    measure(bencher, then, script(Telling::Stream, EVENTS, u32::MAX, live_step));
+    measure(bencher, then, script(Feed::Stream, EVENTS, u32::MAX, live_step));
 }
 
 /// A live stream and then its log, block by block: two feeds of one session. Fewer events than
 /// above, since ordering two feeds is the expensive part.
 #[divan::bench(args = Then::ALL, sample_count = 5, sample_size = 1)]
 fn stream_then_log(bencher: Bencher<'_, '_>, then: Then) {
-    let mut events = script(Telling::Stream, EVENTS / 4, STEPS_OF_A_TURN, live_step);
-    events.extend(script(Telling::Log, EVENTS / 20, STEPS_OF_A_TURN, logged_step));
+    let mut events = script(Feed::Stream, EVENTS / 4, STEPS_OF_A_TURN, live_step);
+    events.extend(script(Feed::Log, EVENTS / 20, STEPS_OF_A_TURN, logged_step));
     measure(bencher, then, events);
 }
 
 /// Both feeds of one turn with this many steps, four parts each. The cost per event must not grow
 /// with the turn.
 #[divan::bench(args = [25, 50, 100], sample_count = 3, sample_size = 1)]
-fn turn_told_twice(bencher: Bencher<'_, '_>, steps: usize) {
-    let events = |telling, step: StepScript| {
-        let mut script = Script::new(telling);
+fn turn_from_two_feeds(bencher: Bencher<'_, '_>, steps: usize) {
+    let events = |feed, step: StepScript| {
+        let mut script = Script::new(feed);
         script.start_turn(0);
         (0..steps as u32).for_each(|nth| step(&mut script, nth));
         script.events
     };
-    let told = [events(Telling::Stream, live_step), events(Telling::Log, logged_step)].concat();
-    measure(bencher, Then::Mirrored, told);
+    let all_events = [events(Feed::Stream, live_step), events(Feed::Log, logged_step)].concat();
+    measure(bencher, Then::Rebuilt, all_events);
 }
 
 /// What happens to the changes.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     Dropped,
-    Mirrored,
+    Rebuilt,
 }
 
 impl Then {
-    const ALL: [Then; 2] = [Then::Dropped, Then::Mirrored];
+    const ALL: [Then; 2] = [Then::Dropped, Then::Rebuilt];
 }
 
 impl std::fmt::Display for Then {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Then::Dropped => "folded",
-            Then::Mirrored => "folded and mirrored",
+            Then::Rebuilt => "folded and mirrored",
         })
     }
 }
@@ -104,23 +105,23 @@ fn measure(bencher: Bencher<'_, '_>, then: Then, events: Vec<Event>) {
     let bencher =
         bencher.counter(ItemsCount::new(events.len())).with_inputs(|| (events.clone(), fresh()));
     match then {
-        Then::Dropped => bencher.bench_values(|(events, (mut assembler, mirror))| {
+        Then::Dropped => bencher.bench_values(|(events, (mut assembler, builder))| {
             for event in events {
                 black_box(assembler.apply(event));
             }
-            (assembler, mirror)
+            (assembler, builder)
         }),
-        Then::Mirrored => bencher.bench_values(|(events, (mut assembler, mut mirror))| {
+        Then::Rebuilt => bencher.bench_values(|(events, (mut assembler, mut builder))| {
             for event in events {
-                mirror.apply_all(assembler.apply(event));
+                builder.apply_all(assembler.apply(event));
             }
-            (assembler, mirror)
+            (assembler, builder)
         }),
     }
 }
 
-fn fresh() -> (Assembler, Mirror) {
-    (Assembler::new(SessionId::of(AGENT, SESSION)), Mirror::new(AGENT, SESSION))
+fn fresh() -> (Assembler, TranscriptBuilder) {
+    (Assembler::new(SessionId::of(AGENT, SESSION)), TranscriptBuilder::new(AGENT, SESSION))
 }
 
 // ── What is folded ──────────────────────────────────────────────────────────────────────────
@@ -129,19 +130,19 @@ type StepScript = fn(&mut Script, u32);
 
 /// The events of a session, written one after the other.
 struct Script {
-    telling: Telling,
+    feed: Feed,
     record: u64,
     offset: u64,
     events: Vec<Event>,
 }
 
-fn script(telling: Telling, length: usize, steps_of_a_turn: u32, step: StepScript) -> Vec<Event> {
-    let mut script = Script::new(telling);
+fn script(feed: Feed, length: usize, steps_of_a_turn: u32, step: StepScript) -> Vec<Event> {
+    let mut script = Script::new(feed);
     let mut steps = 0;
     while script.events.len() < length {
         if steps % steps_of_a_turn == 0 {
             if steps > 0 {
-                script.push(What::TurnEnded(EndReason::Completed));
+                script.push(EventKind::TurnEnded(EndReason::Completed));
             }
             script.start_turn(steps / steps_of_a_turn);
         }
@@ -152,31 +153,31 @@ fn script(telling: Telling, length: usize, steps_of_a_turn: u32, step: StepScrip
 }
 
 impl Script {
-    fn new(telling: Telling) -> Script {
-        Script { telling, record: 0, offset: 0, events: Vec::new() }
+    fn new(feed: Feed) -> Script {
+        Script { feed, record: 0, offset: 0, events: Vec::new() }
     }
 
-    fn push(&mut self, what: What) {
+    fn push(&mut self, kind: EventKind) {
         let length = 180;
         // Records are named by digests, so their keys are not consecutive.
-        let record = (self.record ^ (self.telling.index() as u64) << 60)
+        let record = (self.record ^ (self.feed.index() as u64) << 60)
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)
             .rotate_left(29);
         let evidence = Evidence {
-            telling: self.telling,
-            source: self.telling.index() as u16,
+            feed: self.feed,
+            source: self.feed.index() as u16,
             offset: self.offset,
             length,
             digest: record,
         };
         self.events.push(Event {
-            key: Key { record, nth: 0 },
-            telling: self.telling,
+            key: EventKey { record, nth: 0 },
+            feed: self.feed,
             at: jiff::Timestamp::from_millisecond(1_700_000_000_000 + self.record as i64).ok(),
             evidence,
             turn: None,
             generation: None,
-            what,
+            kind,
         });
         self.record += 1;
         self.offset += u64::from(length);
@@ -186,25 +187,25 @@ impl Script {
         let text = format!("Please do the {turn}th thing, and then tell me what you have found.");
         let names = vec![Name::Prompt(format!("prompt-{turn:08}").into())];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
-        self.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        self.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
     }
 
     fn start_step(&mut self, message: &Arc<str>) {
         let model = Some("some-model".to_owned());
-        self.push(What::StepStarted { step: Name::Message(message.clone()), model });
+        self.push(EventKind::StepStarted { step: Name::Message(message.clone()), model });
     }
 
     fn end_step(&mut self, message: &Arc<str>) {
         let step = Name::Message(message.clone());
         let usage = Usage { input: 12, output: 900, cache_read: 40_000, ..Usage::default() };
-        self.push(What::UsageTold { step: step.clone(), usage });
-        self.push(What::StepEnded { step, stop_reason: Some("tool_use".to_owned()) });
+        self.push(EventKind::UsageUpdated { step: step.clone(), usage });
+        self.push(EventKind::StepEnded { step, stop_reason: Some("tool_use".to_owned()) });
     }
 
-    fn grow(&mut self, voice: Voice, block: Option<&Name>) {
+    fn grow(&mut self, prose_kind: ProseKind, block: Option<&Name>) {
         for _ in 0..DELTAS_OF_A_BLOCK {
             let text = self.delta();
-            self.push(What::Grew { voice, block: block.cloned(), text });
+            self.push(EventKind::ProseDelta { prose_kind, block: block.cloned(), text });
         }
     }
 
@@ -217,11 +218,11 @@ impl Script {
         let name = "Read";
         let path = self.record;
         let input = Json::parse(&format!(r#"{{"file_path":"src/module_{path}.rs","limit":200}}"#));
-        self.push(What::ToolCalled(Box::new(ToolCall {
-            call: Call::Id(id.clone()),
+        self.push(EventKind::ToolCalled(Box::new(ToolCall {
+            call: CallRef::Id(id.clone()),
             parent_call_id: None,
             name: name.to_owned(),
-            likeness: likeness(name, input.as_ref()),
+            content_hash: content_hash(name, input.as_ref()),
             input,
             provider_executed: false,
             title: None,
@@ -233,9 +234,9 @@ impl Script {
         let output = format!("{:06}  fn one_of_many() {{}}\n", self.record % 1_000_000).repeat(20);
         let result = Some(Json::string(&output));
         let outcome =
-            Outcome { output: Some(output), result, exit_code: None, duration_ms: Some(12) };
-        let call = Call::Id(id.clone());
-        self.push(What::ToolEnded { call, end: ToolEnd::Completed, outcome });
+            ToolOutcome { output: Some(output), result, exit_code: None, duration_ms: Some(12) };
+        let call = CallRef::Id(id.clone());
+        self.push(EventKind::ToolEnded { call, end: ToolEnd::Completed, outcome });
     }
 }
 
@@ -252,19 +253,19 @@ fn live_step(script: &mut Script, step: u32) {
     let message = message(step);
     let block = |index| Name::Block(message.clone(), index);
     script.start_step(&message);
-    for (index, voice) in [(0, Voice::Reasoning), (1, Voice::Text)] {
-        script.grow(voice, Some(&block(index)));
-        script.push(What::BlockEnded { block: block(index) });
+    for (index, prose_kind) in [(0, ProseKind::Reasoning), (1, ProseKind::Text)] {
+        script.grow(prose_kind, Some(&block(index)));
+        script.push(EventKind::BlockEnded { block: block(index) });
     }
     for nth in 0..2 {
         let call = call_id(step, nth);
         for delta in 0..DELTAS_OF_AN_INPUT {
             let name = if delta == 0 { "Read".to_owned() } else { String::new() };
             let text = script.delta();
-            script.push(What::ToolInputGrew { call: Call::Id(call.clone()), name, text });
+            script.push(EventKind::ToolInputDelta { call: CallRef::Id(call.clone()), name, text });
         }
         script.call(&call);
-        script.push(What::BlockEnded { block: block(2 + nth) });
+        script.push(EventKind::BlockEnded { block: block(2 + nth) });
     }
     script.end_step(&message);
     for nth in 0..2 {
@@ -276,10 +277,15 @@ fn live_step(script: &mut Script, step: u32) {
 fn logged_step(script: &mut Script, step: u32) {
     let message = message(step);
     script.start_step(&message);
-    for (index, voice) in [(0, Voice::Reasoning), (1, Voice::Text)] {
+    for (index, prose_kind) in [(0, ProseKind::Reasoning), (1, ProseKind::Text)] {
         let text: String = (0..DELTAS_OF_A_BLOCK).map(|_| script.delta()).collect();
         let block = Some(Name::Block(message.clone(), index));
-        script.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+        script.push(EventKind::ProseCompleted {
+            prose_kind,
+            block,
+            text,
+            detail: ProseDetail::default(),
+        });
     }
     for nth in 0..2 {
         script.call(&call_id(step, nth));
@@ -292,8 +298,8 @@ fn logged_step(script: &mut Script, step: u32) {
 
 /// The same step from a source without names for steps and blocks.
 fn nameless_step(script: &mut Script, step: u32) {
-    script.grow(Voice::Reasoning, None);
-    script.grow(Voice::Text, None);
+    script.grow(ProseKind::Reasoning, None);
+    script.grow(ProseKind::Text, None);
     let call = call_id(step, 0);
     script.call(&call);
     script.end_call(&call);

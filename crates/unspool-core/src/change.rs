@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 use crate::id::{PartId, TurnId};
 use crate::json::Json;
 use crate::part::{Answer, Body, Part, Place, Question, ToolState};
+use crate::provenance::{Evidence, Origin};
 use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
-use crate::telling::{Evidence, Origin};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// The new session head.
-    SessionTold { facts: Box<Facts>, state: SessionState },
+    SessionUpdated { facts: Box<Facts>, state: SessionState },
     /// A turn appeared. Its patch follows in the same list.
     TurnOpened { turn: TurnId },
     /// A turn's own fields changed.
-    TurnTold { turn: TurnId, patch: Box<TurnPatch> },
+    TurnUpdated { turn: TurnId, patch: Box<TurnPatch> },
     /// The turn got a stronger name, and with it a new id.
     TurnRenamed { turn: TurnId, to: TurnId },
     /// Two feeds described the same turn: `turn` is gone, its parts and steps are in `into`.
     TurnMerged { turn: TurnId, into: TurnId },
     /// The new value of a step, and its place among the steps of its turn.
-    StepTold { turn: TurnId, place: Place, step: Box<Step> },
+    StepUpdated { turn: TurnId, place: Place, step: Box<Step> },
     /// A part appeared.
     PartOpened { turn: TurnId, part: Box<Part> },
     /// Text was appended to a part's text, input or output.
-    PartGrew { part: PartId, field: Growing, text: String },
+    PartDelta { part: PartId, field: DeltaField, text: String },
     /// Some fields of a part changed.
-    PartTold { part: PartId, patch: Box<PartPatch> },
+    PartUpdated { part: PartId, patch: Box<PartPatch> },
     /// The part got a stronger name, and with it a new id.
     PartRenamed { part: PartId, to: PartId },
     /// Two feeds described the same part: `part` is gone, and its unique fields are in `into`.
@@ -41,13 +41,13 @@ pub enum Change {
     /// Content to be stored once, keyed by its digest.
     SnapshotTaken { kind: String, sha256: String, content: Json },
     /// An event was not applied: a duplicate, a contradiction, or from an old stream.
-    Counted { what: Oddity },
+    EventSkipped { reason: SkipReason },
 }
 
 /// Which text of a part a delta extends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Growing {
+pub enum DeltaField {
     Text,
     Input,
     Output,
@@ -56,7 +56,7 @@ pub enum Growing {
 /// Why an event was skipped. Skipped events are counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Oddity {
+pub enum SkipReason {
     /// Already applied.
     Duplicate,
     /// It would have moved a state backward or changed a final one.
@@ -67,13 +67,13 @@ pub enum Oddity {
     Unknown,
 }
 
-impl Oddity {
+impl SkipReason {
     pub fn name(self) -> &'static str {
         match self {
-            Oddity::Duplicate => "duplicate",
-            Oddity::Contradiction => "contradiction",
-            Oddity::Stale => "stale",
-            Oddity::Unknown => "unknown",
+            SkipReason::Duplicate => "duplicate",
+            SkipReason::Contradiction => "contradiction",
+            SkipReason::Stale => "stale",
+            SkipReason::Unknown => "unknown",
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct TurnPatch {
     pub user: Option<Vec<Body>>,
     /// The user's initial parts, replayed by another file of the same feed. They replace as many
     /// leading parts; parts added later stay.
-    pub user_again: Option<Vec<Body>>,
+    pub user_replayed: Option<Vec<Body>>,
     pub user_added: Vec<Body>,
     pub thinking_mode: Option<bool>,
     pub state: Option<TurnState>,
@@ -148,14 +148,14 @@ impl TurnPatch {
     /// Merges a later patch into this one.
     pub fn merge(&mut self, later: TurnPatch) {
         if later.user.is_some() {
-            self.user_again = None;
+            self.user_replayed = None;
             self.user_added.clear();
         }
-        if let (Some(again), Some(user)) = (&later.user_again, &mut self.user) {
+        if let (Some(leading), Some(user)) = (&later.user_replayed, &mut self.user) {
             user.append(&mut self.user_added);
-            tell_again(user, again.clone());
+            replace_leading(user, leading.clone());
         } else {
-            take(&mut self.user_again, later.user_again);
+            take(&mut self.user_replayed, later.user_replayed);
         }
         take(&mut self.number, later.number);
         take(&mut self.trigger, later.trigger);
@@ -172,8 +172,8 @@ impl TurnPatch {
 }
 
 /// Replaces the leading parts of the user's message.
-pub fn tell_again(user: &mut Vec<Body>, again: Vec<Body>) {
-    user.splice(..again.len().min(user.len()), again);
+pub fn replace_leading(user: &mut Vec<Body>, leading: Vec<Body>) {
+    user.splice(..leading.len().min(user.len()), leading);
 }
 
 impl PartPatch {
@@ -253,7 +253,7 @@ pub struct ToolPatch {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub input: Option<Json>,
     pub input_text: Option<String>,
@@ -262,7 +262,7 @@ pub struct ToolPatch {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
@@ -278,13 +278,16 @@ impl Change {
     pub fn merge(&mut self, next: Change) -> Option<Change> {
         match (self, next) {
             (
-                Change::PartGrew { part, field, text },
-                Change::PartGrew { part: next_part, field: next_field, text: more },
+                Change::PartDelta { part, field, text },
+                Change::PartDelta { part: next_part, field: next_field, text: more },
             ) if *part == next_part && *field == next_field => {
                 text.push_str(&more);
                 None
             }
-            (Change::SessionTold { facts, state }, Change::SessionTold { facts: f, state: s }) => {
+            (
+                Change::SessionUpdated { facts, state },
+                Change::SessionUpdated { facts: f, state: s },
+            ) => {
                 *facts = f;
                 *state = s;
                 None

@@ -212,7 +212,7 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
         Body::Agent(agents) => {
             map.serialize_entry("call_id", &agents.call_id)?;
             let agents: Vec<AgentDocument<'_>> =
-                agents.agents.iter().map(|known| AgentDocument { agent, known }).collect();
+                agents.agents.iter().map(|sub_agent| AgentDocument { agent, sub_agent }).collect();
             map.serialize_entry("agents", &agents)?;
         }
         Body::Interjection(said) => map.serialize_entry("text", &said.text)?,
@@ -293,8 +293,12 @@ pub struct AnswerDocument<'a>(pub &'a Answer);
 
 impl Serialize for AnswerDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let choices: BTreeMap<&str, &str> =
-            self.0.choices.iter().map(|(asked, told)| (asked.as_str(), told.as_str())).collect();
+        let choices: BTreeMap<&str, &str> = self
+            .0
+            .choices
+            .iter()
+            .map(|(question, answer)| (question.as_str(), answer.as_str()))
+            .collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("decision", self.0.decision.name())?;
         map.serialize_entry("text", &self.0.text)?;
@@ -306,12 +310,12 @@ impl Serialize for AnswerDocument<'_> {
 
 struct AgentDocument<'a> {
     agent: &'a str,
-    known: &'a crate::part::Agent,
+    sub_agent: &'a crate::part::Agent,
 }
 
 impl Serialize for AgentDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let agent = self.known;
+        let agent = self.sub_agent;
         // An agent with a temporary id has no session to refer to.
         let named = !agent.id.starts_with("temp_");
         let session = named.then(|| SessionId::of(self.agent, &agent.id));

@@ -12,8 +12,8 @@ use crate::part::{
     Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection, McpSnapshot, Notice,
     Patch, Question, SkillLoad, SourceLink, TaskList,
 };
+use crate::provenance::{Evidence, Feed, Name};
 use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
-use crate::telling::{Evidence, Name, Telling};
 
 /// The order in which the events of a session were ingested. Never part of a part or of an id.
 #[derive(
@@ -27,7 +27,7 @@ pub struct Seq(pub u64);
 /// in order, so an event at or before the cursor of its source has already been applied. A
 /// rewritten file is a new source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Key {
+pub struct EventKey {
     pub record: u64,
     pub nth: u32,
 }
@@ -35,9 +35,9 @@ pub struct Key {
 /// One thing that happened.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
-    pub key: Key,
+    pub key: EventKey,
     #[serde(rename = "telling")]
-    pub telling: Telling,
+    pub feed: Feed,
     /// When it happened, by the source's clock. For display only: clocks never order anything.
     pub at: Option<Timestamp>,
     pub evidence: Evidence,
@@ -47,18 +47,18 @@ pub struct Event {
     /// feed's newest are skipped (R-003-38).
     pub generation: Option<u32>,
     #[serde(rename = "what")]
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// The tool call that an event refers to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Call {
+pub enum CallRef {
     /// The call with this id.
     Id(Arc<str>),
     /// The n-th call of the turn with this content hash, for sources that omit the id.
     #[serde(rename = "alike")]
-    Alike(u64, u32),
+    ByContent(u64, u32),
 }
 
 /// The sub-agent that an event refers to. Either field may be missing; an event with both links
@@ -74,7 +74,7 @@ pub struct AgentRef {
 /// The kind of a piece of prose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Voice {
+pub enum ProseKind {
     /// Addressed to the user.
     Text,
     /// The model's own reasoning.
@@ -83,12 +83,12 @@ pub enum Voice {
 
 /// The result of a tool call. `None` means that the source did not report the field.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ToolOutcome {
     pub output: Option<String>,
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
@@ -138,10 +138,10 @@ pub enum EndReason {
 /// What happened, with its data.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum EventKind {
     // ── Session ─────────────────────────────────────────────────────────────────────────────
     /// Session-level facts: where it runs, which version wrote it, what it cost.
-    SessionTold {
+    SessionUpdated {
         project: Option<String>,
         branch: Option<String>,
         version: Option<String>,
@@ -149,7 +149,7 @@ pub enum What {
     },
     /// The session has a title.
     #[serde(alias = "title-told")]
-    TitleTold(Title),
+    TitleSet(Title),
     /// Another session's call started this one.
     StartedBy(Parent),
     /// The session continues from another session's history.
@@ -165,7 +165,7 @@ pub enum What {
     /// Another part of the user's message: a mentioned file, an image.
     UserAdded(Body),
     /// Whether the request enabled thinking.
-    ThinkingTold(bool),
+    ThinkingUpdated(bool),
     /// The turn ended, and why.
     TurnEnded(EndReason),
     /// The turn was copied from the session that this one branched off. It is shown here and
@@ -180,18 +180,18 @@ pub enum What {
     /// A model call is complete.
     StepEnded { step: Name, stop_reason: Option<String> },
     /// The token usage of a model call so far.
-    UsageTold { step: Name, usage: Usage },
+    UsageUpdated { step: Name, usage: Usage },
     /// What the prompt of a model call was made of.
-    ProvenanceTold { step: Name, provenance: Provenance },
+    ProvenanceUpdated { step: Name, provenance: Provenance },
     /// Content that prompts refer to by its digest: a system policy, tool schemas, a context.
     SnapshotTaken { kind: String, sha256: String, content: Json },
 
     // ── Prose ───────────────────────────────────────────────────────────────────────────────
     /// A text delta. A named delta extends its block; an unnamed one extends the feed's open part
     /// of the same kind, or opens one.
-    Grew { voice: Voice, block: Option<Name>, text: String },
+    ProseDelta { prose_kind: ProseKind, block: Option<Name>, text: String },
     /// The complete text of a block. Replaces the text accumulated from deltas if it differs.
-    Said { voice: Voice, block: Option<Name>, text: String, detail: SaidDetail },
+    ProseCompleted { prose_kind: ProseKind, block: Option<Name>, text: String, detail: ProseDetail },
     /// A block begins; its content follows later. Reserves the block's place, for sources that
     /// write a block only when it is complete.
     BlockStarted { block: Name },
@@ -200,22 +200,22 @@ pub enum What {
 
     // ── Tools ───────────────────────────────────────────────────────────────────────────────
     /// A delta of a call's input, as text.
-    ToolInputGrew { call: Call, name: String, text: String },
+    ToolInputDelta { call: CallRef, name: String, text: String },
     /// A call was made, with its complete input.
     ToolCalled(Box<ToolCall>),
     /// A call started to run.
-    ToolStarted { call: Call },
+    ToolStarted { call: CallRef },
     /// A delta of a call's output while it runs.
-    ToolOutputGrew { call: Call, text: String },
+    ToolOutputDelta { call: CallRef, text: String },
     /// A call ended. A result without a known call is kept where it arrived.
-    ToolEnded { call: Call, end: ToolEnd, outcome: Outcome },
+    ToolEnded { call: CallRef, end: ToolEnd, outcome: ToolOutcome },
     /// Further results of a call. Applies in any state and in any order.
-    ToolRefined { call: Call, outcome: Outcome },
+    ToolRefined { call: CallRef, outcome: ToolOutcome },
     /// The agent asks a person about a call. `requested` means that the call waits for the
     /// answer, so a later rejection is an answer and not an interruption.
-    QuestionAsked { call: Call, tool: String, question: Question, requested: bool },
+    QuestionAsked { call: CallRef, tool: String, question: Question, requested: bool },
     /// The person answered.
-    QuestionAnswered { call: Call, answer: Answer },
+    QuestionAnswered { call: CallRef, answer: Answer },
 
     // ── Sub-agents ──────────────────────────────────────────────────────────────────────────
     /// A call started a sub-agent.
@@ -254,7 +254,7 @@ pub enum What {
 
 /// What a completed block carries in addition to its text.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct SaidDetail {
+pub struct ProseDetail {
     pub citations: Vec<Json>,
     pub signature: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -266,131 +266,135 @@ pub struct SaidDetail {
 /// A call with its input.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ToolCall {
-    pub call: Call,
+    pub call: CallRef,
     pub parent_call_id: Option<String>,
     pub name: String,
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub input: Option<Json>,
     /// A hash of the tool and its input, independent of whitespace and key order. It matches the
     /// call in feeds that omit the id.
-    pub likeness: u64,
+    pub content_hash: u64,
     pub provider_executed: bool,
     pub title: Option<String>,
     /// True if the source writes the record when the call runs, not when the model requests it.
     pub running: bool,
 }
 
-impl What {
+impl EventKind {
     /// Converts an event that stands for exactly one part into its name and body. Returns other
     /// events unchanged.
     #[expect(clippy::result_large_err, reason = "the event is taken apart right behind the call")]
-    pub(crate) fn into_part(self) -> Result<(Option<Name>, Body), What> {
+    pub(crate) fn into_part(self) -> Result<(Option<Name>, Body), EventKind> {
         Ok(match self {
-            What::Interjected(name, data) => (name, Body::Interjection(data)),
-            What::TasksListed(name, data) => (name, Body::TaskList(data)),
-            What::SkillLoaded(name, data) => (name, Body::SkillLoad(data)),
-            What::McpListed(name, data) => (name, Body::McpSnapshot(data)),
-            What::ContextAdded(name, data) => (name, Body::ContextInfo(data)),
-            What::Compacted(name, data) => (name, Body::Compaction(data)),
-            What::FileGiven(name, data) => (name, Body::File(data)),
-            What::SourceCited(name, data) => (name, Body::Source(data)),
-            What::Patched(name, data) => (name, Body::Patch(data)),
-            What::Noticed(name, data) => (name, Body::Notice(data)),
-            What::Failed(name, data) => (name, Body::Error(data)),
-            What::DataGiven(name, data) => (name, Body::Data(data)),
-            other @ (What::SessionTold { .. }
-            | What::TitleTold(_)
-            | What::StartedBy(_)
-            | What::BranchedOff(_)
-            | What::OutcomesOnly(_)
-            | What::SessionEnded
-            | What::TurnInherited
-            | What::TurnStarted { .. }
-            | What::UserAdded(_)
-            | What::ThinkingTold(_)
-            | What::TurnEnded(_)
-            | What::Rewound { .. }
-            | What::StepStarted { .. }
-            | What::StepEnded { .. }
-            | What::UsageTold { .. }
-            | What::ProvenanceTold { .. }
-            | What::SnapshotTaken { .. }
-            | What::Grew { .. }
-            | What::Said { .. }
-            | What::BlockStarted { .. }
-            | What::BlockEnded { .. }
-            | What::ToolInputGrew { .. }
-            | What::ToolCalled(_)
-            | What::ToolStarted { .. }
-            | What::ToolOutputGrew { .. }
-            | What::ToolEnded { .. }
-            | What::ToolRefined { .. }
-            | What::QuestionAsked { .. }
-            | What::QuestionAnswered { .. }
-            | What::AgentStarted { .. }
-            | What::AgentProgressed { .. }
-            | What::AgentEnded { .. }) => return Err(other),
+            EventKind::Interjected(name, data) => (name, Body::Interjection(data)),
+            EventKind::TasksListed(name, data) => (name, Body::TaskList(data)),
+            EventKind::SkillLoaded(name, data) => (name, Body::SkillLoad(data)),
+            EventKind::McpListed(name, data) => (name, Body::McpSnapshot(data)),
+            EventKind::ContextAdded(name, data) => (name, Body::ContextInfo(data)),
+            EventKind::Compacted(name, data) => (name, Body::Compaction(data)),
+            EventKind::FileGiven(name, data) => (name, Body::File(data)),
+            EventKind::SourceCited(name, data) => (name, Body::Source(data)),
+            EventKind::Patched(name, data) => (name, Body::Patch(data)),
+            EventKind::Noticed(name, data) => (name, Body::Notice(data)),
+            EventKind::Failed(name, data) => (name, Body::Error(data)),
+            EventKind::DataGiven(name, data) => (name, Body::Data(data)),
+            other @ (EventKind::SessionUpdated { .. }
+            | EventKind::TitleSet(_)
+            | EventKind::StartedBy(_)
+            | EventKind::BranchedOff(_)
+            | EventKind::OutcomesOnly(_)
+            | EventKind::SessionEnded
+            | EventKind::TurnInherited
+            | EventKind::TurnStarted { .. }
+            | EventKind::UserAdded(_)
+            | EventKind::ThinkingUpdated(_)
+            | EventKind::TurnEnded(_)
+            | EventKind::Rewound { .. }
+            | EventKind::StepStarted { .. }
+            | EventKind::StepEnded { .. }
+            | EventKind::UsageUpdated { .. }
+            | EventKind::ProvenanceUpdated { .. }
+            | EventKind::SnapshotTaken { .. }
+            | EventKind::ProseDelta { .. }
+            | EventKind::ProseCompleted { .. }
+            | EventKind::BlockStarted { .. }
+            | EventKind::BlockEnded { .. }
+            | EventKind::ToolInputDelta { .. }
+            | EventKind::ToolCalled(_)
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolOutputDelta { .. }
+            | EventKind::ToolEnded { .. }
+            | EventKind::ToolRefined { .. }
+            | EventKind::QuestionAsked { .. }
+            | EventKind::QuestionAnswered { .. }
+            | EventKind::AgentStarted { .. }
+            | EventKind::AgentProgressed { .. }
+            | EventKind::AgentEnded { .. }) => return Err(other),
         })
     }
 
     /// The names of earlier turns, steps and parts that this event refers to. A caller that has
     /// released closed turns must restore the ones these names lead to first.
     pub fn names(&self) -> Vec<Name> {
-        let of_call = |call: &Call| match call {
-            Call::Id(id) => vec![Name::Call(id.clone())],
-            Call::Alike(..) => vec![],
+        let of_call = |call: &CallRef| match call {
+            CallRef::Id(id) => vec![Name::Call(id.clone())],
+            CallRef::ByContent(..) => vec![],
         };
         let of_agent = |agent: &AgentRef| {
             let call = agent.call.iter().map(|id| Name::Call(id.clone()));
             call.chain(agent.id.iter().map(|id| Name::Agent(id.clone()))).collect()
         };
         match self {
-            What::TurnStarted { names, .. } => names.clone(),
-            What::Rewound { turns } => turns.clone(),
-            What::StepStarted { step, .. }
-            | What::StepEnded { step, .. }
-            | What::UsageTold { step, .. }
-            | What::ProvenanceTold { step, .. } => vec![step.clone()],
-            What::Grew { block, .. } | What::Said { block, .. } => block.iter().cloned().collect(),
-            What::BlockStarted { block } | What::BlockEnded { block } => vec![block.clone()],
-            What::ToolInputGrew { call, .. }
-            | What::ToolStarted { call }
-            | What::ToolOutputGrew { call, .. }
-            | What::ToolEnded { call, .. }
-            | What::ToolRefined { call, .. }
-            | What::QuestionAsked { call, .. }
-            | What::QuestionAnswered { call, .. } => of_call(call),
-            What::ToolCalled(call) => of_call(&call.call),
-            What::AgentStarted { agent, .. }
-            | What::AgentProgressed { agent, .. }
-            | What::AgentEnded { agent, .. } => of_agent(agent),
-            What::Interjected(name, _)
-            | What::TasksListed(name, _)
-            | What::SkillLoaded(name, _)
-            | What::McpListed(name, _)
-            | What::ContextAdded(name, _)
-            | What::Compacted(name, _)
-            | What::FileGiven(name, _)
-            | What::SourceCited(name, _)
-            | What::Patched(name, _)
-            | What::Noticed(name, _)
-            | What::Failed(name, _)
-            | What::DataGiven(name, _) => name.iter().cloned().collect(),
-            What::SessionTold { .. }
-            | What::TitleTold(_)
-            | What::StartedBy(_)
-            | What::BranchedOff(_)
-            | What::OutcomesOnly(_)
-            | What::SessionEnded
-            | What::TurnInherited
-            | What::UserAdded(_)
-            | What::ThinkingTold(_)
-            | What::TurnEnded(_)
-            | What::SnapshotTaken { .. } => vec![],
+            EventKind::TurnStarted { names, .. } => names.clone(),
+            EventKind::Rewound { turns } => turns.clone(),
+            EventKind::StepStarted { step, .. }
+            | EventKind::StepEnded { step, .. }
+            | EventKind::UsageUpdated { step, .. }
+            | EventKind::ProvenanceUpdated { step, .. } => vec![step.clone()],
+            EventKind::ProseDelta { block, .. } | EventKind::ProseCompleted { block, .. } => {
+                block.iter().cloned().collect()
+            }
+            EventKind::BlockStarted { block } | EventKind::BlockEnded { block } => {
+                vec![block.clone()]
+            }
+            EventKind::ToolInputDelta { call, .. }
+            | EventKind::ToolStarted { call }
+            | EventKind::ToolOutputDelta { call, .. }
+            | EventKind::ToolEnded { call, .. }
+            | EventKind::ToolRefined { call, .. }
+            | EventKind::QuestionAsked { call, .. }
+            | EventKind::QuestionAnswered { call, .. } => of_call(call),
+            EventKind::ToolCalled(call) => of_call(&call.call),
+            EventKind::AgentStarted { agent, .. }
+            | EventKind::AgentProgressed { agent, .. }
+            | EventKind::AgentEnded { agent, .. } => of_agent(agent),
+            EventKind::Interjected(name, _)
+            | EventKind::TasksListed(name, _)
+            | EventKind::SkillLoaded(name, _)
+            | EventKind::McpListed(name, _)
+            | EventKind::ContextAdded(name, _)
+            | EventKind::Compacted(name, _)
+            | EventKind::FileGiven(name, _)
+            | EventKind::SourceCited(name, _)
+            | EventKind::Patched(name, _)
+            | EventKind::Noticed(name, _)
+            | EventKind::Failed(name, _)
+            | EventKind::DataGiven(name, _) => name.iter().cloned().collect(),
+            EventKind::SessionUpdated { .. }
+            | EventKind::TitleSet(_)
+            | EventKind::StartedBy(_)
+            | EventKind::BranchedOff(_)
+            | EventKind::OutcomesOnly(_)
+            | EventKind::SessionEnded
+            | EventKind::TurnInherited
+            | EventKind::UserAdded(_)
+            | EventKind::ThinkingUpdated(_)
+            | EventKind::TurnEnded(_)
+            | EventKind::SnapshotTaken { .. } => vec![],
         }
     }
 }

@@ -9,35 +9,35 @@ use crate::session::Turn;
 
 /// One side of a turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Group<'a> {
+pub enum MessageGroup<'a> {
     User { turn: &'a Turn, items: &'a [Body] },
     Assistant { turn: &'a Turn, items: &'a [Part], thinking_mode: bool },
 }
 
 /// For each turn the user's group and then the assistant's. Both are always present and may be
 /// empty; the view decides what to show for an empty one (R-004-15).
-pub fn message_groups(turns: &[Turn]) -> impl Iterator<Item = Group<'_>> {
+pub fn message_groups(turns: &[Turn]) -> impl Iterator<Item = MessageGroup<'_>> {
     turns.iter().flat_map(|turn| {
         [
-            Group::User { turn, items: &turn.user },
-            Group::Assistant { turn, items: &turn.parts, thinking_mode: turn.thinking_mode },
+            MessageGroup::User { turn, items: &turn.user },
+            MessageGroup::Assistant { turn, items: &turn.parts, thinking_mode: turn.thinking_mode },
         ]
     })
 }
 
 /// One message of the model history.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Message<'a> {
-    User(Vec<Given<'a>>),
+pub enum ModelMessage<'a> {
+    User(Vec<UserContent<'a>>),
     /// One step of the model. The results of its calls are in the next message.
-    Assistant(Vec<Said<'a>>),
+    Assistant(Vec<AssistantContent<'a>>),
     /// One result for each call of the previous message, in the order of the calls.
     Results(Vec<CallResult<'a>>),
 }
 
 /// Content sent to the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Given<'a> {
+pub enum UserContent<'a> {
     /// Text that the user wrote.
     Text(&'a str),
     File(&'a File),
@@ -47,7 +47,7 @@ pub enum Given<'a> {
 
 /// Content produced by the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Said<'a> {
+pub enum AssistantContent<'a> {
     Text(&'a str),
     Reasoning(&'a Reasoning),
     Call(&'a Tool),
@@ -67,7 +67,7 @@ pub struct CallResult<'a> {
 /// The history to continue these turns with a model. Every call has exactly one result and every
 /// result a call (R-000-20). Abandoned turns are omitted, and compacted ones are replaced by their
 /// summary.
-pub fn model_history(turns: &[Turn]) -> Vec<Message<'_>> {
+pub fn model_history(turns: &[Turn]) -> Vec<ModelMessage<'_>> {
     let mut history = History::default();
     for turn in turns.iter().filter(|turn| !turn.abandoned) {
         for body in &turn.user {
@@ -85,9 +85,9 @@ pub fn model_history(turns: &[Turn]) -> Vec<Message<'_>> {
 /// The messages so far, and the one being built.
 #[derive(Default)]
 struct History<'a> {
-    messages: Vec<Message<'a>>,
-    given: Vec<Given<'a>>,
-    said: Vec<Said<'a>>,
+    messages: Vec<ModelMessage<'a>>,
+    given: Vec<UserContent<'a>>,
+    said: Vec<AssistantContent<'a>>,
     results: Vec<CallResult<'a>>,
     step: Option<StepId>,
 }
@@ -96,18 +96,18 @@ impl<'a> History<'a> {
     /// Finishes the current message. A step's results directly follow its calls.
     fn close(&mut self) {
         if !self.given.is_empty() {
-            self.messages.push(Message::User(std::mem::take(&mut self.given)));
+            self.messages.push(ModelMessage::User(std::mem::take(&mut self.given)));
         }
         if !self.said.is_empty() {
-            self.messages.push(Message::Assistant(std::mem::take(&mut self.said)));
+            self.messages.push(ModelMessage::Assistant(std::mem::take(&mut self.said)));
         }
         if !self.results.is_empty() {
-            self.messages.push(Message::Results(std::mem::take(&mut self.results)));
+            self.messages.push(ModelMessage::Results(std::mem::take(&mut self.results)));
         }
         self.step = None;
     }
 
-    fn give(&mut self, given: Given<'a>) {
+    fn give(&mut self, given: UserContent<'a>) {
         if !self.said.is_empty() {
             self.close();
         }
@@ -116,10 +116,12 @@ impl<'a> History<'a> {
 
     /// Adds to the current step, or begins the next one. For sources without steps, output that
     /// follows tool results begins a new step.
-    fn say(&mut self, said: Said<'a>, step: Option<StepId>) {
+    fn say(&mut self, said: AssistantContent<'a>, step: Option<StepId>) {
         let goes_on = match (self.step, step) {
             (Some(open), Some(step)) => open == step,
-            (None, _) | (_, None) => self.results.is_empty() || matches!(said, Said::Call(_)),
+            (None, _) | (_, None) => {
+                self.results.is_empty() || matches!(said, AssistantContent::Call(_))
+            }
         };
         if !goes_on || !self.given.is_empty() {
             self.close();
@@ -133,17 +135,17 @@ impl<'a> History<'a> {
         if !summary.is_empty() {
             self.close();
             self.messages.clear();
-            self.given.push(Given::Context(summary));
+            self.given.push(UserContent::Context(summary));
         }
     }
 
     fn take_user(&mut self, body: &'a Body) {
         match body {
-            Body::Text(text) => self.given.push(Given::Text(&text.text)),
-            Body::Interjection(words) => self.given.push(Given::Text(&words.text)),
-            Body::File(file) => self.given.push(Given::File(file)),
-            Body::SkillLoad(skill) => self.given.push(Given::Context(&skill.text)),
-            Body::ContextInfo(context) => self.given.push(Given::Context(&context.text)),
+            Body::Text(text) => self.given.push(UserContent::Text(&text.text)),
+            Body::Interjection(words) => self.given.push(UserContent::Text(&words.text)),
+            Body::File(file) => self.given.push(UserContent::File(file)),
+            Body::SkillLoad(skill) => self.given.push(UserContent::Context(&skill.text)),
+            Body::ContextInfo(context) => self.given.push(UserContent::Context(&context.text)),
             Body::Compaction(compaction) => self.compact(&compaction.summary),
             // Never part of a user message to a model.
             Body::Reasoning(_)
@@ -161,18 +163,20 @@ impl<'a> History<'a> {
 
     fn take_part(&mut self, part: &'a Part) {
         match &part.body {
-            Body::Text(text) => self.say(Said::Text(&text.text), part.step),
-            Body::Reasoning(reasoning) => self.say(Said::Reasoning(reasoning), part.step),
-            Body::File(file) => self.say(Said::File(file), part.step),
+            Body::Text(text) => self.say(AssistantContent::Text(&text.text), part.step),
+            Body::Reasoning(reasoning) => {
+                self.say(AssistantContent::Reasoning(reasoning), part.step)
+            }
+            Body::File(file) => self.say(AssistantContent::File(file), part.step),
             Body::Tool(tool) => {
                 if is_model_call(tool) {
-                    self.say(Said::Call(tool), part.step);
+                    self.say(AssistantContent::Call(tool), part.step);
                     self.results.push(result_of(tool));
                 }
             }
-            Body::Interjection(words) => self.give(Given::Text(&words.text)),
-            Body::SkillLoad(skill) => self.give(Given::Context(&skill.text)),
-            Body::ContextInfo(context) => self.give(Given::Context(&context.text)),
+            Body::Interjection(words) => self.give(UserContent::Text(&words.text)),
+            Body::SkillLoad(skill) => self.give(UserContent::Context(&skill.text)),
+            Body::ContextInfo(context) => self.give(UserContent::Context(&context.text)),
             Body::Compaction(compaction) => self.compact(&compaction.summary),
             // Shown to the person only, or already contained in a call's result.
             Body::Agent(_)
@@ -194,11 +198,11 @@ fn is_model_call(tool: &Tool) -> bool {
 }
 
 fn result_of(tool: &Tool) -> CallResult<'_> {
-    let told = tool.output.as_deref();
+    let raw_output = tool.output.as_deref();
     let (text, is_error, synthetic) = match tool.state {
-        ToolState::Completed => (told.unwrap_or_default(), false, false),
+        ToolState::Completed => (raw_output.unwrap_or_default(), false, false),
         ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
-            (told.unwrap_or(tool.state.name()), true, told.is_none())
+            (raw_output.unwrap_or(tool.state.name()), true, raw_output.is_none())
         }
         // Partial output is not a result.
         ToolState::Pending | ToolState::Running => (ToolState::Interrupted.name(), true, true),
@@ -208,7 +212,7 @@ fn result_of(tool: &Tool) -> CallResult<'_> {
 
 /// An entry of the list of tool calls.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ToolCall<'a> {
+pub struct ToolCallEntry<'a> {
     /// Its index among all calls of the session.
     pub order: usize,
     pub turn: &'a Turn,
@@ -223,7 +227,7 @@ pub struct ToolCall<'a> {
 }
 
 /// All tool calls, in order (R-001-26).
-pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
+pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCallEntry<'_>> {
     let tools = turns.iter().flat_map(|turn| {
         turn.parts.iter().filter_map(move |part| match &part.body {
             Body::Tool(tool) => Some((turn, tool.as_ref())),
@@ -245,14 +249,14 @@ pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
         })
     });
     tools.enumerate().map(|(order, (turn, tool))| {
-        let told = tool.output.as_deref();
+        let raw_output = tool.output.as_deref();
         let (output, error) = match tool.state {
-            ToolState::Pending | ToolState::Running | ToolState::Completed => (told, None),
+            ToolState::Pending | ToolState::Running | ToolState::Completed => (raw_output, None),
             ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
-                (None, Some(told.unwrap_or(tool.state.name())))
+                (None, Some(raw_output.unwrap_or(tool.state.name())))
             }
         };
-        ToolCall {
+        ToolCallEntry {
             order,
             turn,
             id: &tool.call_id,
@@ -267,7 +271,7 @@ pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
 
 /// Calls without an end (R-001-20). Whether they still run is for the engine to decide: the end of
 /// a file is not an event.
-pub fn dangling(turns: &[Turn]) -> impl Iterator<Item = ToolCall<'_>> {
+pub fn unfinished_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCallEntry<'_>> {
     tool_calls(turns).filter(|call| !call.state.is_terminal())
 }
 

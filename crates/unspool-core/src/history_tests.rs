@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::id::{Id, PartId, TurnId};
 use crate::part::{Compaction, Failure, Interjection, Notice, Place, SkillLoad, Text};
+use crate::provenance::Origin;
 use crate::session::{Trigger, TurnState};
-use crate::telling::Origin;
 
 fn text(text: &str) -> Body {
     Body::Text(Text { text: text.into(), ..Text::default() })
@@ -67,24 +67,24 @@ fn turn(number: u32, prompt: &str, parts: Vec<(u8, Body)>) -> Turn {
 /// One line for each message: `user: hello`, `assistant: think(…) say call(a)`, `results: a=ok`.
 fn written(turns: &[Turn]) -> Vec<String> {
     let lines = model_history(turns).into_iter().map(|message| match message {
-        Message::User(given) => {
+        ModelMessage::User(given) => {
             let words = given.iter().map(|given| match given {
-                Given::Text(text) => (*text).to_owned(),
-                Given::File(_) => "file".to_owned(),
-                Given::Context(text) => format!("({text})"),
+                UserContent::Text(text) => (*text).to_owned(),
+                UserContent::File(_) => "file".to_owned(),
+                UserContent::Context(text) => format!("({text})"),
             });
             format!("user: {}", words.collect::<Vec<_>>().join(" "))
         }
-        Message::Assistant(said) => {
+        ModelMessage::Assistant(said) => {
             let words = said.iter().map(|said| match said {
-                Said::Text(text) => (*text).to_owned(),
-                Said::Reasoning(reasoning) => format!("think({})", reasoning.text),
-                Said::Call(tool) => format!("call({})", tool.call_id),
-                Said::File(_) => "file".to_owned(),
+                AssistantContent::Text(text) => (*text).to_owned(),
+                AssistantContent::Reasoning(reasoning) => format!("think({})", reasoning.text),
+                AssistantContent::Call(tool) => format!("call({})", tool.call_id),
+                AssistantContent::File(_) => "file".to_owned(),
             });
             format!("assistant: {}", words.collect::<Vec<_>>().join(" "))
         }
-        Message::Results(results) => {
+        ModelMessage::Results(results) => {
             let words = results.iter().map(|result| {
                 let flags = if result.synthetic { "!" } else { "" };
                 format!("{}={}{flags}", result.call_id, result.text)
@@ -102,8 +102,8 @@ fn each_turn_has_a_user_group_and_then_an_assistant_group() {
     turns[1].thinking_mode = false;
     let groups: Vec<_> = message_groups(&turns)
         .map(|group| match group {
-            Group::User { turn, items } => format!("user {} {}", turn.number, items.len()),
-            Group::Assistant { turn, items, thinking_mode } => {
+            MessageGroup::User { turn, items } => format!("user {} {}", turn.number, items.len()),
+            MessageGroup::Assistant { turn, items, thinking_mode } => {
                 format!("assistant {} {} {thinking_mode}", turn.number, items.len())
             }
         })
@@ -285,8 +285,8 @@ fn tool_calls_are_listed_in_order() {
             (4, 2, "e", None, None, ToolState::Pending),
         ]
     );
-    let dangling: Vec<_> = dangling(&turns).map(|call| call.id).collect();
-    assert_eq!(dangling, ["d", "e"]);
+    let unfinished_calls: Vec<_> = unfinished_calls(&turns).map(|call| call.id).collect();
+    assert_eq!(unfinished_calls, ["d", "e"]);
 }
 
 fn any_body() -> impl Strategy<Value = Body> {
@@ -319,16 +319,16 @@ proptest! {
         let mut open: Vec<&str> = Vec::new();
         for message in model_history(&turns) {
             match &message {
-                Message::Results(results) => {
+                ModelMessage::Results(results) => {
                     let answered: Vec<&str> = results.iter().map(|result| result.call_id).collect();
                     prop_assert_eq!(&open, &answered);
                     open.clear();
                 }
-                Message::User(given) => prop_assert!(open.is_empty() && !given.is_empty()),
-                Message::Assistant(said) => {
+                ModelMessage::User(given) => prop_assert!(open.is_empty() && !given.is_empty()),
+                ModelMessage::Assistant(said) => {
                     prop_assert!(open.is_empty() && !said.is_empty());
                     for said in said {
-                        if let Said::Call(tool) = said {
+                        if let AssistantContent::Call(tool) = said {
                             open.push(&tool.call_id);
                         }
                     }

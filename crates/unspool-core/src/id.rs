@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-const LENGTH: usize = 20;
+const ID_LENGTH: usize = 20;
 
 /// One hundred bits of a hash, written as twenty characters of Crockford's base 32.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,9 +35,9 @@ impl Id {
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = [0u8; LENGTH];
+        let mut out = [0u8; ID_LENGTH];
         for (at, slot) in out.iter_mut().enumerate() {
-            *slot = ALPHABET[((self.0 >> (5 * (LENGTH - 1 - at))) & 31) as usize];
+            *slot = ALPHABET[((self.0 >> (5 * (ID_LENGTH - 1 - at))) & 31) as usize];
         }
         f.write_str(std::str::from_utf8(&out).unwrap_or_default())
     }
@@ -55,7 +55,7 @@ pub struct NotAnId;
 
 impl fmt::Display for NotAnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an id is {LENGTH} characters of 0-9 and a-z without i, l, o and u")
+        write!(f, "an id is {ID_LENGTH} characters of 0-9 and a-z without i, l, o and u")
     }
 }
 
@@ -65,7 +65,7 @@ impl FromStr for Id {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<Id, NotAnId> {
-        if text.len() != LENGTH {
+        if text.len() != ID_LENGTH {
             return Err(NotAnId);
         }
         let mut value = 0u128;

@@ -43,7 +43,7 @@ impl Json {
     /// The parsed value; `Null` where the nesting is deeper than the parser allows.
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.0)
-            .or_else(|_| serde_json::from_str(&mended(&self.0)))
+            .or_else(|_| serde_json::from_str(&replace_lone_surrogates(&self.0)))
             .unwrap_or_default()
     }
 
@@ -61,7 +61,7 @@ impl Json {
 
 /// Replaces escapes of lone surrogates, which no Rust string can hold, by U+FFFD. Programs that cut
 /// strings by UTF-16 units write them.
-pub fn mended(text: &str) -> Cow<'_, str> {
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
@@ -95,7 +95,9 @@ pub fn mended(text: &str) -> Cow<'_, str> {
 }
 
 /// Deserialises a field for which `null` is a value: only a missing field is `None`.
-pub(crate) fn told<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
 

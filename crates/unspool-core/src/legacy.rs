@@ -5,27 +5,27 @@
 
 use jiff::Timestamp;
 
-use crate::assemble::likeness;
+use crate::assemble::content_hash;
 use crate::event::{
-    AgentEnd, AgentRef, Call, EndReason, Event, Key, Outcome, SaidDetail, ToolCall, ToolEnd, Voice,
-    What,
+    AgentEnd, AgentRef, CallRef, EndReason, Event, EventKey, EventKind, ProseDetail, ProseKind,
+    ToolCall, ToolEnd, ToolOutcome,
 };
 use crate::json::Json;
 use crate::part::{AgentState, Body, Text, ToolState};
+use crate::provenance::{Evidence, Feed, Name};
 use crate::session::Trigger;
-use crate::telling::{Evidence, Name, Telling};
 
 /// One row of a flat history, in its order.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
+pub struct LegacyRow {
     /// The application's id for the row, if it has one.
     pub id: Option<String>,
     pub at: Option<Timestamp>,
-    pub said: RowKind,
+    pub said: LegacyRowKind,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum RowKind {
+pub enum LegacyRowKind {
     User(String),
     /// Text of a reply that is stored as separate rows.
     Text(String),
@@ -68,32 +68,33 @@ pub struct LegacyAgent {
 
 /// The events of a flat history. Each user row opens a turn that extends to the next user row;
 /// rows before the first one belong to turn 0.
-pub fn events(rows: &[Row], source: u16) -> Vec<Event> {
+pub fn events(rows: &[LegacyRow], source: u16) -> Vec<Event> {
     let mut out = Vec::new();
     for (number, row) in rows.iter().enumerate() {
         let mut writer = Writer { row, number, source, nth: 0, out: &mut out };
         match &row.said {
-            RowKind::User(text) => {
+            LegacyRowKind::User(text) => {
                 let name = row.id.as_deref().map(|id| Name::Record(id.into()));
                 let user = vec![Body::Text(Text { text: text.clone(), ..Text::default() })];
                 let names = name.into_iter().collect();
-                writer.push(What::TurnStarted { names, trigger: Trigger::User, user });
+                writer.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
             }
-            RowKind::Text(text) => writer.say(Voice::Text, text),
-            RowKind::Think(text) => writer.say(Voice::Reasoning, text),
-            RowKind::Tool(call) => writer.call(call),
-            RowKind::Message(message) => writer.message(message),
+            LegacyRowKind::Text(text) => writer.say(ProseKind::Text, text),
+            LegacyRowKind::Think(text) => writer.say(ProseKind::Reasoning, text),
+            LegacyRowKind::Tool(call) => writer.call(call),
+            LegacyRowKind::Message(message) => writer.message(message),
         }
-        let last = rows.get(number + 1).is_none_or(|next| matches!(next.said, RowKind::User(_)));
-        if last && !matches!(row.said, RowKind::User(_)) {
-            writer.push(What::TurnEnded(EndReason::Idle));
+        let last =
+            rows.get(number + 1).is_none_or(|next| matches!(next.said, LegacyRowKind::User(_)));
+        if last && !matches!(row.said, LegacyRowKind::User(_)) {
+            writer.push(EventKind::TurnEnded(EndReason::Idle));
         }
     }
     out
 }
 
 struct Writer<'a> {
-    row: &'a Row,
+    row: &'a LegacyRow,
     number: usize,
     source: u16,
     nth: u32,
@@ -101,15 +102,15 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn push(&mut self, what: What) {
+    fn push(&mut self, kind: EventKind) {
         let record = self.number as u64;
-        let telling = Telling::Log;
+        let feed = Feed::Log;
         self.out.push(Event {
-            key: Key { record, nth: self.nth },
-            telling,
+            key: EventKey { record, nth: self.nth },
+            feed,
             at: self.row.at,
             evidence: Evidence {
-                telling,
+                feed,
                 source: self.source,
                 offset: record,
                 length: 1,
@@ -117,24 +118,24 @@ impl Writer<'_> {
             },
             turn: None,
             generation: None,
-            what,
+            kind,
         });
         self.nth = self.nth.saturating_add(1);
     }
 
-    fn say(&mut self, voice: Voice, text: &str) {
-        let (block, text, detail) = (None, text.to_owned(), SaidDetail::default());
-        self.push(What::Said { voice, block, text, detail });
+    fn say(&mut self, prose_kind: ProseKind, text: &str) {
+        let (block, text, detail) = (None, text.to_owned(), ProseDetail::default());
+        self.push(EventKind::ProseCompleted { prose_kind, block, text, detail });
     }
 
     fn call(&mut self, call: &LegacyCall) {
-        let id = Call::Id(call.id.as_str().into());
-        self.push(What::ToolCalled(Box::new(ToolCall {
+        let id = CallRef::Id(call.id.as_str().into());
+        self.push(EventKind::ToolCalled(Box::new(ToolCall {
             call: id.clone(),
             parent_call_id: None,
             name: call.name.clone(),
             input: call.input.clone(),
-            likeness: likeness(&call.name, call.input.as_ref()),
+            content_hash: content_hash(&call.name, call.input.as_ref()),
             provider_executed: false,
             title: None,
             running: call.state != ToolState::Pending,
@@ -146,14 +147,14 @@ impl Writer<'_> {
             ToolState::Denied => ToolEnd::Denied,
             ToolState::Interrupted => ToolEnd::Interrupted,
         };
-        let outcome = Outcome { output: call.output.clone(), ..Outcome::default() };
-        self.push(What::ToolEnded { call: id, end, outcome });
+        let outcome = ToolOutcome { output: call.output.clone(), ..ToolOutcome::default() };
+        self.push(EventKind::ToolEnded { call: id, end, outcome });
     }
 
     /// The thinking comes first, since its position was not recorded. The content is split at the
     /// offsets of its calls.
     fn message(&mut self, message: &LegacyMessage) {
-        self.say(Voice::Reasoning, &message.thinking);
+        self.say(ProseKind::Reasoning, &message.thinking);
         let mut calls: Vec<&LegacyCall> = message.calls.iter().collect();
         calls.sort_by_key(|call| call.offset);
         let mut rest = message.content.as_str();
@@ -162,34 +163,34 @@ impl Writer<'_> {
             let count = call.offset.saturating_sub(before);
             let cut = rest.char_indices().nth(count).map_or(rest.len(), |(at, _)| at);
             let (text, behind) = rest.split_at(cut);
-            self.say(Voice::Text, text);
+            self.say(ProseKind::Text, text);
             self.call(call);
             for agent in message.agents.iter().filter(|agent| agent.call_id == call.id) {
                 self.agent(agent);
             }
             (rest, before) = (behind, call.offset.max(before));
         }
-        self.say(Voice::Text, rest);
+        self.say(ProseKind::Text, rest);
     }
 
-    fn agent(&mut self, told: &LegacyAgent) {
+    fn agent(&mut self, legacy_agent: &LegacyAgent) {
         let agent = AgentRef {
-            call: Some(told.call_id.as_str().into()),
-            id: (!told.id.is_empty()).then(|| told.id.as_str().into()),
+            call: Some(legacy_agent.call_id.as_str().into()),
+            id: (!legacy_agent.id.is_empty()).then(|| legacy_agent.id.as_str().into()),
         };
-        self.push(What::AgentStarted {
+        self.push(EventKind::AgentStarted {
             agent: agent.clone(),
-            name: told.name.clone(),
-            task: told.task.clone(),
-            background: told.background,
+            name: legacy_agent.name.clone(),
+            task: legacy_agent.task.clone(),
+            background: legacy_agent.background,
         });
-        let end = match told.state {
+        let end = match legacy_agent.state {
             AgentState::Pending | AgentState::Running | AgentState::Background => return,
             AgentState::Completed => AgentEnd::Completed,
             AgentState::Failed => AgentEnd::Failed,
             AgentState::Interrupted => AgentEnd::Interrupted,
         };
-        self.push(What::AgentEnded { agent, end });
+        self.push(EventKind::AgentEnded { agent, end });
     }
 }
 

@@ -2,10 +2,10 @@ use super::*;
 use crate::assemble::Assembler;
 use crate::id::SessionId;
 use crate::session::Transcript;
-use crate::transcript::Mirror;
+use crate::transcript::TranscriptBuilder;
 
-fn row(said: RowKind) -> Row {
-    Row { id: None, at: None, said }
+fn row(said: LegacyRowKind) -> LegacyRow {
+    LegacyRow { id: None, at: None, said }
 }
 
 fn call(id: &str, offset: usize) -> LegacyCall {
@@ -19,13 +19,13 @@ fn call(id: &str, offset: usize) -> LegacyCall {
     }
 }
 
-fn fold(rows: &[Row]) -> Transcript {
+fn fold(rows: &[LegacyRow]) -> Transcript {
     let mut assembler = Assembler::new(SessionId::of("rows", "s"));
-    let mut mirror = Mirror::new("rows", "s");
+    let mut builder = TranscriptBuilder::new("rows", "s");
     for event in events(rows, 0) {
-        mirror.apply_all(assembler.apply(event));
+        builder.apply_all(assembler.apply(event));
     }
-    mirror.into_transcript()
+    builder.into_transcript()
 }
 
 /// `number: part part …`, one line a turn.
@@ -59,7 +59,7 @@ fn a_message_with_calls_at_offsets_keeps_its_visible_order() {
         calls: vec![call("t2", 12), call("t1", 12), call("t3", 99)],
         agents: vec![agent],
     };
-    let rows = [row(RowKind::User("go".to_owned())), row(RowKind::Message(message))];
+    let rows = [row(LegacyRowKind::User("go".to_owned())), row(LegacyRowKind::Message(message))];
     let transcript = fold(&rows);
     assert_eq!(
         written(&transcript),
@@ -78,20 +78,21 @@ fn a_message_without_parts_shows_its_thinking_and_then_its_content() {
         content: "then".to_owned(),
         ..LegacyMessage::default()
     };
-    let transcript = fold(&[row(RowKind::User("go".to_owned())), row(RowKind::Message(message))]);
+    let transcript =
+        fold(&[row(LegacyRowKind::User("go".to_owned())), row(LegacyRowKind::Message(message))]);
     assert_eq!(written(&transcript), [r#"1: (first) "then""#]);
 }
 
 #[test]
 fn rows_without_turns_are_grouped_by_the_users_words() {
     // R-004-23: a turn extends from a user row to the next one; rows before the first are turn 0.
-    let text = |text: &str| row(RowKind::Text(text.to_owned()));
-    let user = |text: &str| row(RowKind::User(text.to_owned()));
+    let text = |text: &str| row(LegacyRowKind::Text(text.to_owned()));
+    let user = |text: &str| row(LegacyRowKind::User(text.to_owned()));
     let rows = [
         text("hello"),
         user("one"),
-        row(RowKind::Think("why".to_owned())),
-        row(RowKind::Tool(call("t1", 0))),
+        row(LegacyRowKind::Think("why".to_owned())),
+        row(LegacyRowKind::Tool(call("t1", 0))),
         text("so"),
         text("and"),
         user("two"),

@@ -8,11 +8,11 @@ use crate::session::{SessionState, Turn, TurnState};
 use crate::summary::Summary;
 
 /// A session that was silent for longer does not count as running.
-pub const SILENCE: SignedDuration = SignedDuration::from_mins(30);
+pub const MAX_SILENCE: SignedDuration = SignedDuration::from_mins(30);
 
 /// True if the last record is older than `MAX_SILENCE`, or there is none.
 pub fn is_silent(last: Option<Timestamp>, now: Timestamp) -> bool {
-    last.is_none_or(|last| now.duration_since(last) > SILENCE)
+    last.is_none_or(|last| now.duration_since(last) > MAX_SILENCE)
 }
 
 /// Sets the state of turns without an end, as of `now`.
@@ -30,10 +30,10 @@ pub fn settle(turns: &mut [Turn], last: Option<Timestamp>, now: Timestamp) {
 impl Summary {
     /// `Live` while the last turn is running, otherwise the recorded state.
     pub fn state(&self, now: Timestamp) -> SessionState {
-        let told = self.session.state;
+        let recorded = self.session.state;
         let last = self.ended.or(self.started);
-        match told {
-            SessionState::Ended => told,
+        match recorded {
+            SessionState::Ended => recorded,
             SessionState::Live | SessionState::Idle if !self.running || is_silent(last, now) => {
                 SessionState::Idle
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PartId, StepId};
 use crate::json::Json;
-use crate::telling::{Evidence, Origin, Ranks};
+use crate::provenance::{Evidence, Origin, Ranks};
 
 /// The position of a part in its turn. Larger is later; unique in the turn; not a list index.
 ///
@@ -205,7 +205,7 @@ pub struct Tool {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub input: Option<Json>,
     /// The input streamed so far; empty once it is complete.
@@ -217,7 +217,7 @@ pub struct Tool {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "crate::json::told"
+        deserialize_with = "crate::json::present"
     )]
     pub result: Option<Json>,
     pub exit_code: Option<i64>,

@@ -13,7 +13,7 @@ use crate::part::{Kind, Part};
 
 /// When a tool call closes the block that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Rule {
+pub enum SegmentRule {
     /// A tool call closes the block unless reasoning follows it (R-004-07).
     #[default]
     Default,
@@ -24,19 +24,19 @@ pub enum Rule {
 
 /// A reasoning block or a single part.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Piece<'a> {
+pub enum TurnSegment<'a> {
     /// A reasoning block. Begins with reasoning, ends with reasoning, a tool or a tool's agents.
     Block(Vec<&'a Part>),
     /// A part outside of any block.
     Part(&'a Part),
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TurnSegment<'a> {
     /// The parts of the segment, in order.
     pub fn parts(&self) -> impl Iterator<Item = &'a Part> {
         let parts = match self {
-            Piece::Block(parts) => parts.as_slice(),
-            Piece::Part(part) => std::slice::from_ref(part),
+            TurnSegment::Block(parts) => parts.as_slice(),
+            TurnSegment::Part(part) => std::slice::from_ref(part),
         };
         parts.iter().copied()
     }
@@ -79,44 +79,48 @@ fn role(kind: Kind) -> Role {
 
 /// A segment as indices into the turn's list of parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stretch {
+pub enum SegmentRange {
     Block(Range<usize>),
     Part(usize),
 }
 
-impl Stretch {
+impl SegmentRange {
     pub fn range(&self) -> Range<usize> {
         match self {
-            Stretch::Block(range) => range.clone(),
-            Stretch::Part(at) => *at..*at + 1,
+            SegmentRange::Block(range) => range.clone(),
+            SegmentRange::Part(at) => *at..*at + 1,
         }
     }
 }
 
 /// Splits a turn's parts, which are in order, into reasoning blocks and single parts.
 /// Without `thinking_mode` there are no blocks (R-004-11).
-pub fn segment<'a>(parts: &'a [Part], thinking_mode: bool, rule: Rule) -> Vec<Piece<'a>> {
+pub fn segment<'a>(
+    parts: &'a [Part],
+    thinking_mode: bool,
+    rule: SegmentRule,
+) -> Vec<TurnSegment<'a>> {
     let kinds: Vec<Kind> = parts.iter().map(|part| part.body.kind()).collect();
-    let cut = stretches(&kinds, thinking_mode, rule);
+    let cut = segment_ranges(&kinds, thinking_mode, rule);
     let piece = |stretch| match stretch {
-        Stretch::Block(range) => Some(Piece::Block(parts.get(range)?.iter().collect())),
-        Stretch::Part(at) => parts.get(at).map(Piece::Part),
+        SegmentRange::Block(range) => Some(TurnSegment::Block(parts.get(range)?.iter().collect())),
+        SegmentRange::Part(at) => parts.get(at).map(TurnSegment::Part),
     };
     cut.into_iter().filter_map(piece).collect()
 }
 
 /// Segments by kinds alone. The content of the parts is irrelevant, so this also works for turns
 /// that are not loaded.
-pub fn stretches(kinds: &[Kind], thinking_mode: bool, rule: Rule) -> Vec<Stretch> {
+pub fn segment_ranges(kinds: &[Kind], thinking_mode: bool, rule: SegmentRule) -> Vec<SegmentRange> {
     let mut found = Vec::with_capacity(kinds.len());
     let mut at = 0;
     while let Some(rest) = kinds.get(at..).filter(|rest| !rest.is_empty()) {
         if thinking_mode && rest.first() == Some(&Kind::Reasoning) {
             let length = block_length(rest, rule);
-            found.push(Stretch::Block(at..at + length));
+            found.push(SegmentRange::Block(at..at + length));
             at += length;
         } else {
-            found.push(Stretch::Part(at));
+            found.push(SegmentRange::Part(at));
             at += 1;
         }
     }
@@ -125,7 +129,7 @@ pub fn stretches(kinds: &[Kind], thinking_mode: bool, rule: Rule) -> Vec<Stretch
 
 /// The length of the block that begins at the first part, which must be reasoning. Transparent
 /// parts count only if a member follows them, so none trails the block.
-fn block_length(kinds: &[Kind], rule: Rule) -> usize {
+fn block_length(kinds: &[Kind], rule: SegmentRule) -> usize {
     let mut length = 0;
     let mut after_tool = false;
     for (at, kind) in kinds.iter().enumerate() {
@@ -141,7 +145,7 @@ fn block_length(kinds: &[Kind], rule: Rule) -> usize {
                 after_tool = false;
             }
             // Two tools in a row: the first one closed the block.
-            Role::Tool if after_tool && rule == Rule::Default => break,
+            Role::Tool if after_tool && rule == SegmentRule::Default => break,
             Role::Tool => {
                 length = at + 1;
                 after_tool = true;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::id::{Id, PartId};
 use crate::part::{Body, Notice, Place, Reasoning, Text};
-use crate::telling::Origin;
+use crate::provenance::Origin;
 
 fn part(word: &str, at: usize) -> Part {
     let body = match word {
@@ -44,14 +44,14 @@ fn word(part: &Part) -> &'static str {
 }
 
 /// Writes `{Th,To}|To,Tx`: bars around blocks, commas between single parts.
-fn written(pieces: &[Piece]) -> String {
+fn written(pieces: &[TurnSegment]) -> String {
     let mut out = String::new();
     let mut bar = false;
     for piece in pieces {
         let words = piece.parts().map(word).collect::<Vec<_>>().join(",");
         let (text, block) = match piece {
-            Piece::Block(_) => (format!("{{{words}}}"), true),
-            Piece::Part(_) => (words, false),
+            TurnSegment::Block(_) => (format!("{{{words}}}"), true),
+            TurnSegment::Part(_) => (words, false),
         };
         if !out.is_empty() {
             out.push(if bar || block { '|' } else { ',' });
@@ -62,7 +62,7 @@ fn written(pieces: &[Piece]) -> String {
     out
 }
 
-fn check(cases: &[(&str, &str)], rule: Rule) {
+fn check(cases: &[(&str, &str)], rule: SegmentRule) {
     for (input, expected) in cases {
         assert_eq!(written(&segment(&parts(input), true, rule)), *expected, "[{input}]");
     }
@@ -85,7 +85,7 @@ fn the_cases_of_the_default_rule() {
             ("Th,Th,Th", "{Th,Th,Th}"),
             ("Th,To,To,Th,Tx", "{Th,To}|To|{Th}|Tx"),
         ],
-        Rule::Default,
+        SegmentRule::Default,
     );
 }
 
@@ -101,7 +101,7 @@ fn until_text_keeps_tools_in_the_block() {
             ("Tx,To", "Tx,To"),
             ("Th,To,No,To,No,Tx", "{Th,To,No,To}|No,Tx"),
         ],
-        Rule::UntilText,
+        SegmentRule::UntilText,
     );
 }
 
@@ -116,7 +116,7 @@ fn other_kinds_are_transparent_and_stay_where_they_stand() {
             ("Th,To,No,To,Tx", "{Th,To}|No,To,Tx"),
             ("Th,To,No", "{Th,To}|No"),
         ],
-        Rule::Default,
+        SegmentRule::Default,
     );
 }
 
@@ -124,7 +124,7 @@ fn other_kinds_are_transparent_and_stay_where_they_stand() {
 fn without_thinking_mode_there_are_no_blocks() {
     // R-004-11, C-10: reasoning is kept, as an ordinary part.
     let parts = parts("Th,To,Th,Tx");
-    for rule in [Rule::Default, Rule::UntilText] {
+    for rule in [SegmentRule::Default, SegmentRule::UntilText] {
         assert_eq!(written(&segment(&parts, false, rule)), "Th,To,Th,Tx");
     }
 }
@@ -133,8 +133,8 @@ fn without_thinking_mode_there_are_no_blocks() {
 fn a_block_counts_its_own_tools() {
     // R-004-13
     let parts = parts("Th,To,No,Th,To,To,Tx");
-    let pieces = segment(&parts, true, Rule::Default);
-    let counts: Vec<usize> = pieces.iter().map(Piece::tool_count).collect();
+    let pieces = segment(&parts, true, SegmentRule::Default);
+    let counts: Vec<usize> = pieces.iter().map(TurnSegment::tool_count).collect();
     assert_eq!(counts, [2, 1, 0]);
 }
 
@@ -143,8 +143,8 @@ fn any_parts() -> impl Strategy<Value = Vec<Part>> {
         .prop_map(|words| words.iter().enumerate().map(|(at, word)| part(word, at)).collect())
 }
 
-fn any_rule() -> impl Strategy<Value = Rule> {
-    prop::sample::select(vec![Rule::Default, Rule::UntilText])
+fn any_rule() -> impl Strategy<Value = SegmentRule> {
+    prop::sample::select(vec![SegmentRule::Default, SegmentRule::UntilText])
 }
 
 proptest! {
@@ -155,7 +155,7 @@ proptest! {
         // R-004-12: the very same parts, not only equal ones.
         let pieces = segment(&parts, thinking, rule);
         let joined: Vec<*const Part> =
-            pieces.iter().flat_map(Piece::parts).map(std::ptr::from_ref).collect();
+            pieces.iter().flat_map(TurnSegment::parts).map(std::ptr::from_ref).collect();
         let input: Vec<*const Part> = parts.iter().map(std::ptr::from_ref).collect();
         prop_assert_eq!(joined, input);
     }
@@ -164,13 +164,13 @@ proptest! {
     fn a_block_begins_with_reasoning_and_holds_no_text(parts in any_parts(), rule in any_rule()) {
         for piece in segment(&parts, true, rule) {
             match &piece {
-                Piece::Block(block) => {
+                TurnSegment::Block(block) => {
                     prop_assert!(block.first().is_some_and(|part| role(part.body.kind()) == Role::Reasoning));
                     prop_assert!(block.last().is_some_and(|part| role(part.body.kind()) != Role::Transparent));
                     prop_assert!(block.iter().all(|part| role(part.body.kind()) != Role::Text));
                 }
                 // All reasoning is in blocks.
-                Piece::Part(part) => prop_assert!(role(part.body.kind()) != Role::Reasoning),
+                TurnSegment::Part(part) => prop_assert!(role(part.body.kind()) != Role::Reasoning),
             }
         }
     }
@@ -189,8 +189,8 @@ proptest! {
             }
         }
         let mut found = Vec::new();
-        for piece in segment(&parts, true, Rule::Default) {
-            let block = matches!(piece, Piece::Block(_));
+        for piece in segment(&parts, true, SegmentRule::Default) {
+            let block = matches!(piece, TurnSegment::Block(_));
             found.extend(piece.parts().filter(|part| word(part) != "No").map(|_| block));
         }
         prop_assert_eq!(found, inside);

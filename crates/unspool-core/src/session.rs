@@ -6,11 +6,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AgentEnd, EndReason, Voice};
+use crate::event::{AgentEnd, EndReason, ProseKind};
 use crate::id::{SessionId, StepId, TurnId};
 use crate::part::{Body, Part};
 use crate::price::Spending;
-use crate::telling::{Evidence, Name, Positions, Ranks, Telling};
+use crate::provenance::{Evidence, Feed, Name, Positions, Ranks};
 
 /// One conversation of one agent, whole: its head and its turns in order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -55,12 +55,12 @@ pub struct Facts {
     pub ranks: Ranks,
     /// Ends of sub-agents whose start has not been seen yet.
     #[serde(default, rename = "strangers")]
-    pub strangers: Vec<Stranger>,
+    pub orphan_agent_ends: Vec<OrphanAgentEnd>,
 }
 
 /// The end of a sub-agent that arrived before its start (R-X-04).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Stranger {
+pub struct OrphanAgentEnd {
     pub id: Arc<str>,
     pub end: AgentEnd,
     pub at: Option<Timestamp>,
@@ -155,42 +155,42 @@ pub struct TurnOrigin {
     pub at: Positions,
     pub ranks: Ranks,
     /// The end that each feed reports.
-    pub ends: [Option<End>; 3],
+    pub ends: [Option<TurnEnd>; 3],
     /// Ends that wait for foreground sub-agents.
-    pub deferred: [Option<End>; 3],
+    pub deferred: [Option<TurnEnd>; 3],
     /// Whether the request enabled thinking, if a feed reports it.
     pub thinking: Option<bool>,
     /// Leading white space of prose whose first word has not arrived.
     #[serde(rename = "held")]
-    pub held: Vec<Held>,
+    pub pending_whitespace: Vec<PendingWhitespace>,
     /// Places of blocks that have begun and have no content yet.
     #[serde(default, rename = "kept", skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<Kept>,
+    pub reserved_places: Vec<ReservedPlace>,
 }
 
 /// A place that one feed reserves for the block with this name.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct ReservedPlace {
     #[serde(rename = "telling")]
-    pub telling: Telling,
+    pub feed: Feed,
     pub block: Name,
     pub position: u32,
 }
 
 /// Leading white space that waits for the first word of its block.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Held {
+pub struct PendingWhitespace {
     #[serde(rename = "telling")]
-    pub telling: Telling,
+    pub feed: Feed,
     pub block: Option<Name>,
     #[serde(rename = "voice")]
-    pub voice: Voice,
+    pub prose_kind: ProseKind,
     pub text: String,
 }
 
 /// How one feed reports the end of a turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct End {
+pub struct TurnEnd {
     pub reason: EndReason,
     pub at: Option<Timestamp>,
 }

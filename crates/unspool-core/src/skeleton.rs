@@ -12,12 +12,12 @@ use crate::session::Turn;
 pub struct Skeleton {
     pub turn: Turn,
     /// All visible parts, in order.
-    pub parts: Vec<Bone>,
+    pub parts: Vec<PartSkeleton>,
 }
 
 /// A part without its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bone {
+pub struct PartSkeleton {
     pub id: PartId,
     pub place: Place,
     pub kind: Kind,
@@ -26,10 +26,10 @@ pub struct Bone {
     pub state: Option<ToolState>,
 }
 
-impl Bone {
-    pub fn of(part: &Part) -> Bone {
+impl PartSkeleton {
+    pub fn of(part: &Part) -> PartSkeleton {
         let tool = if let Body::Tool(tool) = &part.body { Some(tool) } else { None };
-        Bone {
+        PartSkeleton {
             id: part.id,
             place: part.place,
             kind: part.body.kind(),
@@ -53,7 +53,7 @@ impl Bone {
 
 impl Skeleton {
     /// The skeletons of a completely loaded turn.
-    pub fn of(turn: &Turn) -> Vec<Bone> {
-        turn.parts.iter().map(Bone::of).collect()
+    pub fn of(turn: &Turn) -> Vec<PartSkeleton> {
+        turn.parts.iter().map(PartSkeleton::of).collect()
     }
 }

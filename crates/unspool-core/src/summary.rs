@@ -67,14 +67,14 @@ impl Transcript {
     pub fn summary(&self, completeness: Completeness, agents: &[Transcript]) -> Summary {
         let parts = || self.turns.iter().flat_map(|turn| &turn.parts);
         let tool = |state: Option<ToolState>| {
-            let told = parts().filter(|part| {
+            let matching = parts().filter(|part| {
                 if let Body::Tool(tool) = &part.body {
                     state.is_none_or(|state| tool.state == state)
                 } else {
                     false
                 }
             });
-            told.count() as u64
+            matching.count() as u64
         };
         let errors = parts().filter(|part| matches!(part.body, Body::Error(_))).count() as u64;
         let (usage, spending) = (self.usage(), self.spending());

@@ -3,34 +3,36 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch, TurnPatch, tell_again};
+use crate::change::{
+    Change, DeltaField, PartPatch, SkipReason, ToolPatch, TurnPatch, replace_leading,
+};
 use crate::id::{PartId, SessionId, TurnId};
 use crate::part::{Body, Part, Place};
+use crate::provenance::RankedField;
 use crate::session::{
     Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState,
 };
-use crate::telling::Field;
 
 /// Folds changes into a [`Transcript`].
 #[derive(Clone, Debug)]
-pub struct Mirror {
+pub struct TranscriptBuilder {
     session: Session,
-    turns: Vec<MirrorTurn>,
+    turns: Vec<TurnBuilder>,
     /// The turn of each part.
     parts: FxHashMap<PartId, TurnId>,
-    odd: FxHashMap<Oddity, u64>,
+    skipped: FxHashMap<SkipReason, u64>,
 }
 
 #[derive(Clone, Debug)]
-struct MirrorTurn {
+struct TurnBuilder {
     turn: Turn,
     /// The places of `turn.steps`, index by index.
     step_places: Vec<Place>,
 }
 
-impl Mirror {
-    pub fn new(agent: &str, agent_session_id: &str) -> Mirror {
-        Mirror {
+impl TranscriptBuilder {
+    pub fn new(agent: &str, agent_session_id: &str) -> TranscriptBuilder {
+        TranscriptBuilder {
             session: Session {
                 id: SessionId::of(agent, agent_session_id),
                 agent: agent.to_owned(),
@@ -42,13 +44,13 @@ impl Mirror {
             },
             turns: Vec::new(),
             parts: FxHashMap::default(),
-            odd: FxHashMap::default(),
+            skipped: FxHashMap::default(),
         }
     }
 
     /// The number of skipped events, by reason.
-    pub fn oddities(&self) -> impl Iterator<Item = (Oddity, u64)> + '_ {
-        self.odd.iter().map(|(what, count)| (*what, *count))
+    pub fn skip_counts(&self) -> impl Iterator<Item = (SkipReason, u64)> + '_ {
+        self.skipped.iter().map(|(reason, count)| (*reason, *count))
     }
 
     pub fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) {
@@ -57,14 +59,14 @@ impl Mirror {
 
     pub fn apply(&mut self, change: Change) {
         match change {
-            Change::SessionTold { facts, state } => {
+            Change::SessionUpdated { facts, state } => {
                 self.session.parent.clone_from(&facts.parent);
                 self.session.forked_from.clone_from(&facts.forked_from);
                 self.session.facts = *facts;
                 self.session.state = state;
             }
-            Change::TurnOpened { turn } => self.turns.push(MirrorTurn::new(turn)),
-            Change::TurnTold { turn, patch } => {
+            Change::TurnOpened { turn } => self.turns.push(TurnBuilder::new(turn)),
+            Change::TurnUpdated { turn, patch } => {
                 if let Some(at) = self.turn(turn) {
                     patch_turn(&mut self.turns[at].turn, *patch);
                 }
@@ -77,20 +79,20 @@ impl Mirror {
                 }
             }
             Change::TurnMerged { turn, into } => self.merge_turns(turn, into),
-            Change::StepTold { turn, place, step } => {
+            Change::StepUpdated { turn, place, step } => {
                 if let Some(at) = self.turn(turn) {
-                    self.turns[at].tell_step(place, *step);
+                    self.turns[at].upsert_step(place, *step);
                 }
             }
             Change::PartOpened { turn, part } => {
                 self.adopt_part(turn, *part);
             }
-            Change::PartGrew { part, field, text } => {
+            Change::PartDelta { part, field, text } => {
                 if let Some((part, _)) = self.part(part) {
                     grow(part, field, &text);
                 }
             }
-            Change::PartTold { part: id, patch } => {
+            Change::PartUpdated { part: id, patch } => {
                 if let Some((part, at)) = self.part(id) {
                     let moved = patch.place.is_some_and(|place| place != part.place);
                     patch_part(part, *patch);
@@ -118,7 +120,7 @@ impl Mirror {
                 self.take_part(id);
             }
             Change::SnapshotTaken { .. } => {}
-            Change::Counted { what } => *self.odd.entry(what).or_default() += 1,
+            Change::EventSkipped { reason } => *self.skipped.entry(reason).or_default() += 1,
         }
     }
 
@@ -129,7 +131,7 @@ impl Mirror {
 
     pub fn into_transcript(self) -> Transcript {
         let mut turns: Vec<Turn> = self.turns.into_iter().map(|turn| turn.turn).collect();
-        turns.iter_mut().for_each(|turn| turn.parts.retain(|part| !part.origin.foreign));
+        turns.iter_mut().for_each(|turn| turn.parts.retain(|part| !part.origin.hidden));
         turns.sort_by_key(|turn| turn.number);
         Transcript { session: self.session, turns }
     }
@@ -183,7 +185,7 @@ impl Mirror {
     pub fn adopt_turn(&mut self, turn: Turn) {
         self.parts.extend(turn.parts.iter().map(|part| (part.id, turn.id)));
         let step_places = turn.step_places();
-        self.turns.push(MirrorTurn { turn, step_places });
+        self.turns.push(TurnBuilder { turn, step_places });
     }
 
     /// Removes a part and returns it.
@@ -204,10 +206,10 @@ impl Mirror {
     }
 
     /// Resumes from the head of a stored session, without turns.
-    pub fn resume(session: Session) -> Mirror {
-        let mut mirror = Mirror::new(&session.agent, &session.agent_session_id);
-        mirror.session = session;
-        mirror
+    pub fn resume(session: Session) -> TranscriptBuilder {
+        let mut builder = TranscriptBuilder::new(&session.agent, &session.agent_session_id);
+        builder.session = session;
+        builder
     }
 
     fn turn(&self, id: TurnId) -> Option<usize> {
@@ -230,13 +232,13 @@ impl Mirror {
         let gone = self.turns.remove(from);
         let to = if from < to { to - 1 } else { to };
         for (place, step) in gone.step_places.iter().zip(&gone.turn.steps) {
-            self.turns[to].tell_step(*place, step.clone());
+            self.turns[to].upsert_step(*place, step.clone());
         }
         let (kept, gone) = (&mut self.turns[to].turn, gone.turn);
         // Each field comes from the stronger feed.
         let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
-        let (user, trigger) = (stronger(Field::Body), stronger(Field::Name));
-        let started = stronger(Field::Started);
+        let (user, trigger) = (stronger(RankedField::Body), stronger(RankedField::Name));
+        let started = stronger(RankedField::Started);
         if user {
             kept.user = gone.user;
         }
@@ -254,9 +256,9 @@ impl Mirror {
     }
 }
 
-impl MirrorTurn {
-    fn new(id: TurnId) -> MirrorTurn {
-        MirrorTurn {
+impl TurnBuilder {
+    fn new(id: TurnId) -> TurnBuilder {
+        TurnBuilder {
             turn: Turn {
                 id,
                 number: 0,
@@ -289,7 +291,7 @@ impl MirrorTurn {
         }
     }
 
-    fn tell_step(&mut self, place: Place, step: Step) {
+    fn upsert_step(&mut self, place: Place, step: Step) {
         if let Some(at) = self.turn.steps.iter().position(|other| other.id == step.id) {
             self.turn.steps.remove(at);
             self.step_places.remove(at);
@@ -304,8 +306,8 @@ fn patch_turn(turn: &mut Turn, patch: TurnPatch) {
     set(&mut turn.number, patch.number);
     set(&mut turn.trigger, patch.trigger);
     set(&mut turn.user, patch.user);
-    if let Some(again) = patch.user_again {
-        tell_again(&mut turn.user, again);
+    if let Some(leading) = patch.user_replayed {
+        replace_leading(&mut turn.user, leading);
     }
     turn.user.extend(patch.user_added);
     set(&mut turn.thinking_mode, patch.thinking_mode);
@@ -385,12 +387,12 @@ fn patch_tool(tool: &mut crate::part::Tool, patch: ToolPatch) {
     set_option(&mut tool.title, patch.title);
 }
 
-fn grow(part: &mut Part, field: Growing, text: &str) {
+fn grow(part: &mut Part, field: DeltaField, text: &str) {
     match (&mut part.body, field) {
-        (Body::Text(part), Growing::Text) => part.text.push_str(text),
-        (Body::Reasoning(part), Growing::Text) => part.text.push_str(text),
-        (Body::Tool(part), Growing::Input) => part.input_text.push_str(text),
-        (Body::Tool(part), Growing::Output) => {
+        (Body::Text(part), DeltaField::Text) => part.text.push_str(text),
+        (Body::Reasoning(part), DeltaField::Text) => part.text.push_str(text),
+        (Body::Tool(part), DeltaField::Input) => part.input_text.push_str(text),
+        (Body::Tool(part), DeltaField::Output) => {
             part.output.get_or_insert_default().push_str(text);
         }
         (
@@ -410,7 +412,7 @@ fn grow(part: &mut Part, field: Growing, text: &str) {
             | Body::Notice(_)
             | Body::Error(_)
             | Body::Data(_),
-            Growing::Text | Growing::Input | Growing::Output,
+            DeltaField::Text | DeltaField::Input | DeltaField::Output,
         ) => {}
     }
 }
@@ -429,13 +431,13 @@ fn set_option<T>(field: &mut Option<T>, value: Option<T>) {
 
 /// Copies the fields of `gone` that a stronger feed set, or that only `gone` has.
 fn merge_parts(kept: &mut Part, gone: Part) {
-    let (held, told) = (kept.origin.ranks, gone.origin.ranks);
-    let stronger = |field| told.holder(field) > held.holder(field);
-    let body = stronger(Field::Body).then(|| gone.body.clone());
+    let (held, incoming) = (kept.origin.ranks, gone.origin.ranks);
+    let stronger = |field| incoming.holder(field) > held.holder(field);
+    let body = stronger(RankedField::Body).then(|| gone.body.clone());
     let mut patch = PartPatch {
-        step: gone.step.filter(|_| stronger(Field::Step)),
-        started: gone.started.filter(|_| stronger(Field::Started)),
-        ended: gone.ended.filter(|_| stronger(Field::Ended)),
+        step: gone.step.filter(|_| stronger(RankedField::Step)),
+        started: gone.started.filter(|_| stronger(RankedField::Started)),
+        ended: gone.ended.filter(|_| stronger(RankedField::Ended)),
         evidence: gone.evidence,
         ..PartPatch::default()
     };
@@ -443,19 +445,19 @@ fn merge_parts(kept: &mut Part, gone: Part) {
         (Body::Tool(tool), Body::Tool(_)) => {
             patch.tool = Some(Box::new(ToolPatch {
                 call_id: (!tool.call_id.is_empty()).then_some(tool.call_id),
-                parent_call_id: tool.parent_call_id.filter(|_| stronger(Field::ParentCall)),
-                name: Some(tool.name).filter(|_| stronger(Field::Name)),
-                input: tool.input.filter(|_| stronger(Field::Input)),
+                parent_call_id: tool.parent_call_id.filter(|_| stronger(RankedField::ParentCall)),
+                name: Some(tool.name).filter(|_| stronger(RankedField::Name)),
+                input: tool.input.filter(|_| stronger(RankedField::Input)),
                 input_text: None,
-                state: Some(tool.state).filter(|_| stronger(Field::State)),
-                output: tool.output.filter(|_| stronger(Field::Output)),
-                result: tool.result.filter(|_| stronger(Field::Result)),
-                exit_code: tool.exit_code.filter(|_| stronger(Field::ExitCode)),
-                duration_ms: tool.duration_ms.filter(|_| stronger(Field::Duration)),
-                question: tool.question.filter(|_| stronger(Field::Question)),
-                answer: tool.answer.filter(|_| stronger(Field::Answer)),
+                state: Some(tool.state).filter(|_| stronger(RankedField::State)),
+                output: tool.output.filter(|_| stronger(RankedField::Output)),
+                result: tool.result.filter(|_| stronger(RankedField::Result)),
+                exit_code: tool.exit_code.filter(|_| stronger(RankedField::ExitCode)),
+                duration_ms: tool.duration_ms.filter(|_| stronger(RankedField::Duration)),
+                question: tool.question.filter(|_| stronger(RankedField::Question)),
+                answer: tool.answer.filter(|_| stronger(RankedField::Answer)),
                 provider_executed: tool.provider_executed.then_some(true),
-                title: tool.title.filter(|_| stronger(Field::Title)),
+                title: tool.title.filter(|_| stronger(RankedField::Title)),
             }));
         }
         (_, Body::Tool(_)) => {}

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_core::assemble::Cursor;
 use unspool_core::id::SessionId;
+use unspool_core::provenance::Feed;
 use unspool_core::session::{Session, Turn};
-use unspool_core::telling::Telling;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
@@ -55,14 +55,14 @@ struct Head {
     warnings: Vec<WarningLine>,
     snapshots: Vec<SnapshotLine>,
     #[serde(rename = "oddities")]
-    oddities: std::collections::BTreeMap<String, u64>,
+    skip_counts: std::collections::BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Source {
     number: u16,
     #[serde(rename = "telling")]
-    telling: Telling,
+    feed: Feed,
     first: u64,
     records: StoredRecordCounts,
     file: File,
@@ -120,7 +120,7 @@ pub fn export<S: Store>(
         let Some(stored_file) = files.get(&source.file) else { continue };
         sources.push(Source {
             number: source.number,
-            telling: source.telling,
+            feed: source.feed,
             first: source.first,
             records: source.records,
             file: file(stored_file, block_on(store.saved(stored_file.row))?),
@@ -150,7 +150,7 @@ pub fn export<S: Store>(
             .into_iter()
             .map(|Snapshot { kind, sha256, content }| SnapshotLine { kind, sha256, content })
             .collect(),
-        oddities: stored.oddities.clone(),
+        skip_counts: stored.skip_counts.clone(),
     };
     write_line(out, &head)?;
     let (mut number, mut turns, mut parts) = (0, 0, 0);
@@ -296,7 +296,7 @@ impl ImportingSession {
             block_on(recorder.store().forget(stored.row))?;
         }
         let mut writer = recorder.begin(&agent, &own);
-        writer.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.oddities));
+        writer.set_head(head.session.clone(), head.seq, std::mem::take(&mut head.skip_counts));
         head.cursors.drain(..).for_each(|cursor| writer.set_cursor(cursor));
         for SnapshotLine { kind, sha256, content } in head.snapshots.drain(..) {
             writer.add_snapshot(Snapshot { kind, sha256, content });
@@ -319,7 +319,7 @@ impl ImportingSession {
             writer.sources.push(SourceRow {
                 file: row,
                 number: source.number,
-                telling: source.telling,
+                feed: source.feed,
                 first: source.first,
                 sub_agent: importing.head.sub_agent,
                 records: source.records,

@@ -2,7 +2,7 @@
 
 use unspool_core::id::SessionId;
 use unspool_core::session::{Transcript, Turn};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
 use unspool_store::store::{Store, StoreError, TurnWindow};
@@ -12,7 +12,7 @@ pub struct SessionFollower<S: Store> {
     store: S,
     id: SessionId,
     seq: u64,
-    mirror: Mirror,
+    builder: TranscriptBuilder,
 }
 
 /// The effect of a publication on the followed session.
@@ -29,7 +29,8 @@ pub enum FollowOutcome {
 impl<S: Store> SessionFollower<S> {
     /// Loads a session. Subscribe first, so that no change is lost in between.
     pub fn load(store: S, id: SessionId) -> Result<Option<SessionFollower<S>>, StoreError> {
-        let mut followed = SessionFollower { store, id, seq: 0, mirror: Mirror::new("", "") };
+        let mut followed =
+            SessionFollower { store, id, seq: 0, builder: TranscriptBuilder::new("", "") };
         Ok(followed.reload()?.then_some(followed))
     }
 
@@ -47,8 +48,8 @@ impl<S: Store> SessionFollower<S> {
             if after.is_none_or(|after| after.seq != stored.seq) {
                 continue;
             }
-            self.mirror = Mirror::resume(stored.summary.session);
-            turns.into_iter().for_each(|turn| self.mirror.adopt_turn(turn));
+            self.builder = TranscriptBuilder::resume(stored.summary.session);
+            turns.into_iter().for_each(|turn| self.builder.adopt_turn(turn));
             self.seq = stored.seq;
             return Ok(true);
         }
@@ -61,7 +62,7 @@ impl<S: Store> SessionFollower<S> {
         }
         match &published.changes {
             Some(changes) if published.from_seq == self.seq => {
-                self.mirror.apply_all(changes.iter().cloned());
+                self.builder.apply_all(changes.iter().cloned());
                 self.seq = published.seq;
                 Ok(FollowOutcome::Changed)
             }
@@ -77,12 +78,12 @@ impl<S: Store> SessionFollower<S> {
     }
 
     pub fn transcript(&self) -> Transcript {
-        self.mirror.transcript()
+        self.builder.transcript()
     }
 
     /// All stored turns, hidden parts included.
     pub fn rows(&self) -> Vec<Turn> {
-        let mut turns = self.mirror.rows().turns;
+        let mut turns = self.builder.rows().turns;
         turns.sort_by_key(|turn| turn.number);
         turns
     }

@@ -152,7 +152,7 @@ impl<S: Store> Worker<'_, S> {
         let sources = &mut feed.writer.sources;
         let mine = sources.iter().rposition(|source| {
             source.file == current.row
-                && source.telling == ident.telling
+                && source.feed == ident.feed
                 && !current.replaced
                 // Input that is not a file has no path: compare its first record instead.
                 && (current.path.is_some() || source.first == ident.first)
@@ -162,8 +162,8 @@ impl<S: Store> Worker<'_, S> {
             return sources[at].number;
         }
         let copied = sources.iter().find(|source| {
-            source.telling == unspool_core::telling::Telling::Log
-                && ident.telling == source.telling
+            source.feed == unspool_core::provenance::Feed::Log
+                && ident.feed == source.feed
                 && source.first == ident.first
                 && source.file != current.row
                 // A file read in this sync has no row yet: the first record must suffice.
@@ -175,7 +175,7 @@ impl<S: Store> Worker<'_, S> {
         sources.push(SourceRow {
             file: current.row,
             number,
-            telling: ident.telling,
+            feed: ident.feed,
             first: ident.first,
             sub_agent: ident.sub_agent,
             records: StoredRecordCounts::default(),

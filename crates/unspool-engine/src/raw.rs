@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use unspool_core::id::{PartId, digest};
 use unspool_core::part::Part;
-use unspool_core::telling::{Evidence, Telling};
+use unspool_core::provenance::{Evidence, Feed};
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::rows;
 use unspool_sources::read::source::{self, Source};
@@ -36,7 +36,7 @@ pub struct Raw {
 /// One record: its location and its text.
 #[derive(Debug)]
 pub struct RawRecord {
-    pub telling: Telling,
+    pub feed: Feed,
     /// The path when the file was read; None if the archive does not have it.
     pub file: Option<String>,
     /// Byte offset in the text; for compressed files and databases, in the decoded text.
@@ -98,7 +98,7 @@ impl Serialize for RawRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let absent = self.text.as_ref().err();
         let mut map = serializer.serialize_map(Some(7))?;
-        map.serialize_entry("telling", &self.telling)?;
+        map.serialize_entry("telling", &self.feed)?;
         map.serialize_entry("file", &self.file)?;
         map.serialize_entry("offset", &self.offset)?;
         map.serialize_entry("length", &self.length)?;
@@ -132,15 +132,15 @@ pub fn raw_of<S: Store>(
         block_on(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
     let sources = block_on(store.session_export(session.row))?.sources;
     let files = |evidence: &Evidence| -> Vec<&str> {
-        let its = sources.iter().filter(|source| {
-            (source.number, source.telling) == (evidence.source, evidence.telling)
-        });
+        let its = sources
+            .iter()
+            .filter(|source| (source.number, source.feed) == (evidence.source, evidence.feed));
         // One log may have been read under several paths: renamed, compressed, restored.
         its.filter_map(|source| paths.get(&source.file)).map(String::as_str).collect()
     };
     let mut evidence: Vec<&Evidence> = part.evidence.iter().collect();
     evidence.sort_by_key(|evidence| {
-        (std::cmp::Reverse(evidence.telling), evidence.source, evidence.offset)
+        (std::cmp::Reverse(evidence.feed), evidence.source, evidence.offset)
     });
     let left_out = evidence.len().saturating_sub(MAX_RECORDS);
     let mut reader = RecordReader { open: FxHashMap::default(), bytes_left: MAX_TOTAL_BYTES };
@@ -176,7 +176,7 @@ impl RecordReader {
             }
         }
         RawRecord {
-            telling: evidence.telling,
+            feed: evidence.feed,
             file: file.map(str::to_owned),
             offset: evidence.offset,
             length: evidence.length,

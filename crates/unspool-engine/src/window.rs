@@ -10,9 +10,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{self, TurnView};
-use unspool_core::segment::Stretch;
+use unspool_core::segment::SegmentRange;
 use unspool_core::session::Turn;
-use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_core::skeleton::{PartSkeleton, Skeleton};
 use unspool_store::store::{Store, StoreError, StoredSession, TurnSize, TurnWindow};
 
 pub use slice::block_parts;
@@ -131,12 +131,12 @@ pub enum PartFilter {
 }
 
 impl PartFilter {
-    fn has(&self, bone: &Bone) -> bool {
+    fn has(&self, part_skeleton: &PartSkeleton) -> bool {
         match self {
-            PartFilter::Kind(kind) => bone.kind == *kind,
-            PartFilter::Tool(name) => bone.tool.as_deref() == Some(name),
-            PartFilter::Errors => bone.is_failure(),
-            PartFilter::Edits => bone.is_edit(),
+            PartFilter::Kind(kind) => part_skeleton.kind == *kind,
+            PartFilter::Tool(name) => part_skeleton.tool.as_deref() == Some(name),
+            PartFilter::Errors => part_skeleton.is_failure(),
+            PartFilter::Edits => part_skeleton.is_edit(),
         }
     }
 }
@@ -309,7 +309,7 @@ impl<S: Store> WindowLoader<'_, S> {
         let Some(size) = self.turn_size(position.turn) else { return Ok(()) };
         let Some(slice) = self.slice(size).await? else { return Ok(()) };
         let piece = slice.piece_at(position.place, Edge::At);
-        let Some(range) = slice.pieces.get(piece).map(Stretch::range) else { return Ok(()) };
+        let Some(range) = slice.pieces.get(piece).map(SegmentRange::range) else { return Ok(()) };
         let end = slice.bone_at(position.place).clamp(range.start, range.end);
         slice.take(piece..piece + 1);
         slice.filter = Some(end.saturating_sub(block).max(range.start)..end);
@@ -377,8 +377,8 @@ impl<S: Store> WindowLoader<'_, S> {
         };
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);
         let later = sizes.last().zip(last).filter(|(size, last)| size.number > *last);
-        let views = all.iter().zip(&slices).map(|(turn, (bones, count, selected))| {
-            let mut view = present::partial_turn(turn, bones, &options);
+        let views = all.iter().zip(&slices).map(|(turn, (part_skeletons, count, selected))| {
+            let mut view = present::partial_turn(turn, part_skeletons, &options);
             if filter.is_some() {
                 count_filtered(&mut view, *count, selected);
             }
@@ -413,15 +413,18 @@ pub async fn fill<S: Store>(
     skeleton: &mut Skeleton,
     places: &[Place],
 ) -> Result<(), StoreError> {
-    let Skeleton { turn, parts: bones } = skeleton;
-    if turn.parts.len() == bones.len() {
+    let Skeleton { turn, parts: part_skeletons } = skeleton;
+    if turn.parts.len() == part_skeletons.len() {
         turn.parts.retain(|part| places.binary_search(&part.place).is_ok());
     } else {
         turn.parts = store.parts(stored.row, turn.number, places.to_vec()).await?;
         // Parts written since the skeleton was read arrive as live updates.
         turn.parts.retain(|part| {
-            let at = bones.binary_search_by_key(&part.place, |bone| bone.place);
-            at.is_ok_and(|at| bones.get(at).is_some_and(|bone| bone.id == part.id))
+            let at = part_skeletons
+                .binary_search_by_key(&part.place, |part_skeleton| part_skeleton.place);
+            at.is_ok_and(|at| {
+                part_skeletons.get(at).is_some_and(|part_skeleton| part_skeleton.id == part.id)
+            })
         });
     }
     Ok(())

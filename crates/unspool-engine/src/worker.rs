@@ -249,7 +249,7 @@ impl<'a, S: Store> Worker<'a, S> {
             let mut feed = self.open(&ident)?;
             let goes_on = feed.as_mut().is_none_or(|feed| feed.resume_counts(stored.row, number));
             if let (Some(feed), Some(turn)) = (&mut feed, file_decoder.turn(handle)) {
-                feed.writer.stand_at(ident.telling, number, &turn);
+                feed.writer.resume_at(ident.feed, number, &turn);
             }
             self.push_feed(feed);
             if !goes_on {

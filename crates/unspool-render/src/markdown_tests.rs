@@ -8,8 +8,8 @@ use unspool_core::id::{Id, PartId, StepId, TurnId};
 use unspool_core::part::{Body, Failure, Interjection, Part, Place, Text};
 use unspool_core::present::markdown::blocks as read;
 use unspool_core::present::{self, PresentOptions};
+use unspool_core::provenance::{Name, Origin, Positions};
 use unspool_core::session::{Step, Turn, TurnOrigin, Usage};
-use unspool_core::telling::{Name, Origin, Positions};
 
 use super::*;
 

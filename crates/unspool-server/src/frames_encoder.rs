@@ -15,13 +15,13 @@ use unspool_core::change::{Change, PartPatch};
 use unspool_core::id::{PartId, TurnId};
 use unspool_core::part::Body;
 use unspool_core::session::{Session, Turn};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 
 use frame_writer::{FrameWriter, prose};
 
 /// One channel: a session, and what of it was sent.
 pub struct FramesEncoder {
-    mirror: Mirror,
+    builder: TranscriptBuilder,
     writer: FrameWriter,
 }
 
@@ -45,23 +45,23 @@ impl FramesEncoder {
     /// last ones; earlier turns are then never sent. Encodes nothing yet.
     pub fn new(session: Session, turns: Vec<Turn>) -> FramesEncoder {
         let writer = FrameWriter::new(&session.agent);
-        let mut mirror = Mirror::resume(session);
-        turns.into_iter().for_each(|turn| mirror.adopt_turn(turn));
-        FramesEncoder { mirror, writer }
+        let mut builder = TranscriptBuilder::resume(session);
+        turns.into_iter().for_each(|turn| builder.adopt_turn(turn));
+        FramesEncoder { builder, writer }
     }
 
     /// Continues the channel, and its seqs, with a freshly loaded session.
     pub fn restart(&mut self, loaded: FramesEncoder) -> Vec<Value> {
-        self.mirror = loaded.mirror;
+        self.builder = loaded.builder;
         self.snapshot()
     }
 
     /// Encodes the whole session. It replaces everything sent on this channel before.
     pub fn snapshot(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();
-        self.writer.begin_channel(self.mirror.session(), &mut frames);
+        self.writer.begin_channel(self.builder.session(), &mut frames);
         let touched = Touched::default();
-        for turn in order(&self.mirror) {
+        for turn in order(&self.builder) {
             // Cannot fail: nothing of the turn was sent yet.
             let sent = self.writer.turn(turn, None, true, &touched, &mut frames);
             self.writer.sent.extend(sent);
@@ -92,7 +92,7 @@ impl FramesEncoder {
                 touched.heads.insert(*turn);
                 touched.order = true;
             }
-            Change::TurnTold { turn, patch } => {
+            Change::TurnUpdated { turn, patch } => {
                 touched.turns.insert(*turn);
                 touched.heads.insert(*turn);
                 touched.order |= patch.number.is_some();
@@ -108,35 +108,35 @@ impl FramesEncoder {
                 touched.restart.insert(*to);
                 touched.order = true;
             }
-            Change::PartGrew { part, .. } => self.touch(*part, touched),
-            Change::PartTold { part, patch } => {
+            Change::PartDelta { part, .. } => self.touch(*part, touched),
+            Change::PartUpdated { part, patch } => {
                 self.touch(*part, touched);
                 if self.rewrites(*part, patch) {
-                    touched.restart.extend(self.mirror.turn_of(*part));
+                    touched.restart.extend(self.builder.turn_of(*part));
                 }
             }
             Change::PartRenamed { part, .. }
             | Change::PartMerged { part, .. }
             | Change::PartRemoved { part } => {
                 self.touch(*part, touched);
-                touched.restart.extend(self.mirror.turn_of(*part));
+                touched.restart.extend(self.builder.turn_of(*part));
             }
-            Change::StepTold { .. }
-            | Change::SessionTold { .. }
+            Change::StepUpdated { .. }
+            | Change::SessionUpdated { .. }
             | Change::SnapshotTaken { .. }
-            | Change::Counted { .. } => {}
+            | Change::EventSkipped { .. } => {}
         }
-        self.mirror.apply(change.clone());
+        self.builder.apply(change.clone());
     }
 
     fn touch(&self, part: PartId, touched: &mut Touched) {
         touched.parts.insert(part);
-        touched.turns.extend(self.mirror.turn_of(part));
+        touched.turns.extend(self.builder.turn_of(part));
     }
 
     /// True if the patch rewrites the part's text instead of appending to it.
     fn rewrites(&self, id: PartId, patch: &PartPatch) -> bool {
-        let Some(part) = self.mirror.find_part(id) else { return false };
+        let Some(part) = self.builder.find_part(id) else { return false };
         let held = prose(&part.body);
         let differs =
             |new: Option<&str>| new.zip(held).is_some_and(|(new, old)| !new.starts_with(old));
@@ -167,7 +167,7 @@ impl FramesEncoder {
         }
         at.sort_unstable();
         for at in at {
-            let turn = self.mirror.find_turn(self.writer.sent.get(at)?.id)?;
+            let turn = self.builder.find_turn(self.writer.sent.get(at)?.id)?;
             self.writer.turn_at(at, turn, touched, frames)?;
         }
         Some(())
@@ -175,7 +175,7 @@ impl FramesEncoder {
 
     fn encode_in_order(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
         self.writer.rename(&touched.renames)?;
-        let order = order(&self.mirror);
+        let order = order(&self.builder);
         let sent = &self.writer.sent;
         // The sent turns must be a prefix of the current order.
         let same = sent
@@ -193,8 +193,8 @@ impl FramesEncoder {
 }
 
 /// The turns in order.
-fn order(mirror: &Mirror) -> Vec<&Turn> {
-    let mut turns: Vec<&Turn> = mirror.turns().collect();
+fn order(builder: &TranscriptBuilder) -> Vec<&Turn> {
+    let mut turns: Vec<&Turn> = builder.turns().collect();
     // Stable: turns with the same number keep the order in which they were opened.
     turns.sort_by_key(|turn| turn.number);
     turns

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use unspool_core::id::{SessionId, digest};
-use unspool_core::live::SILENCE;
+use unspool_core::live::MAX_SILENCE;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::activity;
 use unspool_render::page;
@@ -186,7 +186,7 @@ async fn load_rows<S: Store>(
     app: &App<S>,
     changed: &FxHashSet<SessionId>,
 ) -> Result<Vec<PaintedRow>, StoreError> {
-    let lately = (Timestamp::now() - SILENCE).as_millisecond();
+    let lately = (Timestamp::now() - MAX_SILENCE).as_millisecond();
     let mut found = app
         .store
         .sessions(SessionFilter { since: Some(lately), ..SessionFilter::default() })

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use unspool_core::event::Event;
 use unspool_core::id::digest;
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 use crate::decode::{
     Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, RecordOwner, SessionsPerFile,
@@ -43,7 +43,7 @@ pub struct SessionIdent<'a> {
     pub agent: &'static str,
     /// The agent's own id of the session.
     pub session: &'a str,
-    pub telling: Telling,
+    pub feed: Feed,
     /// A digest of the file's first record. A log and its copy share it.
     pub first: u64,
     /// True for the session of a sub-agent.
@@ -505,7 +505,7 @@ fn file_session<'a>(format: &'static Format, first: u64, session: &'a Session) -
     SessionIdent {
         agent: format.agent,
         session: &session.id,
-        telling: format.telling,
+        feed: format.feed,
         first,
         sub_agent: session.sub_agent,
         parent: session.parent.as_deref(),

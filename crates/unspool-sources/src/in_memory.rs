@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_core::assemble::Assembler;
-use unspool_core::change::Oddity;
+use unspool_core::change::SkipReason;
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
+use unspool_core::provenance::Feed;
 use unspool_core::session::Transcript;
-use unspool_core::telling::Telling;
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 
 use crate::decode::{RecordCounts, RecordOutcome, Warning};
 use crate::file_decoder::{
@@ -43,10 +43,10 @@ pub struct DecodedSession {
     pub record_counts: RecordCounts,
     pub warnings: Vec<Warning>,
     /// The strongest feed that was seen: hooks alone give an incomplete session.
-    pub spine: Option<Telling>,
+    pub spine: Option<Feed>,
     sub_agent: bool,
     assembler: Assembler,
-    mirror: Mirror,
+    builder: TranscriptBuilder,
 }
 
 impl DecodedSession {
@@ -59,24 +59,24 @@ impl DecodedSession {
             spine: None,
             sub_agent: false,
             assembler: Assembler::new(SessionId::of(agent, session)),
-            mirror: Mirror::new(agent, session),
+            builder: TranscriptBuilder::new(agent, session),
         }
     }
 
     fn apply(&mut self, events: &mut Vec<Event>) {
         for event in events.drain(..) {
-            self.spine = self.spine.max(Some(event.telling));
-            self.mirror.apply_all(self.assembler.apply(event));
+            self.spine = self.spine.max(Some(event.feed));
+            self.builder.apply_all(self.assembler.apply(event));
         }
     }
 
     pub fn transcript(&self) -> Transcript {
-        self.mirror.transcript()
+        self.builder.transcript()
     }
 
     /// True if the session has at least one turn.
     pub fn has_turns(&self) -> bool {
-        self.mirror.turn_ids().next().is_some()
+        self.builder.turn_ids().next().is_some()
     }
 
     /// True for the session of a sub-agent.
@@ -85,8 +85,8 @@ impl DecodedSession {
     }
 
     /// Events that were skipped, counted by reason.
-    pub fn oddities(&self) -> Vec<(Oddity, u64)> {
-        let mut odd: Vec<_> = self.mirror.oddities().collect();
+    pub fn skip_counts(&self) -> Vec<(SkipReason, u64)> {
+        let mut odd: Vec<_> = self.builder.skip_counts().collect();
         odd.sort_unstable();
         odd
     }
@@ -134,7 +134,7 @@ impl RecordSink for FoldingSink<'_, '_> {
     fn source(&mut self, _: SessionHandle, ident: &SessionIdent<'_>) -> u16 {
         let session = self.session_set.session(ident);
         self.sessions.push(session);
-        if ident.telling != Telling::Log {
+        if ident.feed != Feed::Log {
             return self.number;
         }
         *self.session_set.logs.entry((session, ident.first)).or_insert(self.number)

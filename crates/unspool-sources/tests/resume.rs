@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use unspool_core::event::Event;
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 use unspool_sources::decode::{RecordOutcome, Warning};
 use unspool_sources::file_decoder::{
     Checkpoint, DecodedRecord, FileDecoder, LastLine, ReadOutcome, RecordSink, SessionHandle,
@@ -18,7 +18,7 @@ use unspool_sources::read::lines::Position;
 /// A call that a sink receives.
 #[derive(Clone, PartialEq, Debug)]
 enum SinkCall {
-    Source(SessionHandle, &'static str, String, Telling, u64, bool, Option<String>),
+    Source(SessionHandle, &'static str, String, Feed, u64, bool, Option<String>),
     Record(SessionHandle, u64, u64, RecordOutcome, Vec<Event>),
     Warning(Option<SessionHandle>, Warning),
 }
@@ -28,9 +28,9 @@ struct RecordingSink(Vec<SinkCall>);
 
 impl RecordSink for RecordingSink {
     fn source(&mut self, session: SessionHandle, ident: &SessionIdent<'_>) -> u16 {
-        let &SessionIdent { agent, session: id, telling, first, sub_agent, parent } = ident;
+        let &SessionIdent { agent, session: id, feed, first, sub_agent, parent } = ident;
         let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
-        self.0.push(SinkCall::Source(session, agent, id, telling, first, sub_agent, parent));
+        self.0.push(SinkCall::Source(session, agent, id, feed, first, sub_agent, parent));
         7 + session.0 as u16
     }
 

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
-use unspool_core::event::{EndReason, Event, Key, SaidDetail, Voice, What};
+use unspool_core::event::{EndReason, Event, EventKey, EventKind, ProseDetail, ProseKind};
 use unspool_core::part::{Body, Text};
+use unspool_core::provenance::{Evidence, Feed, Name};
 use unspool_core::session::{Trigger, Usage};
-use unspool_core::telling::{Evidence, Name, Telling};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::facets::FacetsRequest;
@@ -61,59 +61,59 @@ fn events(nth: usize, at: Timestamp) -> Vec<Event> {
     let said = |text: String| Body::Text(Text { text, ..Text::default() });
     let usage = Usage { input: 1000, output: 200, cache_read: 20_000, ..Usage::default() };
     let mut kinds = vec![
-        What::SessionTold {
+        EventKind::SessionUpdated {
             project: Some(format!("/home/dev/project-{}", nth % 40)),
             branch: Some("main".to_owned()),
             version: None,
             cost_usd: None,
         },
-        What::TurnStarted {
+        EventKind::TurnStarted {
             names: vec![Name::Prompt(format!("prompt-{nth}").into())],
             trigger: Trigger::User,
             user: vec![said(format!("Session {nth}: find out why the forecast is wrong"))],
         },
-        What::StepStarted { step: step.clone(), model: Some(model.to_owned()) },
-        What::UsageTold { step, usage },
-        What::Said {
-            voice: Voice::Text,
+        EventKind::StepStarted { step: step.clone(), model: Some(model.to_owned()) },
+        EventKind::UsageUpdated { step, usage },
+        EventKind::ProseCompleted {
+            prose_kind: ProseKind::Text,
             block: None,
             text: format!("The conversion was off by one in place {nth}."),
-            detail: SaidDetail::default(),
+            detail: ProseDetail::default(),
         },
     ];
     if nth > 0 {
-        kinds.push(What::TurnEnded(EndReason::Completed));
+        kinds.push(EventKind::TurnEnded(EndReason::Completed));
     }
-    let telling = Telling::Log;
-    let events = kinds.into_iter().enumerate().map(|(record, what)| Event {
-        key: Key { record: record as u64, nth: 0 },
-        telling,
+    let feed = Feed::Log;
+    let events = kinds.into_iter().enumerate().map(|(record, kind)| Event {
+        key: EventKey { record: record as u64, nth: 0 },
+        feed,
         at: Some(at),
-        evidence: Evidence { telling, source: 0, offset: record as u64, length: 1, digest: 0 },
+        evidence: Evidence { feed, source: 0, offset: record as u64, length: 1, digest: 0 },
         turn: None,
         generation: None,
-        what,
+        kind,
     });
     events.collect()
 }
 
 fn measure(store: &Sqlite, count: u64) {
     let own = SessionFilter { without_agents: true, limit: Some(200), ..SessionFilter::default() };
-    let timed = |what: &str, run: &dyn Fn() -> u64| {
+    let timed = |kind: &str, run: &dyn Fn() -> u64| {
         let _ = run();
         let begun = Instant::now();
         let found = run();
-        println!("{what:<28}{:>8.1} ms  {found}", begun.elapsed().as_secs_f64() * 1000.0);
+        println!("{kind:<28}{:>8.1} ms  {found}", begun.elapsed().as_secs_f64() * 1000.0);
     };
     let list = |filter: SessionFilter| block_on(store.sessions(filter)).unwrap();
     let length = |filter: SessionFilter| list(filter).len() as u64;
     timed("the first 200", &|| length(own.clone()));
     let all = list(SessionFilter { limit: None, ..own.clone() });
-    for (what, at) in [("200 in the middle", count / 2), ("the last 200", count - 201)] {
+    for (kind, at) in [("200 in the middle", count / 2), ("the last 200", count - 201)] {
         let summary = &all[at as usize].summary;
         let started = summary.started.map(Timestamp::as_millisecond);
         let after = Some((started, summary.session.id));
-        timed(what, &|| length(SessionFilter { after, ..own.clone() }));
+        timed(kind, &|| length(SessionFilter { after, ..own.clone() }));
     }
     let model = Some("gpt-5".to_owned());
     timed("200 of a model", &|| length(SessionFilter { model: model.clone(), ..own.clone() }));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::part::{Body, Part, Place};
+use unspool_core::provenance::Origin;
 use unspool_core::session::Turn;
-use unspool_core::telling::Origin;
 
 use crate::index;
 use crate::pack::{self, Compressor, LargePayload, PackError};
@@ -126,7 +126,7 @@ impl Packer {
             merged: std::mem::take(&mut writer.merged),
             deleted_parts: std::mem::take(&mut writer.deleted_parts),
             snapshots: std::mem::take(&mut writer.snapshots),
-            oddities: writer.oddities.clone(),
+            skip_counts: writer.skip_counts.clone(),
         };
         let turns: Vec<TurnId> = writer.transcript.turn_ids().collect();
         for id in turns {
@@ -287,7 +287,7 @@ impl Packer {
             part.evidence.first().map(|found| (found.source, found.offset, found.length));
         let (id, place, step) = (part.id, part.place.0, part.step);
         let (started, ended) = (milliseconds(part.started), milliseconds(part.ended));
-        let hidden = part.origin.foreign;
+        let hidden = part.origin.hidden;
         let agents = agents(agent, &part.body);
         let packed = pack::pack(part)?;
         let content = packed.large.map(|large| self.content(&large)).transpose()?;
@@ -329,7 +329,7 @@ impl Packer {
     }
 
     fn words(&mut self, tracked: &TrackedPart, part: &Part) {
-        if part.origin.foreign {
+        if part.origin.hidden {
             return;
         }
         if self.mode == IngestMode::Live || !is_settled(part) {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part};
-use unspool_core::telling::{Evidence, Origin};
+use unspool_core::provenance::{Evidence, Origin};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Tool output and result of at least this many bytes are stored by content.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use unspool_core::assemble::Cursor;
 use unspool_core::id::{PartId, SessionId, StepId, TurnId};
 use unspool_core::part::{Body, Part};
+use unspool_core::provenance::Feed;
 use unspool_core::session::{Session, Step, Turn};
-use unspool_core::telling::Telling;
 
 /// A row number. The recorder assigns row numbers, so a batch can be built without the database.
 pub type RowId = i64;
@@ -59,7 +59,7 @@ pub struct SessionWrite {
     pub deleted_parts: Vec<RowId>,
     pub snapshots: Vec<Snapshot>,
     /// Number of skipped events, by reason.
-    pub oddities: BTreeMap<String, u64>,
+    pub skip_counts: BTreeMap<String, u64>,
 }
 
 /// A turn's head and its steps.
@@ -188,7 +188,7 @@ pub struct SourceRow {
     pub file: RowId,
     /// Its index in the session's list of sources.
     pub number: u16,
-    pub telling: Telling,
+    pub feed: Feed,
     /// A digest of the first record.
     pub first: u64,
     pub sub_agent: bool,

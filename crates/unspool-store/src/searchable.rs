@@ -155,7 +155,7 @@ fn push_string(out: &mut String, quoted: &str) {
         return;
     }
     out.truncate(start);
-    match serde_json::from_str::<String>(&unspool_core::json::mended(quoted)) {
+    match serde_json::from_str::<String>(&unspool_core::json::replace_lone_surrogates(quoted)) {
         Ok(text) => out.push_str(&text),
         Err(_) => out.push_str(quoted),
     }

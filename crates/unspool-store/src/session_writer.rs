@@ -12,10 +12,10 @@ use unspool_core::change::Change;
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Session, Turn};
 use unspool_core::summary::Completeness;
-use unspool_core::telling::{Name, Telling};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 
 use crate::rows::{RowId, Snapshot, SourceRow};
 use crate::store::{NextRows, SessionOutline, StoredTurn};
@@ -89,7 +89,7 @@ pub struct SessionWriter {
     pub row: RowId,
     pub id: SessionId,
     pub(crate) assembler: Assembler,
-    pub(crate) transcript: Mirror,
+    pub(crate) transcript: TranscriptBuilder,
     pub(crate) turns: FxHashMap<TurnId, TrackedTurn>,
     pub(crate) parts: FxHashMap<PartId, TrackedPart>,
     pub(crate) dirty_turns: Vec<TurnId>,
@@ -101,7 +101,7 @@ pub struct SessionWriter {
     pub(crate) head_dirty: bool,
     pub(crate) stored: bool,
     pub(crate) seq: u64,
-    pub(crate) oddities: BTreeMap<String, u64>,
+    pub(crate) skip_counts: BTreeMap<String, u64>,
     pub sources: Vec<SourceRow>,
     row_ids: Arc<RowIds>,
     /// Changes to publish after the commit; empty while there are no subscribers.
@@ -132,7 +132,7 @@ impl SessionWriter {
     /// A session that is not stored yet.
     pub fn new(agent: &str, agent_session_id: &str, row_ids: &Arc<RowIds>) -> SessionWriter {
         let id = SessionId::of(agent, agent_session_id);
-        let transcript = Mirror::new(agent, agent_session_id);
+        let transcript = TranscriptBuilder::new(agent, agent_session_id);
         let row = next(&row_ids.session);
         let writer = SessionWriter::with(row, id, Assembler::new(id), transcript, row_ids);
         SessionWriter { head_dirty: true, ..writer }
@@ -142,15 +142,15 @@ impl SessionWriter {
     pub fn resume(outline: SessionOutline, row_ids: &Arc<RowIds>) -> SessionWriter {
         let SessionOutline { stored, turns, cursors, sources, .. } = outline;
         let session = &stored.summary.session;
-        let transcript = Mirror::resume(session.clone());
+        let transcript = TranscriptBuilder::resume(session.clone());
         let outlines = turns.into_iter().map(|(_, outline)| outline);
-        let mut assembler = Assembler::resume_outlined(session, outlines);
+        let mut assembler = Assembler::resume_from_stubs(session, outlines);
         cursors.into_iter().for_each(|cursor| assembler.set_cursor(cursor));
         let writer = SessionWriter::with(stored.row, session.id, assembler, transcript, row_ids);
         SessionWriter {
             sources,
             seq: stored.seq,
-            oddities: stored.oddities,
+            skip_counts: stored.skip_counts,
             stored: true,
             ..writer
         }
@@ -160,7 +160,7 @@ impl SessionWriter {
         row: RowId,
         id: SessionId,
         assembler: Assembler,
-        transcript: Mirror,
+        transcript: TranscriptBuilder,
         row_ids: &Arc<RowIds>,
     ) -> SessionWriter {
         SessionWriter {
@@ -178,7 +178,7 @@ impl SessionWriter {
             head_dirty: false,
             stored: false,
             seq: 0,
-            oddities: BTreeMap::new(),
+            skip_counts: BTreeMap::new(),
             sources: Vec::new(),
             row_ids: row_ids.clone(),
             changes: Vec::new(),
@@ -279,12 +279,12 @@ impl SessionWriter {
     }
 
     /// Imports the head of a session from an export.
-    pub fn set_head(&mut self, session: Session, seq: u64, oddities: BTreeMap<String, u64>) {
-        self.assembler = Assembler::resume_outlined(&session, []);
-        self.transcript = Mirror::resume(session);
+    pub fn set_head(&mut self, session: Session, seq: u64, skip_counts: BTreeMap<String, u64>) {
+        self.assembler = Assembler::resume_from_stubs(&session, []);
+        self.transcript = TranscriptBuilder::resume(session);
         self.head_dirty = true;
         self.seq = seq;
-        self.oddities = oddities;
+        self.skip_counts = skip_counts;
     }
 
     pub fn set_cursor(&mut self, cursor: Cursor) {
@@ -292,8 +292,8 @@ impl SessionWriter {
     }
 
     /// Sets the current turn of a source that is resumed.
-    pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
-        self.assembler.stand_at(telling, source, turn);
+    pub fn resume_at(&mut self, feed: Feed, source: u16, turn: &Name) {
+        self.assembler.resume_at(feed, source, turn);
     }
 
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
@@ -327,9 +327,9 @@ impl SessionWriter {
             Some(Missing::Part { id: *id, row: tracked.row })
         };
         match change {
-            Change::TurnTold { turn: id, .. }
+            Change::TurnUpdated { turn: id, .. }
             | Change::TurnRenamed { turn: id, .. }
-            | Change::StepTold { turn: id, .. }
+            | Change::StepUpdated { turn: id, .. }
             | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
             Change::TurnMerged { turn: from, into } => {
                 // Its row is deleted, and with it the names of its evicted parts.
@@ -342,17 +342,17 @@ impl SessionWriter {
                     evicted.map(|(id, tracked)| Missing::Part { id: *id, row: tracked.row });
                 [turn(from), turn(into)].into_iter().flatten().chain(evicted).collect()
             }
-            Change::PartGrew { part: id, .. }
-            | Change::PartTold { part: id, .. }
+            Change::PartDelta { part: id, .. }
+            | Change::PartUpdated { part: id, .. }
             | Change::PartRenamed { part: id, .. }
             | Change::PartRemoved { part: id } => part(id).into_iter().collect(),
             Change::PartMerged { part: from, into } => {
                 [part(from), part(into)].into_iter().flatten().collect()
             }
-            Change::SessionTold { .. }
+            Change::SessionUpdated { .. }
             | Change::TurnOpened { .. }
             | Change::SnapshotTaken { .. }
-            | Change::Counted { .. } => Vec::new(),
+            | Change::EventSkipped { .. } => Vec::new(),
         }
     }
 
@@ -360,7 +360,7 @@ impl SessionWriter {
     pub fn take(&mut self, change: Change) {
         self.count(&change);
         match &change {
-            Change::SessionTold { .. } => self.head_dirty = true,
+            Change::SessionUpdated { .. } => self.head_dirty = true,
             Change::TurnOpened { turn } => {
                 let row = next(&self.row_ids.turn);
                 let tracked = TrackedTurn {
@@ -375,16 +375,16 @@ impl SessionWriter {
                 self.turns.insert(*turn, tracked);
                 self.touch_turn(*turn);
             }
-            Change::TurnTold { turn, patch } => {
+            Change::TurnUpdated { turn, patch } => {
                 let user = patch.user.is_some()
-                    || patch.user_again.is_some()
+                    || patch.user_replayed.is_some()
                     || !patch.user_added.is_empty();
                 self.touch_turn(*turn);
                 if let Some(tracked) = self.turns.get_mut(turn) {
                     tracked.user_dirty |= user;
                 }
             }
-            Change::StepTold { turn, .. } => self.touch_turn(*turn),
+            Change::StepUpdated { turn, .. } => self.touch_turn(*turn),
             Change::TurnRenamed { turn, to } => {
                 if let Some(mut tracked) = self.turns.remove(turn) {
                     // The ids of the user parts are derived from the turn's id.
@@ -410,8 +410,8 @@ impl SessionWriter {
                 self.touch_part(part.id);
                 self.touch_turn(*turn);
             }
-            Change::PartGrew { part, .. } => self.touch_part(*part),
-            Change::PartTold { part, patch } => {
+            Change::PartDelta { part, .. } => self.touch_part(*part),
+            Change::PartUpdated { part, patch } => {
                 self.touch_part(*part);
                 // The turn's row holds the digests of all its parts' names.
                 let tracked = self.transcript.find_part(*part).map(|part| &part.origin.names);
@@ -442,10 +442,10 @@ impl SessionWriter {
                     content: content.text().to_owned(),
                 });
             }
-            Change::Counted { what } => {
+            Change::EventSkipped { reason } => {
                 // Duplicates come from re-reading a file and say nothing about the session.
-                if *what != unspool_core::change::Oddity::Duplicate {
-                    *self.oddities.entry(what.name().to_owned()).or_default() += 1;
+                if *reason != unspool_core::change::SkipReason::Duplicate {
+                    *self.skip_counts.entry(reason.name().to_owned()).or_default() += 1;
                 }
             }
         }
@@ -505,30 +505,30 @@ impl SessionWriter {
     /// Updates the counts of turns and visible parts. Merges and removals count negative.
     fn count(&mut self, change: &Change) {
         let shown = |writer: &SessionWriter, id: &PartId| {
-            i64::from(writer.transcript.find_part(*id).is_some_and(|part| !part.origin.foreign))
+            i64::from(writer.transcript.find_part(*id).is_some_and(|part| !part.origin.hidden))
         };
         match change {
             Change::TurnOpened { .. } => self.count_delta.turns += 1,
             Change::TurnMerged { .. } => self.count_delta.turns -= 1,
             Change::PartOpened { part, .. } => {
-                self.count_delta.parts += i64::from(!part.origin.foreign)
+                self.count_delta.parts += i64::from(!part.origin.hidden)
             }
             Change::PartMerged { part, .. } | Change::PartRemoved { part } => {
                 self.count_delta.parts -= shown(self, part);
             }
-            Change::PartTold { part, patch } => {
+            Change::PartUpdated { part, patch } => {
                 if let Some(origin) = &patch.origin {
-                    self.count_delta.parts += i64::from(!origin.foreign) - shown(self, part);
+                    self.count_delta.parts += i64::from(!origin.hidden) - shown(self, part);
                 }
             }
-            Change::SessionTold { .. }
-            | Change::TurnTold { .. }
+            Change::SessionUpdated { .. }
+            | Change::TurnUpdated { .. }
             | Change::TurnRenamed { .. }
-            | Change::StepTold { .. }
-            | Change::PartGrew { .. }
+            | Change::StepUpdated { .. }
+            | Change::PartDelta { .. }
             | Change::PartRenamed { .. }
             | Change::SnapshotTaken { .. }
-            | Change::Counted { .. } => {}
+            | Change::EventSkipped { .. } => {}
         }
     }
 
@@ -554,11 +554,11 @@ impl SessionWriter {
 
     /// How much of the session its sources cover.
     pub(crate) fn completeness(&self) -> Completeness {
-        let spine = self.assembler.cursors().map(|cursor| cursor.telling).max();
+        let spine = self.assembler.cursors().map(|cursor| cursor.feed).max();
         let unreadable = self.sources.iter().any(|source| source.records.unreadable > 0);
         if self.assembler.has_no_turns() && unreadable {
             Completeness::Failed
-        } else if spine < Some(Telling::Stream) || unreadable {
+        } else if spine < Some(Feed::Stream) || unreadable {
             Completeness::Partial
         } else if self.transcript.session().facts.outcomes_only {
             Completeness::FinalOnly

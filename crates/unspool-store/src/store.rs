@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use thiserror::Error;
-use unspool_core::assemble::{Cursor, Outline};
+use unspool_core::assemble::{Cursor, TurnStub};
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::{Part, Place};
 use unspool_core::session::{Session, Turn};
@@ -139,7 +139,7 @@ pub struct StoredSession {
     pub sub_agent: bool,
     pub seq: u64,
     /// Number of skipped events, by reason.
-    pub oddities: BTreeMap<String, u64>,
+    pub skip_counts: BTreeMap<String, u64>,
 }
 
 /// Which sessions to list.
@@ -214,7 +214,7 @@ pub struct StoredTurn {
 /// What the recorder needs to resume a session.
 pub struct SessionOutline {
     pub stored: StoredSession,
-    pub turns: Vec<(RowId, Outline)>,
+    pub turns: Vec<(RowId, TurnStub)>,
     /// Turns with open parts.
     pub unsettled: Vec<TurnId>,
     pub cursors: Vec<Cursor>,

@@ -4,19 +4,19 @@
 
 use std::sync::Arc;
 
-use crate::change::{Oddity, PartPatch};
-use crate::event::{AgentEnd, AgentRef, Call};
+use crate::change::{PartPatch, SkipReason};
+use crate::event::{AgentEnd, AgentRef, CallRef};
 use crate::part::{Agent, AgentState, Agents, Body, Place, ToolState};
-use crate::session::Stranger;
-use crate::telling::{Field, Name, Origin};
+use crate::provenance::{Name, Origin, RankedField};
+use crate::session::OrphanAgentEnd;
 
 use super::fold::AgentsFold;
-use super::part::At;
+use super::part::PartIndex;
 use super::{Assembler, Head};
 
 /// The number of unmatched agent ends to keep. Most belong to background commands, which report
 /// their ends in the same way.
-const STRANGERS: usize = 1024;
+const MAX_ORPHAN_AGENT_ENDS: usize = 1024;
 
 impl Assembler {
     pub(super) fn start_agent(
@@ -27,19 +27,19 @@ impl Assembler {
         task: String,
         background: bool,
     ) {
-        let Some((at, nth)) = self.meet(head, agent) else {
-            return self.count(Oddity::Unknown);
+        let Some((at, nth)) = self.find_or_open_agent(head, agent) else {
+            return self.count(SkipReason::Unknown);
         };
-        let Some(known) = self.agent(at, nth) else { return };
+        let Some(entry) = self.agent(at, nth) else { return };
         let name = Some(name).filter(|name| !name.is_empty());
         let task = Some(task).filter(|task| !task.is_empty());
-        if let Some(name) = known.ranks.take(Field::Name, head.telling, name) {
-            known.name = name;
+        if let Some(name) = entry.ranks.take(RankedField::Name, head.feed, name) {
+            entry.name = name;
         }
-        if let Some(task) = known.ranks.take(Field::Title, head.telling, task) {
-            known.task = task;
+        if let Some(task) = entry.ranks.take(RankedField::Title, head.feed, task) {
+            entry.task = task;
         }
-        known.background |= background;
+        entry.background |= background;
         self.settle_agents(at, Some(head));
     }
 
@@ -50,91 +50,91 @@ impl Assembler {
         activity: Option<String>,
         background: bool,
     ) {
-        let Some((at, nth)) = self.meet(head, agent) else {
-            return self.count(Oddity::Unknown);
+        let Some((at, nth)) = self.find_or_open_agent(head, agent) else {
+            return self.count(SkipReason::Unknown);
         };
-        let Some(known) = self.agent(at, nth) else { return };
-        if let Some(activity) = known.ranks.take(Field::Output, head.telling, activity) {
-            known.activity = Some(activity);
+        let Some(entry) = self.agent(at, nth) else { return };
+        if let Some(activity) = entry.ranks.take(RankedField::Output, head.feed, activity) {
+            entry.activity = Some(activity);
         }
-        known.background |= background;
+        entry.background |= background;
         self.settle_agents(at, Some(head));
     }
 
     pub(super) fn end_agent(&mut self, head: &Head, agent: &AgentRef, end: AgentEnd) {
-        match (self.meet(head, agent), &agent.id) {
-            (Some((at, nth)), _) => self.end_known_agent(head, at, nth, end),
+        match (self.find_or_open_agent(head, agent), &agent.id) {
+            (Some((at, nth)), _) => self.finish_agent(head, at, nth, end),
             (None, Some(id)) => {
                 let (at, evidence) = (head.at, head.evidence);
-                let stranger = Stranger { id: id.clone(), end, at, evidence };
-                let strangers = &mut self.facts.strangers;
+                let orphan = OrphanAgentEnd { id: id.clone(), end, at, evidence };
+                let orphan_agent_ends = &mut self.facts.orphan_agent_ends;
                 // Kept sorted, so that arrival order leaves no trace.
-                let place = strangers
-                    .partition_point(|held| (&held.id, held.evidence) < (&stranger.id, evidence));
-                strangers.insert(place, stranger);
-                strangers.truncate(STRANGERS);
+                let place = orphan_agent_ends
+                    .partition_point(|held| (&held.id, held.evidence) < (&orphan.id, evidence));
+                orphan_agent_ends.insert(place, orphan);
+                orphan_agent_ends.truncate(MAX_ORPHAN_AGENT_ENDS);
                 self.emit_session();
             }
-            (None, None) => self.count(Oddity::Unknown),
+            (None, None) => self.count(SkipReason::Unknown),
         }
     }
 
-    fn end_known_agent(&mut self, head: &Head, at: At, nth: usize, end: AgentEnd) {
+    fn finish_agent(&mut self, head: &Head, at: PartIndex, nth: usize, end: AgentEnd) {
         let state = match end {
             AgentEnd::Completed => AgentState::Completed,
             AgentEnd::Failed => AgentState::Failed,
             AgentEnd::Interrupted => AgentState::Interrupted,
         };
-        let Some(known) = self.agent(at, nth) else { return };
-        if known.ranks.holder(Field::State) == Some(head.telling) {
-            let same = known.state == state;
-            self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
-        } else if known.ranks.claim(Field::State, head.telling) {
-            known.state = state;
+        let Some(entry) = self.agent(at, nth) else { return };
+        if entry.ranks.holder(RankedField::State) == Some(head.feed) {
+            let same = entry.state == state;
+            self.count(if same { SkipReason::Duplicate } else { SkipReason::Contradiction });
+        } else if entry.ranks.claim(RankedField::State, head.feed) {
+            entry.state = state;
         }
         self.settle_agents(at, Some(head));
     }
 
-    fn agent(&mut self, at: At, nth: usize) -> Option<&mut Agent> {
+    fn agent(&mut self, at: PartIndex, nth: usize) -> Option<&mut Agent> {
         self.part(at).agents.as_mut()?.agents.get_mut(nth)
     }
 
     /// The agent that an event refers to: its part, and its index in the part.
-    fn meet(&mut self, head: &Head, agent: &AgentRef) -> Option<(At, usize)> {
+    fn find_or_open_agent(&mut self, head: &Head, agent: &AgentRef) -> Option<(PartIndex, usize)> {
         let Some(call) = &agent.call else {
             let id = agent.id.as_ref()?;
             let at = self.find_part(0, &Name::Agent(id.clone()))?;
             let agents = &self.part(at).agents.as_ref()?.agents;
-            let nth = agents.iter().position(|known| *known.id == **id)?;
+            let nth = agents.iter().position(|entry| *entry.id == **id)?;
             return Some((at, nth));
         };
         let at = self.agents_part(head, call);
         let nth = self.agent_in(at, agent.id.as_ref());
         if let Some(id) = &agent.id {
-            self.introduce(at, nth, id);
+            self.apply_orphan_ends(at, nth, id);
         }
         Some((at, nth))
     }
 
     /// Names the agent and applies ends that arrived before its start.
-    fn introduce(&mut self, at: At, nth: usize, id: &Arc<str>) {
+    fn apply_orphan_ends(&mut self, at: PartIndex, nth: usize, id: &Arc<str>) {
         self.name_part(at, Name::Agent(id.clone()));
-        if !self.facts.strangers.iter().any(|stranger| stranger.id == *id) {
+        if !self.facts.orphan_agent_ends.iter().any(|orphan| orphan.id == *id) {
             return;
         }
-        let strangers = std::mem::take(&mut self.facts.strangers);
-        let (known, rest): (Vec<_>, Vec<_>) =
-            strangers.into_iter().partition(|stranger| stranger.id == *id);
-        self.facts.strangers = rest;
+        let orphan_agent_ends = std::mem::take(&mut self.facts.orphan_agent_ends);
+        let (entry, rest): (Vec<_>, Vec<_>) =
+            orphan_agent_ends.into_iter().partition(|orphan| orphan.id == *id);
+        self.facts.orphan_agent_ends = rest;
         self.emit_session();
-        for Stranger { end, at: time, evidence, .. } in known {
-            let head = Head { telling: evidence.telling, at: time, evidence, turn: None };
-            self.end_known_agent(&head, at, nth, end);
+        for OrphanAgentEnd { end, at: time, evidence, .. } in entry {
+            let head = Head { feed: evidence.feed, at: time, evidence, turn: None };
+            self.finish_agent(&head, at, nth, end);
         }
     }
 
     /// The agents part of a call. Opens the part of the call first if the call is unknown.
-    fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> At {
+    fn agents_part(&mut self, head: &Head, call: &Arc<str>) -> PartIndex {
         let name = Name::AgentsOf(call.clone());
         let found = self.find_part(0, &name);
         if let Some(at) = found.filter(|at| self.part(*at).agents.is_some()) {
@@ -143,7 +143,7 @@ impl Assembler {
         let tool = self.find_part(0, &Name::Call(call.clone()));
         let tool = match tool.filter(|at| self.part(*at).tool.is_some()) {
             Some(tool) => tool,
-            None => self.open_unknown(head, &Call::Id(call.clone())),
+            None => self.open_bare_tool(head, &CallRef::Id(call.clone())),
         };
         let origin = Origin { names: vec![name.clone()], ..Origin::default() };
         let body = Body::Agent(Agents { call_id: call.to_string(), agents: Vec::new() });
@@ -151,23 +151,23 @@ impl Assembler {
         self.part(at).agents =
             Some(Box::new(AgentsFold { call_id: call.to_string(), agents: Vec::new() }));
         self.place_agents(tool);
-        if self.part(tool).origin.foreign {
-            self.part(at).origin.foreign = true;
-            self.note(at);
+        if self.part(tool).origin.hidden {
+            self.part(at).origin.hidden = true;
+            self.emit_origin(at);
         }
         at
     }
 
     /// The index of an agent within its call. An agent with a temporary id takes the real one.
-    fn agent_in(&mut self, at: At, id: Option<&Arc<str>>) -> usize {
+    fn agent_in(&mut self, at: PartIndex, id: Option<&Arc<str>>) -> usize {
         let Some(agents) = &mut self.part(at).agents else { return 0 };
         let temporary = format!("temp_{}", agents.call_id);
         let found = match id {
             Some(id) => agents
                 .agents
                 .iter()
-                .position(|known| *known.id == **id)
-                .or_else(|| agents.agents.iter().position(|known| known.id == temporary)),
+                .position(|entry| *entry.id == **id)
+                .or_else(|| agents.agents.iter().position(|entry| entry.id == temporary)),
             None => (!agents.agents.is_empty()).then_some(0),
         };
         let nth = found.unwrap_or_else(|| {
@@ -182,7 +182,7 @@ impl Assembler {
     }
 
     /// An agent part takes its tool's place plus one, and its tool's step.
-    pub(super) fn place_agents(&mut self, tool: At) {
+    pub(super) fn place_agents(&mut self, tool: PartIndex) {
         let Some(at) = self.agents_of(tool) else { return };
         let (place, step) = (Place(self.part(tool).place.0 + 1), self.part(tool).step);
         let part = self.part(at);
@@ -192,18 +192,18 @@ impl Assembler {
             ..PartPatch::default()
         };
         (part.place, part.step) = (place, step);
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
     }
 
     /// The agents part of a call, if it has one.
-    pub(super) fn agents_of(&mut self, tool: At) -> Option<At> {
+    pub(super) fn agents_of(&mut self, tool: PartIndex) -> Option<PartIndex> {
         let call = self.part(tool).tool.as_ref().map(|tool| tool.call_id.as_str())?;
         let name = Name::AgentsOf(call.into());
         self.find_part(tool.0, &name).filter(|at| self.part(*at).agents.is_some())
     }
 
     /// Infers the state of agents without a reported end from their tool and their turn.
-    pub(super) fn settle_agents(&mut self, at: At, head: Option<&Head>) {
+    pub(super) fn settle_agents(&mut self, at: PartIndex, head: Option<&Head>) {
         let Some(call) = self.part(at).agents.as_ref().map(|agents| agents.call_id.clone()) else {
             return;
         };
@@ -213,12 +213,12 @@ impl Assembler {
         let over = self.is_over(at.0);
         let part = self.part(at);
         let Some(agents) = &mut part.agents else { return };
-        for known in &mut agents.agents {
-            if known.ranks.holder(Field::State).is_some() {
+        for entry in &mut agents.agents {
+            if entry.ranks.holder(RankedField::State).is_some() {
                 continue;
             }
-            known.state = match tool {
-                _ if known.background => AgentState::Background,
+            entry.state = match tool {
+                _ if entry.background => AgentState::Background,
                 Some(ToolState::Completed) => AgentState::Completed,
                 Some(ToolState::Failed | ToolState::Denied) => AgentState::Failed,
                 Some(ToolState::Interrupted) => AgentState::Interrupted,
@@ -237,7 +237,7 @@ impl Assembler {
             None => PartPatch::default(),
         };
         patch.body = changed.then_some(body);
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
         self.end_deferred(at.0);
     }
 
@@ -246,6 +246,6 @@ impl Assembler {
         let agents = self.turns[turn].live_parts().filter_map(|part| part.agents.as_ref());
         agents
             .flat_map(|agents| &agents.agents)
-            .any(|known| !known.background && !known.state.is_terminal())
+            .any(|entry| !entry.background && !entry.state.is_terminal())
     }
 }

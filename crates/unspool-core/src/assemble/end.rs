@@ -2,30 +2,30 @@
 //! running foreground calls, leaves background agents alone, declines open questions, adds the
 //! reason if the turn failed or was interrupted, and guarantees a reply.
 
-use crate::change::{Change, Oddity, PartPatch, TurnPatch};
+use crate::change::{Change, PartPatch, SkipReason, TurnPatch};
 use crate::event::EndReason;
 use crate::part::{Body, Failure, Kind, Notice, ToolState};
-use crate::session::{End, TurnState};
-use crate::telling::{Field, Name, Origin, Telling};
+use crate::provenance::{Feed, Name, Origin, RankedField};
+use crate::session::{TurnEnd, TurnState};
 
-use super::order::LAST;
-use super::part::{At, body_digest};
+use super::order::LAST_PLACE;
+use super::part::{PartIndex, body_digest};
 use super::{Assembler, Head};
 
 impl Assembler {
     pub(super) fn end_turn(&mut self, head: &Head, reason: EndReason) {
         // There is no turn to end.
-        if head.turn.is_none() && self.tracks[head.telling.index()].turn.is_none() {
-            return self.count(Oddity::Unknown);
+        if head.turn.is_none() && self.tracks[head.feed.index()].turn.is_none() {
+            return self.count(SkipReason::Unknown);
         }
         let turn = self.turn_for(head);
         // Named prose stays open: hooks report the end before the last text arrives.
         self.close_nameless(head);
-        let end = End { reason, at: head.at };
+        let end = TurnEnd { reason, at: head.at };
         // Only a completed turn waits for foreground sub-agents. Other reasons take effect at
         // once, and an end that has taken effect stays.
         let waits = end.reason == EndReason::Completed && self.waits_for_agents(turn);
-        let at = head.telling.index();
+        let at = head.feed.index();
         let origin = &mut self.turns[turn].origin;
         if waits {
             origin.deferred[at] = Some(end);
@@ -65,15 +65,15 @@ impl Assembler {
             ..TurnPatch::default()
         };
         (fold.state, fold.ended) = (state, ended);
-        self.tell_turn(turn, patch);
+        self.emit_turn_patch(turn, patch);
         if state != TurnState::Running {
             self.close_all(turn);
         }
         for part in 0..self.turns[turn].parts.len() {
-            self.settle_foreign((turn, part));
+            self.settle_hidden((turn, part));
         }
-        self.settle_pieces(turn);
-        self.tell_ending(turn, state, why);
+        self.settle_fragments(turn);
+        self.update_ending(turn, state, why);
     }
 
     /// The combined end: the strongest feed with a definite reason, otherwise idle, otherwise
@@ -81,13 +81,15 @@ impl Assembler {
     fn verdict(&self, turn: usize) -> (TurnState, Option<jiff::Timestamp>, Option<String>) {
         let fold = &self.turns[turn];
         let ends =
-            || Telling::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref());
-        let definite = |end: &&End| !is_vague(&end.reason);
-        let idle = |end: &&End| end.reason == EndReason::Idle;
-        let told = ends().find(definite).or_else(|| ends().find(idle)).or_else(|| ends().next());
+            || Feed::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref());
+        let definite = |end: &&TurnEnd| !is_vague(&end.reason);
+        let idle = |end: &&TurnEnd| end.reason == EndReason::Idle;
+        let reported =
+            ends().find(definite).or_else(|| ends().find(idle)).or_else(|| ends().next());
         // A weaker feed may have the time that the stronger one lacks.
-        let at = told.and_then(|told| told.at).or_else(|| ends().find_map(|end| end.at));
-        match told.map(|told| &told.reason) {
+        let at =
+            reported.and_then(|reported| reported.at).or_else(|| ends().find_map(|end| end.at));
+        match reported.map(|reported| &reported.reason) {
             None => (TurnState::Running, None, None),
             Some(EndReason::Completed) => (TurnState::Completed, at, None),
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),
@@ -102,7 +104,11 @@ impl Assembler {
                     part.tool.as_ref().is_some_and(|tool| {
                         !tool.state.is_terminal()
                             || (tool.state == ToolState::Interrupted
-                                && part.origin.ranks.holder(crate::telling::Field::State).is_none())
+                                && part
+                                    .origin
+                                    .ranks
+                                    .holder(crate::provenance::RankedField::State)
+                                    .is_none())
                     })
                 });
                 let state = if cut { TurnState::Interrupted } else { TurnState::Completed };
@@ -112,50 +118,51 @@ impl Assembler {
     }
 
     /// True if a feed with every call of the turn, the log or the stream, has reported its end.
-    fn is_told(&self, turn: usize) -> bool {
+    fn is_covered_to_end(&self, turn: usize) -> bool {
         let ends = &self.turns[turn].origin.ends;
-        ends[Telling::Log.index()].is_some() || ends[Telling::Stream.index()].is_some()
+        ends[Feed::Log.index()].is_some() || ends[Feed::Stream.index()].is_some()
     }
 
     /// Hides a call that a sub-agent made, together with its agents part.
-    pub(super) fn settle_foreign(&mut self, at: At) {
-        let told = self.is_told(at.0);
+    pub(super) fn settle_hidden(&mut self, at: PartIndex) {
+        let reported = self.is_covered_to_end(at.0);
         let part = self.part(at);
         if part.tool.is_none() {
             return;
         }
-        let foreign = told && part.is_only_hooks() && !part.origin.asked && !part.gone;
-        if part.origin.foreign == foreign {
+        let hidden = reported && part.is_only_hooks() && !part.origin.awaited_answer && !part.gone;
+        if part.origin.hidden == hidden {
             return;
         }
         for at in [Some(at), self.agents_of(at)].into_iter().flatten() {
-            self.part(at).origin.foreign = foreign;
-            self.note(at);
+            self.part(at).origin.hidden = hidden;
+            self.emit_origin(at);
         }
     }
 
     /// Hides fragments of prose that a stronger feed has complete, so that it is shown once.
-    pub(super) fn settle_pieces(&mut self, turn: usize) {
-        if !self.turns[turn].has_pieces {
+    pub(super) fn settle_fragments(&mut self, turn: usize) {
+        if !self.turns[turn].has_fragments {
             return;
         }
         for part in 0..self.turns[turn].parts.len() {
             let at = (turn, part);
             let names = &self.turns[turn].parts[part].origin.names;
             let whole = names.iter().find_map(|name| {
-                if let Name::Piece(content, nth, _) = name {
-                    Some(Name::Alike(*content, *nth))
+                if let Name::ContentFragment(content, nth, _) = name {
+                    Some(Name::ByContent(*content, *nth))
                 } else {
                     None
                 }
             });
             let Some(whole) = whole else { continue };
-            let rank = |at: At| self.turns[at.0].parts[at.1].origin.ranks.holder(Field::Body);
+            let rank =
+                |at: PartIndex| self.turns[at.0].parts[at.1].origin.ranks.holder(RankedField::Body);
             let whole = self.find_part(turn, &whole).and_then(rank);
             let covered = whole > rank(at) && !self.turns[turn].parts[part].gone;
-            if self.part(at).origin.foreign != covered {
-                self.part(at).origin.foreign = covered;
-                self.note(at);
+            if self.part(at).origin.hidden != covered {
+                self.part(at).origin.hidden = covered;
+                self.emit_origin(at);
             }
         }
     }
@@ -172,7 +179,7 @@ impl Assembler {
             {
                 prose.open = false;
                 part.origin.unfinished = true;
-                self.tell(at, PartPatch { open: Some(false), ..PartPatch::default() });
+                self.emit_part_patch(at, PartPatch { open: Some(false), ..PartPatch::default() });
             }
             if self.part(at).tool.as_ref().is_some_and(|tool| !tool.state.is_terminal()) {
                 self.advance(at, ToolState::Interrupted);
@@ -184,7 +191,7 @@ impl Assembler {
     }
 
     /// Adds, replaces or removes the part that explains the end or stands in for a missing reply.
-    fn tell_ending(&mut self, turn: usize, state: TurnState, why: Option<String>) {
+    fn update_ending(&mut self, turn: usize, state: TurnState, why: Option<String>) {
         let body = self.ending(turn, state, why);
         let held = self.turns[turn].local.get(&Name::Ending).copied();
         match (held, body) {
@@ -197,7 +204,10 @@ impl Assembler {
                 let content = body_digest(&body);
                 if self.part((turn, part)).digest != content {
                     self.part((turn, part)).digest = content;
-                    self.tell((turn, part), PartPatch { body: Some(body), ..PartPatch::default() });
+                    self.emit_part_patch(
+                        (turn, part),
+                        PartPatch { body: Some(body), ..PartPatch::default() },
+                    );
                 }
             }
             (None, Some(body)) => {
@@ -214,7 +224,7 @@ impl Assembler {
         let id = super::fold::id_of(self.session, self.turns[turn].id, &Name::Ending);
         let part = crate::part::Part {
             id: crate::id::PartId(id),
-            place: LAST,
+            place: LAST_PLACE,
             step: None,
             started: None,
             ended: None,
@@ -231,7 +241,7 @@ impl Assembler {
 
     fn ending(&self, turn: usize, state: TurnState, why: Option<String>) -> Option<Body> {
         let fold = &self.turns[turn];
-        let told = || fold.live_parts().filter(|part| part.origin.names != [Name::Ending]);
+        let reported = || fold.live_parts().filter(|part| part.origin.names != [Name::Ending]);
         let notice = |code: &str, text: &str| {
             Some(Body::Notice(Notice { code: code.to_owned(), text: text.to_owned() }))
         };
@@ -239,12 +249,12 @@ impl Assembler {
             return None;
         }
         // An error followed by more of the reply was recovered from and explains nothing.
-        let last = told()
+        let last = reported()
             .filter(|part| part.is_prose() || part.tool.is_some())
             .map(|part| part.place)
             .max();
         let explained_by = |kind: Kind| {
-            told().any(|part| part.explains && part.kind == kind && Some(part.place) > last)
+            reported().any(|part| part.explains && part.kind == kind && Some(part.place) > last)
         };
         let explained = match state {
             TurnState::Failed => explained_by(Kind::Error),
@@ -259,7 +269,7 @@ impl Assembler {
                 Some(Body::Error(Failure { text, ..Failure::default() }))
             }
             TurnState::Completed | TurnState::Interrupted | TurnState::Failed => {
-                (told().next().is_none() && !fold.is_command)
+                (reported().next().is_none() && !fold.is_command)
                     .then(|| notice("no-reply", "No reply"))
                     .flatten()
             }
@@ -270,7 +280,7 @@ impl Assembler {
     pub(super) fn end_empty(&mut self, turn: usize) {
         if self.turns[turn].local.contains_key(&Name::Ending) {
             let (state, _, why) = self.verdict(turn);
-            self.tell_ending(turn, state, why);
+            self.update_ending(turn, state, why);
         }
     }
 }
@@ -285,11 +295,11 @@ fn is_vague(reason: &EndReason) -> bool {
 
 /// True if a feed's new end replaces the one it reported before: it is more specific, or the same
 /// at a later time. Some sources repeat the end with each of the last records.
-fn is_weaker(held: &End, told: &End) -> bool {
-    if held.reason == told.reason {
-        return told.at > held.at;
+fn is_weaker(held: &TurnEnd, reported: &TurnEnd) -> bool {
+    if held.reason == reported.reason {
+        return reported.at > held.at;
     }
-    match (&held.reason, &told.reason) {
+    match (&held.reason, &reported.reason) {
         (EndReason::Superseded | EndReason::Idle | EndReason::Unseen, _) => true,
         (EndReason::Completed, EndReason::Failed(_) | EndReason::Interrupted) => true,
         (EndReason::Completed | EndReason::Failed(_) | EndReason::Interrupted, _) => false,

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
+use crate::provenance::{Feed, Name, Origin, Positions};
 use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
-use crate::telling::{Name, Origin, Positions, Telling};
 
 /// A turn without its content.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct TurnFold {
     pub thinking_mode: bool,
     pub has_reasoning: bool,
     /// Some part is a fragment of a block that another feed may have complete.
-    pub has_pieces: bool,
+    pub has_fragments: bool,
     pub is_command: bool,
     pub state: TurnState,
     pub ended: Option<Timestamp>,
@@ -42,7 +42,7 @@ pub(super) struct TurnFold {
     pub local: FxHashMap<Name, usize>,
     /// Occurrences per content hash, counted separately for hooks (`true`) and for the feeds
     /// that share ids.
-    pub alike: FxHashMap<(bool, u64), u32>,
+    pub occurrences: FxHashMap<(bool, u64), u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub(super) struct PartFold {
 /// Prose that is still growing.
 #[derive(Clone, Debug)]
 pub(super) struct Prose {
-    pub owner: Telling,
+    pub owner: Feed,
     /// The only source that may extend it: another capture of the same stream repeats it.
     pub source: u16,
     pub text: String,
@@ -84,13 +84,13 @@ pub(super) struct ToolFold {
     pub question: Option<QuestionKind>,
     pub request_id: Option<String>,
     /// A digest of the question's items.
-    pub asked: u64,
+    pub question_digest: u64,
     /// The decision inferred from later events, while no feed has an answer.
     pub inferred: Option<Decision>,
     /// The source that extends its input or output.
     pub grown_by: Option<u16>,
     /// The content hashes under which the call was counted.
-    pub likenesses: Vec<u64>,
+    pub content_hashes: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -105,8 +105,9 @@ impl PartFold {
     }
 
     /// True if all its names are derived from its content.
-    pub fn is_nameless(&self) -> bool {
-        let by_content = |name: &Name| matches!(name, Name::Alike(..) | Name::Piece(..));
+    pub fn is_named_by_content(&self) -> bool {
+        let by_content =
+            |name: &Name| matches!(name, Name::ByContent(..) | Name::ContentFragment(..));
         !self.origin.names.is_empty() && self.origin.names.iter().all(by_content)
     }
 
@@ -153,7 +154,7 @@ impl TurnFold {
             stored: false,
             thinking_mode: false,
             has_reasoning: false,
-            has_pieces: false,
+            has_fragments: false,
             is_command: false,
             state: TurnState::Running,
             ended: None,
@@ -165,7 +166,7 @@ impl TurnFold {
             parts: Vec::new(),
             steps: Vec::new(),
             local: FxHashMap::default(),
-            alike: FxHashMap::default(),
+            occurrences: FxHashMap::default(),
         }
     }
 
@@ -175,34 +176,34 @@ impl TurnFold {
 
     /// The parts that are neither removed nor hidden.
     pub fn live_parts(&self) -> impl Iterator<Item = &PartFold> {
-        self.parts.iter().filter(|part| !part.gone && !part.origin.foreign)
+        self.parts.iter().filter(|part| !part.gone && !part.origin.hidden)
     }
 
     /// The feed that has placed parts here, if there is exactly one.
-    pub fn only_telling(&self) -> Option<Telling> {
+    pub fn only_feed(&self) -> Option<Feed> {
         let mut found = None;
-        for telling in Telling::ALL {
-            if self.placed[telling.index()] > 0 {
+        for feed in Feed::ALL {
+            if self.placed[feed.index()] > 0 {
                 if found.is_some() {
                     return None;
                 }
-                found = Some(telling);
+                found = Some(feed);
             }
         }
         found
     }
 
     /// Counts a part as an occurrence of this content hash and returns its name.
-    pub fn count_alike(&mut self, telling: Telling, part: usize, content: u64) -> Name {
+    pub fn count_occurrence(&mut self, feed: Feed, part: usize, content: u64) -> Name {
         // Log and stream share ids and therefore a count; hooks do not.
-        let class = telling == Telling::Hooks;
-        let count = self.alike.entry((class, content)).or_default();
+        let class = feed == Feed::Hooks;
+        let count = self.occurrences.entry((class, content)).or_default();
         *count += 1;
-        let name = Name::Alike(content, *count - 1);
+        let name = Name::ByContent(content, *count - 1);
         // Kept sorted: log and stream may have a call's input in two forms, in either order.
-        let alike = &mut self.parts[part].origin.alike;
-        alike.push((class, content, *count - 1));
-        alike.sort_unstable();
+        let occurrences = &mut self.parts[part].origin.occurrences;
+        occurrences.push((class, content, *count - 1));
+        occurrences.sort_unstable();
         name
     }
 }
@@ -223,15 +224,15 @@ pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
         Name::Message(id) => Id::derive([session, b"message", id.as_bytes()]),
         Name::Prompt(id) => Id::derive([session, b"prompt", id.as_bytes()]),
         Name::Record(id) => Id::derive([session, b"record", id.as_bytes()]),
-        Name::Alike(content, nth) => {
+        Name::ByContent(content, nth) => {
             Id::derive([session, turn, b"alike", &content.to_le_bytes(), &number(*nth)])
         }
-        Name::Piece(content, nth, piece) => {
+        Name::ContentFragment(content, nth, piece) => {
             let (content, nth, piece) = (content.to_le_bytes(), number(*nth), number(*piece));
             Id::derive([session, turn, b"piece", &content, &nth, &piece])
         }
-        Name::Nth(telling, nth) => {
-            Id::derive([session, turn, b"nth", &[telling.index() as u8], &number(*nth)])
+        Name::Nth(feed, nth) => {
+            Id::derive([session, turn, b"nth", &[feed.index() as u8], &number(*nth)])
         }
         Name::Ending => Id::derive([session, turn, b"ending"]),
     }

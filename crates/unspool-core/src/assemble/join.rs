@@ -4,7 +4,7 @@
 use std::collections::hash_map::Entry;
 
 use crate::change::Change;
-use crate::telling::{Field, Name, Telling};
+use crate::provenance::{Feed, Name, RankedField};
 
 use super::Assembler;
 use super::fold::{PartFold, TurnFold};
@@ -12,16 +12,16 @@ use super::fold::{PartFold, TurnFold};
 impl Assembler {
     /// `feed` placed a step or part in `turn` that another feed placed in `other`: merges the two
     /// turns and returns the remaining one.
-    pub(super) fn join_turns(&mut self, turn: usize, other: usize, telling: Telling) -> usize {
+    pub(super) fn join_turns(&mut self, turn: usize, other: usize, feed: Feed) -> usize {
         // If any single feed has both, they are two turns.
-        let is_in = |turn: usize, telling: Telling| {
+        let is_in = |turn: usize, feed: Feed| {
             let fold = &self.turns[turn];
-            fold.origin.at.of(telling).is_some() || fold.placed[telling.index()] > 0
+            fold.origin.at.of(feed).is_some() || fold.placed[feed.index()] > 0
         };
-        let held_apart = Telling::ALL.into_iter().any(|t| is_in(turn, t) && is_in(other, t));
+        let held_apart = Feed::ALL.into_iter().any(|t| is_in(turn, t) && is_in(other, t));
         let apart = turn == other
             || held_apart
-            || is_in(other, telling)
+            || is_in(other, feed)
             || !self.may_be(other, &self.turns[turn].origin.names)
             || self.turns[other].is_preamble() != self.turns[turn].is_preamble();
         if apart { other } else { self.merge_turns(other, turn) }
@@ -35,10 +35,10 @@ impl Assembler {
         let kept = &mut self.turns[into];
         let shift = kept.parts.len();
         let step_shift = kept.steps.len();
-        for telling in Telling::ALL {
-            let at = telling.index();
-            if let Some(position) = gone.origin.at.of(telling) {
-                kept.origin.at.set(telling, position);
+        for feed in Feed::ALL {
+            let at = feed.index();
+            if let Some(position) = gone.origin.at.of(feed) {
+                kept.origin.at.set(feed, position);
             }
             if kept.origin.ends[at].is_none() {
                 kept.origin.ends[at].clone_from(&gone.origin.ends[at]);
@@ -50,22 +50,23 @@ impl Assembler {
             kept.placed[at] += gone.placed[at];
             kept.stepped[at] += gone.stepped[at];
         }
-        kept.origin.held.extend(gone.origin.held);
-        kept.origin.kept.extend(gone.origin.kept);
+        kept.origin.pending_whitespace.extend(gone.origin.pending_whitespace);
+        kept.origin.reserved_places.extend(gone.origin.reserved_places);
         kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
             (Some(a), Some(b)) => Some(a || b),
             (a, b) => a.or(b),
         };
-        if gone.origin.ranks.holder(Field::Name) > kept.origin.ranks.holder(Field::Name) {
+        if gone.origin.ranks.holder(RankedField::Name) > kept.origin.ranks.holder(RankedField::Name)
+        {
             kept.is_command = gone.is_command;
         }
         kept.origin.ranks.join(gone.origin.ranks);
         kept.has_reasoning |= gone.has_reasoning;
-        kept.has_pieces |= gone.has_pieces;
+        kept.has_fragments |= gone.has_fragments;
         kept.abandoned |= gone.abandoned;
         kept.inherited |= gone.inherited;
-        for (key, count) in gone.alike {
-            *kept.alike.entry(key).or_default() += count;
+        for (key, count) in gone.occurrences {
+            *kept.occurrences.entry(key).or_default() += count;
         }
         // Parts of both turns with the same name are one part.
         let mut twins: Vec<(usize, usize, Name)> = Vec::new();
@@ -99,8 +100,8 @@ impl Assembler {
             self.index.turns.insert(name, into);
         }
         for track in &mut self.tracks {
-            let again = track.again.as_mut().and_then(|again| again.turn.as_mut());
-            for turn in track.turn.iter_mut().chain(again).filter(|turn| **turn == from) {
+            let replay = track.replay.as_mut().and_then(|replay| replay.turn.as_mut());
+            for turn in track.turn.iter_mut().chain(replay).filter(|turn| **turn == from) {
                 *turn = into;
             }
             for at in track.nameless.iter_mut().chain(&mut track.open) {
@@ -149,7 +150,8 @@ fn are_one(from: &PartFold, to: &PartFold) -> bool {
         (Some(a), Some(b)) => a.call_id.is_empty() || b.call_id.is_empty(),
         (Some(_), None) | (None, Some(_)) => false,
         (None, None) if from.is_prose() || to.is_prose() => {
-            from.is_only_hooks() != to.is_only_hooks() || from.is_nameless() != to.is_nameless()
+            from.is_only_hooks() != to.is_only_hooks()
+                || from.is_named_by_content() != to.is_named_by_content()
         }
         (None, None) => nameless(from) || nameless(to),
     }

@@ -22,17 +22,17 @@ mod turn;
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::change::{Change, Oddity};
-use crate::event::{Event, Key, What};
+use crate::change::{Change, SkipReason};
+use crate::event::{Event, EventKey, EventKind};
 use crate::id::SessionId;
+use crate::provenance::{Evidence, Feed, Name, RankedField, Ranks};
 use crate::session::{Facts, Parent, SessionState, Title};
-use crate::telling::{Evidence, Field, Name, Ranks, Telling};
 
 use fold::TurnFold;
 use names::Index;
-pub use prose::prose_likeness;
-pub use restore::{Cursor, Outline};
-pub use tool::likeness;
+pub use prose::prose_content_hash;
+pub use restore::{Cursor, TurnStub};
+pub use tool::content_hash;
 
 /// Folds the events of one session.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct Assembler {
     index: Index,
     tracks: [Track; 3],
     /// The last record and event applied per feed and source.
-    cursors: FxHashMap<(Telling, u16), (u64, u32)>,
+    cursors: FxHashMap<(Feed, u16), (u64, u32)>,
     snapshots: FxHashSet<u64>,
     out: Vec<Change>,
 }
@@ -57,17 +57,17 @@ struct Track {
     turns: u32,
     generation: u32,
     /// The part that unnamed deltas extend.
-    nameless: Option<part::At>,
+    nameless: Option<part::PartIndex>,
     /// Named prose that this feed has not ended.
-    open: Vec<part::At>,
+    open: Vec<part::PartIndex>,
     /// A later source that replays the feed from the start, and its position.
-    again: Option<Again>,
+    replay: Option<FeedReplay>,
 }
 
 /// A truncated or rewritten log is read again as another source. Until that source reaches new
 /// records, its unnamed events belong to the turn it replays, not to the feed's current turn.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct FeedReplay {
     source: u16,
     /// `None` until it starts a turn that the feed already has.
     turn: Option<usize>,
@@ -76,7 +76,7 @@ struct Again {
 /// The fields that every event has.
 #[derive(Clone, Debug)]
 struct Head {
-    telling: Telling,
+    feed: Feed,
     at: Option<Timestamp>,
     evidence: Evidence,
     turn: Option<Name>,
@@ -99,59 +99,59 @@ impl Assembler {
 
     /// Applies one event and returns the resulting changes.
     pub fn apply(&mut self, event: Event) -> Vec<Change> {
-        let Event { key, telling, at, evidence, turn, generation, what } = event;
-        let head = Head { telling, at, evidence, turn };
-        if !self.is_news(&head, key) {
-            self.count(Oddity::Duplicate);
-        } else if !self.is_current(telling, generation) {
-            self.count(Oddity::Stale);
+        let Event { key, feed, at, evidence, turn, generation, kind } = event;
+        let head = Head { feed, at, evidence, turn };
+        if !self.is_new(&head, key) {
+            self.count(SkipReason::Duplicate);
+        } else if !self.is_current(feed, generation) {
+            self.count(SkipReason::Stale);
         } else {
-            match what.into_part() {
-                Ok((name, body)) => self.tell_part(&head, name, body),
-                Err(what) => self.apply_what(&head, what),
+            match kind.into_part() {
+                Ok((name, body)) => self.upsert_part(&head, name, body),
+                Err(kind) => self.apply_kind(&head, kind),
             }
         }
         std::mem::take(&mut self.out)
     }
 
-    fn apply_what(&mut self, head: &Head, what: What) {
-        match what {
-            What::SessionTold { project, branch, version, cost_usd } => {
-                self.tell_session(head, project, branch, version, cost_usd);
+    fn apply_kind(&mut self, head: &Head, kind: EventKind) {
+        match kind {
+            EventKind::SessionUpdated { project, branch, version, cost_usd } => {
+                self.update_session(head, project, branch, version, cost_usd);
             }
-            What::TitleTold(title) => self.tell_title(title),
-            What::StartedBy(parent) => self.tell_parent(head, parent),
-            What::BranchedOff(from) => {
-                let claimed = self.facts.ranks.claim(Field::Started, head.telling);
+            EventKind::TitleSet(title) => self.set_title(title),
+            EventKind::StartedBy(parent) => self.set_parent(head, parent),
+            EventKind::BranchedOff(from) => {
+                let claimed = self.facts.ranks.claim(RankedField::Started, head.feed);
                 if claimed && self.facts.forked_from.as_ref() != Some(&from) {
                     self.facts.forked_from = Some(from);
                     self.emit_session();
                 }
             }
-            What::OutcomesOnly(only) => {
+            EventKind::OutcomesOnly(only) => {
                 if self.facts.outcomes_only != only {
                     self.facts.outcomes_only = only;
                     self.emit_session();
                 }
             }
-            What::SessionEnded => {
+            EventKind::SessionEnded => {
                 if self.state != SessionState::Ended {
                     self.state = SessionState::Ended;
                     self.emit_session();
                 }
             }
-            What::TurnStarted { names, trigger, user } => {
+            EventKind::TurnStarted { names, trigger, user } => {
                 self.start_turn(head, names, trigger, user);
             }
-            What::UserAdded(body) => self.add_user(head, body),
-            What::ThinkingTold(thinking) => self.tell_thinking(head, thinking),
-            What::TurnEnded(reason) => self.end_turn(head, reason),
-            What::TurnInherited => self.inherit(head),
-            What::Rewound { turns } => self.rewind(&turns),
-            What::StepStarted { step, model } => self.start_step(head, step, model),
-            What::StepEnded { step, stop_reason } => {
+            EventKind::UserAdded(body) => self.add_user(head, body),
+            EventKind::ThinkingUpdated(thinking) => self.set_thinking(head, thinking),
+            EventKind::TurnEnded(reason) => self.end_turn(head, reason),
+            EventKind::TurnInherited => self.inherit(head),
+            EventKind::Rewound { turns } => self.rewind(&turns),
+            EventKind::StepStarted { step, model } => self.start_step(head, step, model),
+            EventKind::StepEnded { step, stop_reason } => {
                 self.end_step(head, &step);
-                self.tell_step(head, step, |fold| {
+                self.update_step(head, step, |fold| {
                     let changed = stop_reason.is_some()
                         && fold.stop_reason.as_deref() != stop_reason.as_deref();
                     if changed {
@@ -160,74 +160,74 @@ impl Assembler {
                     changed
                 });
             }
-            What::UsageTold { step, usage } => {
-                self.tell_step(head, step, |fold| {
+            EventKind::UsageUpdated { step, usage } => {
+                self.update_step(head, step, |fold| {
                     let before = fold.usage;
                     fold.usage.join(usage);
                     fold.usage != before
                 });
             }
-            What::ProvenanceTold { step, provenance } => {
-                self.tell_step(head, step, |fold| {
+            EventKind::ProvenanceUpdated { step, provenance } => {
+                self.update_step(head, step, |fold| {
                     let changed = fold.provenance.as_ref() != Some(&provenance);
                     fold.provenance = Some(provenance);
                     changed
                 });
             }
-            What::SnapshotTaken { kind, sha256, content } => {
+            EventKind::SnapshotTaken { kind, sha256, content } => {
                 let seen = crate::id::digest(format!("{kind}\n{sha256}").as_bytes());
                 if self.snapshots.insert(seen) {
                     self.out.push(Change::SnapshotTaken { kind, sha256, content });
                 }
             }
-            What::Grew { voice, block, text } => {
-                let is_piece = matches!(block, Some(Name::Piece(..)));
-                self.grow_prose(head, voice, block, text);
-                if is_piece {
+            EventKind::ProseDelta { prose_kind, block, text } => {
+                let is_fragment = matches!(block, Some(Name::ContentFragment(..)));
+                self.grow_prose(head, prose_kind, block, text);
+                if is_fragment {
                     let turn = self.turn_for(head);
-                    self.settle_pieces(turn);
+                    self.settle_fragments(turn);
                 }
             }
-            What::Said { voice, block, text, detail } => {
-                self.say_prose(head, voice, block, text, detail);
+            EventKind::ProseCompleted { prose_kind, block, text, detail } => {
+                self.say_prose(head, prose_kind, block, text, detail);
                 let turn = self.turn_for(head);
-                self.settle_pieces(turn);
+                self.settle_fragments(turn);
             }
-            What::BlockStarted { block } => self.keep_place(head, block),
-            What::BlockEnded { block } => self.end_block(head, &block),
-            What::ToolInputGrew { call, name, text } => {
+            EventKind::BlockStarted { block } => self.reserve_place(head, block),
+            EventKind::BlockEnded { block } => self.end_block(head, &block),
+            EventKind::ToolInputDelta { call, name, text } => {
                 self.grow_input(head, &call, &name, text);
             }
-            What::ToolCalled(call) => self.call_tool(head, *call),
-            What::ToolStarted { call } => self.start_tool(head, &call),
-            What::ToolOutputGrew { call, text } => self.grow_output(head, &call, text),
-            What::ToolEnded { call, end, outcome } => self.end_tool(head, &call, end, outcome),
-            What::ToolRefined { call, outcome } => self.refine_tool(head, &call, outcome),
-            What::QuestionAsked { call, tool, question, requested } => {
+            EventKind::ToolCalled(call) => self.call_tool(head, *call),
+            EventKind::ToolStarted { call } => self.start_tool(head, &call),
+            EventKind::ToolOutputDelta { call, text } => self.grow_output(head, &call, text),
+            EventKind::ToolEnded { call, end, outcome } => self.end_tool(head, &call, end, outcome),
+            EventKind::ToolRefined { call, outcome } => self.refine_tool(head, &call, outcome),
+            EventKind::QuestionAsked { call, tool, question, requested } => {
                 self.ask(head, &call, &tool, question, requested);
             }
-            What::QuestionAnswered { call, answer } => self.answer(head, &call, answer),
-            What::AgentStarted { agent, name, task, background } => {
+            EventKind::QuestionAnswered { call, answer } => self.answer(head, &call, answer),
+            EventKind::AgentStarted { agent, name, task, background } => {
                 self.start_agent(head, &agent, name, task, background);
             }
-            What::AgentProgressed { agent, activity, background } => {
+            EventKind::AgentProgressed { agent, activity, background } => {
                 self.progress_agent(head, &agent, activity, background);
             }
-            What::AgentEnded { agent, end } => self.end_agent(head, &agent, end),
-            part @ (What::Interjected(..)
-            | What::TasksListed(..)
-            | What::SkillLoaded(..)
-            | What::McpListed(..)
-            | What::ContextAdded(..)
-            | What::Compacted(..)
-            | What::FileGiven(..)
-            | What::SourceCited(..)
-            | What::Patched(..)
-            | What::Noticed(..)
-            | What::Failed(..)
-            | What::DataGiven(..)) => {
+            EventKind::AgentEnded { agent, end } => self.end_agent(head, &agent, end),
+            part @ (EventKind::Interjected(..)
+            | EventKind::TasksListed(..)
+            | EventKind::SkillLoaded(..)
+            | EventKind::McpListed(..)
+            | EventKind::ContextAdded(..)
+            | EventKind::Compacted(..)
+            | EventKind::FileGiven(..)
+            | EventKind::SourceCited(..)
+            | EventKind::Patched(..)
+            | EventKind::Noticed(..)
+            | EventKind::Failed(..)
+            | EventKind::DataGiven(..)) => {
                 if let Ok((name, body)) = part.into_part() {
-                    self.tell_part(head, name, body);
+                    self.upsert_part(head, name, body);
                 }
             }
         }
@@ -235,25 +235,25 @@ impl Assembler {
 
     /// Advances the source's cursor. Sources are read in order, so an event at or before the cursor
     /// was already applied.
-    fn is_news(&mut self, head: &Head, key: Key) -> bool {
+    fn is_new(&mut self, head: &Head, key: EventKey) -> bool {
         let position = (head.evidence.offset, key.nth);
         let source = head.evidence.source;
-        if let Some(held) = self.cursors.get_mut(&(head.telling, source)) {
+        if let Some(held) = self.cursors.get_mut(&(head.feed, source)) {
             let news = position > *held;
             *held = position.max(*held);
             return news;
         }
         // If the feed already has another source, this one may replay it.
-        if self.cursors.keys().any(|(telling, _)| *telling == head.telling) {
-            self.tracks[head.telling.index()].again = Some(Again { source, turn: None });
+        if self.cursors.keys().any(|(feed, _)| *feed == head.feed) {
+            self.tracks[head.feed.index()].replay = Some(FeedReplay { source, turn: None });
         }
-        self.cursors.insert((head.telling, source), position);
+        self.cursors.insert((head.feed, source), position);
         true
     }
 
     /// The generation guard: events of an older stream than the feed's newest are skipped.
-    fn is_current(&mut self, telling: Telling, generation: Option<u32>) -> bool {
-        let newest = &mut self.tracks[telling.index()].generation;
+    fn is_current(&mut self, feed: Feed, generation: Option<u32>) -> bool {
+        let newest = &mut self.tracks[feed.index()].generation;
         match generation {
             Some(generation) if generation < *newest => false,
             Some(generation) => {
@@ -264,7 +264,7 @@ impl Assembler {
         }
     }
 
-    fn tell_session(
+    fn update_session(
         &mut self,
         head: &Head,
         project: Option<String>,
@@ -274,16 +274,16 @@ impl Assembler {
     ) {
         let before = self.facts.clone();
         // Project and branch are those at the start: the first value of the strongest feed wins.
-        let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.telling);
-        if project.is_some() && stronger(&self.facts.ranks, Field::Body) {
-            self.facts.ranks.claim(Field::Body, head.telling);
+        let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.feed);
+        if project.is_some() && stronger(&self.facts.ranks, RankedField::Body) {
+            self.facts.ranks.claim(RankedField::Body, head.feed);
             self.facts.project = project;
         }
-        if branch.is_some() && stronger(&self.facts.ranks, Field::Name) {
-            self.facts.ranks.claim(Field::Name, head.telling);
+        if branch.is_some() && stronger(&self.facts.ranks, RankedField::Name) {
+            self.facts.ranks.claim(RankedField::Name, head.feed);
             self.facts.branch = branch;
         }
-        if let Some(version) = self.facts.ranks.take(Field::Title, head.telling, version) {
+        if let Some(version) = self.facts.ranks.take(RankedField::Title, head.feed, version) {
             self.facts.version = Some(version);
         }
         // Costs are running totals.
@@ -298,7 +298,7 @@ impl Assembler {
         }
     }
 
-    fn tell_title(&mut self, title: Title) {
+    fn set_title(&mut self, title: Title) {
         let weaker = self.facts.title.as_ref().is_some_and(|held| held.origin > title.origin);
         if !weaker && self.facts.title.as_ref() != Some(&title) {
             self.facts.title = Some(title);
@@ -307,7 +307,7 @@ impl Assembler {
     }
 
     /// Sets the parent. A parent with a call id is never replaced by one without.
-    fn tell_parent(&mut self, head: &Head, parent: Parent) {
+    fn set_parent(&mut self, head: &Head, parent: Parent) {
         let held = self.facts.parent.as_ref();
         let knows = held.is_some_and(|held| held.call_id.is_some());
         let vague = parent.call_id.is_none() && knows;
@@ -315,7 +315,7 @@ impl Assembler {
         let better = parent.call_id.is_some() && !knows;
         let same = held == Some(&parent);
         let before = self.facts.ranks;
-        let claimed = self.facts.ranks.claim(Field::ParentCall, head.telling);
+        let claimed = self.facts.ranks.claim(RankedField::ParentCall, head.feed);
         if !vague && (claimed || better) && !same {
             self.facts.parent = Some(parent);
             self.emit_session();
@@ -325,11 +325,13 @@ impl Assembler {
     }
 
     fn emit_session(&mut self) {
-        self.out
-            .push(Change::SessionTold { facts: Box::new(self.facts.clone()), state: self.state });
+        self.out.push(Change::SessionUpdated {
+            facts: Box::new(self.facts.clone()),
+            state: self.state,
+        });
     }
 
-    fn count(&mut self, what: Oddity) {
-        self.out.push(Change::Counted { what });
+    fn count(&mut self, reason: SkipReason) {
+        self.out.push(Change::EventSkipped { reason });
     }
 }

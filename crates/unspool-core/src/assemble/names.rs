@@ -4,31 +4,31 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::telling::Name;
+use crate::provenance::Name;
 
-use super::part::At;
+use super::part::PartIndex;
 
 /// One map per kind of target. The same record may name both a turn and a part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    pub turns: Leads<usize>,
-    pub steps: Leads<At>,
-    pub parts: Leads<At>,
+    pub turns: NameMap<usize>,
+    pub steps: NameMap<PartIndex>,
+    pub parts: NameMap<PartIndex>,
     /// The turns of names loaded from the store and not restored since.
     pub stored: FxHashMap<u64, u32>,
 }
 
 /// A map from name digests to targets.
 #[derive(Clone, Debug)]
-pub(super) struct Leads<T: Packed>(FxHashMap<u64, T::Small>);
+pub(super) struct NameMap<T: Packed>(FxHashMap<u64, T::Small>);
 
-impl<T: Packed> Default for Leads<T> {
+impl<T: Packed> Default for NameMap<T> {
     fn default() -> Self {
-        Leads(FxHashMap::default())
+        NameMap(FxHashMap::default())
     }
 }
 
-impl<T: Packed> Leads<T> {
+impl<T: Packed> NameMap<T> {
     pub fn get(&self, name: &Name) -> Option<T> {
         self.0.get(&name.digest()).map(|small| T::unpack(*small))
     }
@@ -61,14 +61,14 @@ impl Packed for usize {
     }
 }
 
-impl Packed for At {
+impl Packed for PartIndex {
     type Small = (u32, u32);
 
     fn pack(self) -> (u32, u32) {
         (small(self.0), small(self.1))
     }
 
-    fn unpack((turn, part): (u32, u32)) -> At {
+    fn unpack((turn, part): (u32, u32)) -> PartIndex {
         (turn as usize, part as usize)
     }
 }

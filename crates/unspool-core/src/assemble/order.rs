@@ -7,17 +7,17 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use crate::part::Place;
-use crate::telling::{Positions, Telling};
+use crate::provenance::{Feed, Positions};
 
 /// The distance between two parts that the spine placed.
-const STRIDE: i64 = 1_000_000;
+const PLACE_STRIDE: i64 = 1_000_000;
 
 /// The place of the part that the end rule adds: after everything else.
-pub(super) const LAST: Place = Place(i64::MAX >> 11);
+pub(super) const LAST_PLACE: Place = Place(i64::MAX >> 11);
 
 /// The place of the part at this position of the spine.
 pub(super) fn spine_place(position: u32) -> Place {
-    Place(STRIDE * (i64::from(position) + 1))
+    Place(PLACE_STRIDE * (i64::from(position) + 1))
 }
 
 /// An item to order: its position in each feed, and its group (a step).
@@ -31,18 +31,18 @@ pub(super) struct Item<G> {
 pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Place)> {
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
-    for telling in Telling::ALL.into_iter().rev() {
-        let mut told: Vec<(u32, usize)> =
-            (0..items.len()).filter_map(|item| Some((items[item].at.of(telling)?, item))).collect();
-        told.sort_unstable();
-        if told.is_empty() {
+    for feed in Feed::ALL.into_iter().rev() {
+        let mut placed: Vec<(u32, usize)> =
+            (0..items.len()).filter_map(|item| Some((items[item].at.of(feed)?, item))).collect();
+        placed.sort_unstable();
+        if placed.is_empty() {
             continue;
         }
         if spine.is_none() {
-            spine = Some(telling);
-            order.extend(told.iter().map(|(_, item)| *item));
+            spine = Some(feed);
+            order.extend(placed.iter().map(|(_, item)| *item));
         } else {
-            order = weave(&order, &told, items);
+            order = weave(&order, &placed, items);
         }
     }
     place(&order, items, spine)
@@ -51,7 +51,7 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
 /// Inserts the items of `placed` that `order` lacks between the items that both have.
 fn weave<G: Copy + Eq + Hash>(
     order: &[usize],
-    told: &[(u32, usize)],
+    placed: &[(u32, usize)],
     items: &[Item<G>],
 ) -> Vec<usize> {
     let mut index: Vec<Option<usize>> = vec![None; items.len()];
@@ -65,14 +65,14 @@ fn weave<G: Copy + Eq + Hash>(
     // New items go after an existing one; slot 0 is before all of them.
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); order.len() + 1];
     // For each item, the next one that both have.
-    let mut next_of: Vec<Option<usize>> = vec![None; told.len()];
+    let mut next_of: Vec<Option<usize>> = vec![None; placed.len()];
     let mut next = None;
-    for (nth, (_, item)) in told.iter().enumerate().rev() {
+    for (nth, (_, item)) in placed.iter().enumerate().rev() {
         next = index[*item].or(next);
         next_of[nth] = next;
     }
     let mut slot: Option<usize> = None;
-    for (nth, &(_, item)) in told.iter().enumerate() {
+    for (nth, &(_, item)) in placed.iter().enumerate() {
         if let Some(at) = index[item] {
             slot = Some(at + 1);
             continue;
@@ -104,7 +104,7 @@ fn weave<G: Copy + Eq + Hash>(
 /// Items of the spine get the place of their position; the others go in between. Items ahead of
 /// the spine get the place that the spine will most likely give them, so that nothing moves when
 /// it catches up.
-fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Telling>) -> Vec<(usize, Place)> {
+fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Feed>) -> Vec<(usize, Place)> {
     let by_spine = |item: usize| spine.and_then(|spine| items[item].at.of(spine));
     let ahead = order.iter().rposition(|item| by_spine(*item).is_some()).map_or(0, |at| at + 1);
     let mut last = Place(0);

@@ -9,11 +9,10 @@ fn arranged(log: &str, stream: &str, hooks: &str, groups: &[(char, u8)]) -> Stri
         .iter()
         .map(|letter| {
             let mut at = Positions::default();
-            for (telling, told) in
-                [(Telling::Log, log), (Telling::Stream, stream), (Telling::Hooks, hooks)]
+            for (feed, sequence) in [(Feed::Log, log), (Feed::Stream, stream), (Feed::Hooks, hooks)]
             {
-                if let Some(position) = told.chars().position(|other| other == *letter) {
-                    at.set(telling, position as u32);
+                if let Some(position) = sequence.chars().position(|other| other == *letter) {
+                    at.set(feed, position as u32);
                 }
             }
             let group = groups.iter().find(|(of, _)| of == letter).map(|(_, group)| *group);
@@ -61,8 +60,8 @@ fn the_spine_is_never_renumbered() {
         let mut all = vec![Item::<u8> { at: Positions([None, None, Some(0)]), group: None }];
         all.push(Item { at: Positions([None, None, Some(1)]), group: None });
         if second {
-            all[0].at.set(Telling::Stream, 0);
-            all[1].at.set(Telling::Stream, 2);
+            all[0].at.set(Feed::Stream, 0);
+            all[1].at.set(Feed::Stream, 2);
             all.push(Item { at: Positions([None, Some(1), None]), group: None });
         }
         arrange(&all)

@@ -1,10 +1,10 @@
 //! Parts, independent of their kind: opening, naming, placing, merging and patching them.
 
-use crate::change::{Change, Oddity, PartPatch};
+use crate::change::{Change, PartPatch, SkipReason};
 use crate::id::{PartId, digest};
 use crate::part::{Body, Notice, Part};
-use crate::session::Kept;
-use crate::telling::{Field, Name, Origin};
+use crate::provenance::{Name, Origin, RankedField};
+use crate::session::ReservedPlace;
 use crate::transcript::patch_part;
 
 use super::fold::{PartFold, id_of};
@@ -12,12 +12,12 @@ use super::order::{Item, arrange, spine_place};
 use super::{Assembler, Head};
 
 /// The index of a part: its turn, and its position in the turn's list.
-pub(super) type At = (usize, usize);
+pub(super) type PartIndex = (usize, usize);
 
 impl Assembler {
     /// Adds a part that one event describes completely: a notice, a file, a compaction. A repeat
     /// under the same name replaces the body in place.
-    pub(super) fn tell_part(&mut self, head: &Head, name: Option<Name>, body: Body) {
+    pub(super) fn upsert_part(&mut self, head: &Head, name: Option<Name>, body: Body) {
         let turn = self.turn_for(head);
         self.close_nameless(head);
         let content = body_digest(&body);
@@ -29,7 +29,7 @@ impl Assembler {
             let part = self.part(at);
             part.is_prose() || part.tool.is_some() || part.agents.is_some()
         }) {
-            self.count(Oddity::Contradiction);
+            self.count(SkipReason::Contradiction);
             (name, found) = (None, None);
         }
         let at = match found {
@@ -45,8 +45,8 @@ impl Assembler {
                 self.part(at).explains = explains;
                 // Hooks send errors as text.
                 if let Some(said) = said {
-                    self.recognise(head.telling, at, said);
-                    self.note(at);
+                    self.merge_by_content(head.feed, at, said);
+                    self.emit_origin(at);
                 }
                 if explains {
                     self.settle(turn);
@@ -57,19 +57,21 @@ impl Assembler {
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
         // A stronger feed may correct the kind.
-        if part.origin.ranks.claim(Field::Body, head.telling) && part.digest != content {
+        if part.origin.ranks.claim(RankedField::Body, head.feed) && part.digest != content {
             part.digest = content;
             part.kind = body.kind();
             part.explains = explains;
             patch.body = Some(body);
         }
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
     }
 
     /// True if the name can belong to a plain part. Names of turns, steps, calls and agents cannot.
     pub(super) fn names_part(&mut self, name: &Name) -> bool {
         let may = match name {
-            Name::Block(..) | Name::Record(_) | Name::Alike(..) | Name::Piece(..) => true,
+            Name::Block(..) | Name::Record(_) | Name::ByContent(..) | Name::ContentFragment(..) => {
+                true
+            }
             Name::Preamble
             | Name::Nth(..)
             | Name::Call(_)
@@ -80,13 +82,13 @@ impl Assembler {
             | Name::Ending => false,
         };
         if !may {
-            self.count(Oddity::Contradiction);
+            self.count(SkipReason::Contradiction);
         }
         may
     }
 
     /// The part with this name.
-    pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<At> {
+    pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<PartIndex> {
         if name.is_local() {
             return self.turns[turn].local.get(name).map(|part| (turn, *part));
         }
@@ -96,18 +98,18 @@ impl Assembler {
 
     /// The event's feed, now in `turn`, reaches an existing part: the part gets its position in
     /// this feed, and if it belongs to another turn, the two turns are merged.
-    pub(super) fn arrive(&mut self, head: &Head, turn: usize, found: At) -> At {
+    pub(super) fn arrive(&mut self, head: &Head, turn: usize, found: PartIndex) -> PartIndex {
         let shift = self.turns[turn].parts.len();
-        let joined = self.join_turns(turn, found.0, head.telling);
+        let joined = self.join_turns(turn, found.0, head.feed);
         let at = if joined == found.0 { found } else { (joined, shift + found.1) };
-        if self.part(at).origin.at.of(head.telling).is_none() {
+        if self.part(at).origin.at.of(head.feed).is_none() {
             let names = self.part(at).origin.names.clone();
             let position = self.next_position(at.0, head, &names);
-            self.part(at).origin.at.set(head.telling, position);
+            self.part(at).origin.at.set(head.feed, position);
             self.arrange_parts(at.0);
-            let patch = self.met_by(head, at);
-            self.tell(at, patch);
-            self.settle_foreign(at);
+            let patch = self.first_seen_by(head, at);
+            self.emit_part_patch(at, patch);
+            self.settle_hidden(at);
         }
         at
     }
@@ -119,75 +121,75 @@ impl Assembler {
         let kept = &mut self.turns[turn].parts[into];
         self.out.push(Change::PartMerged { part: gone.id, into: kept.id });
         let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
-        if stronger(Field::Body) {
+        if stronger(RankedField::Body) {
             (kept.digest, kept.kind) = (gone.digest, gone.kind);
         }
         kept.explains |= gone.explains;
-        if stronger(Field::Step) {
+        if stronger(RankedField::Step) {
             kept.step = gone.step;
         }
-        let (state, question) = (stronger(Field::State), stronger(Field::Question));
-        if let (Some(tool), Some(told)) = (&mut kept.tool, &gone.tool) {
+        let (state, question) = (stronger(RankedField::State), stronger(RankedField::Question));
+        if let (Some(tool), Some(other)) = (&mut kept.tool, &gone.tool) {
             if state {
-                tool.state = told.state;
+                tool.state = other.state;
             }
             if question {
-                tool.question = told.question;
-                tool.request_id.clone_from(&told.request_id);
+                tool.question = other.question;
+                tool.request_id.clone_from(&other.request_id);
             }
             if tool.call_id.is_empty() {
-                tool.call_id.clone_from(&told.call_id);
+                tool.call_id.clone_from(&other.call_id);
             }
-            tool.likenesses.extend(told.likenesses.iter());
+            tool.content_hashes.extend(other.content_hashes.iter());
         }
-        for (held, told) in kept.origin.at.0.iter_mut().zip(gone.origin.at.0) {
-            *held = (*held).max(told);
+        for (held, other) in kept.origin.at.0.iter_mut().zip(gone.origin.at.0) {
+            *held = (*held).max(other);
         }
         kept.origin.ranks.join(gone.origin.ranks);
         kept.origin.rejected |= gone.origin.rejected;
-        kept.origin.asked |= gone.origin.asked;
+        kept.origin.awaited_answer |= gone.origin.awaited_answer;
         kept.origin.denied |= gone.origin.denied;
-        kept.origin.alike.extend(gone.origin.alike);
-        kept.origin.alike.sort_unstable();
+        kept.origin.occurrences.extend(gone.origin.occurrences);
+        kept.origin.occurrences.sort_unstable();
         for name in gone.origin.names {
             self.name_part((turn, into), name);
         }
         self.arrange_parts(turn);
-        self.note((turn, into));
+        self.emit_origin((turn, into));
         self.settle_tool((turn, into));
-        self.settle_foreign((turn, into));
+        self.settle_hidden((turn, into));
     }
 
     /// The feed's next position, or the one reserved for one of these names.
     fn next_position(&mut self, turn: usize, head: &Head, names: &[Name]) -> u32 {
-        let kept = &mut self.turns[turn].origin.kept;
-        let mine = |kept: &Kept| kept.telling == head.telling && names.contains(&kept.block);
+        let kept = &mut self.turns[turn].origin.reserved_places;
+        let mine = |kept: &ReservedPlace| kept.feed == head.feed && names.contains(&kept.block);
         if let Some(at) = kept.iter().position(mine) {
             let position = kept.remove(at).position;
             self.emit_turn_origin(turn);
             return position;
         }
-        let placed = &mut self.turns[turn].placed[head.telling.index()];
+        let placed = &mut self.turns[turn].placed[head.feed.index()];
         *placed += 1;
         *placed - 1
     }
 
     /// Reserves a place for a block that begins without content. Parts that follow come after it.
-    pub(super) fn keep_place(&mut self, head: &Head, block: Name) {
+    pub(super) fn reserve_place(&mut self, head: &Head, block: Name) {
         let turn = self.turn_for(head);
         if !self.names_part(&block) {
             return;
         }
         let placed = self
             .find_part(turn, &block)
-            .is_some_and(|at| self.part(at).origin.at.of(head.telling).is_some());
-        let telling = head.telling;
-        let mine = |kept: &Kept| kept.telling == telling && kept.block == block;
-        if placed || self.turns[turn].origin.kept.iter().any(mine) {
+            .is_some_and(|at| self.part(at).origin.at.of(head.feed).is_some());
+        let feed = head.feed;
+        let mine = |kept: &ReservedPlace| kept.feed == feed && kept.block == block;
+        if placed || self.turns[turn].origin.reserved_places.iter().any(mine) {
             return;
         }
         let position = self.next_position(turn, head, &[]);
-        self.turns[turn].origin.kept.push(Kept { telling, block, position });
+        self.turns[turn].origin.reserved_places.push(ReservedPlace { feed, block, position });
         self.emit_turn_origin(turn);
     }
 
@@ -198,22 +200,22 @@ impl Assembler {
         turn: usize,
         name: Option<Name>,
         body: Body,
-    ) -> At {
+    ) -> PartIndex {
         let position = self.next_position(turn, head, name.as_slice());
-        let name = name.unwrap_or(Name::Nth(head.telling, position));
+        let name = name.unwrap_or(Name::Nth(head.feed, position));
         let mut origin = Origin { names: vec![name.clone()], ..Origin::default() };
-        origin.at.set(head.telling, position);
+        origin.at.set(head.feed, position);
         // Tools are ranked field by field.
         if let Body::Tool(tool) = &body {
             if !tool.name.is_empty() {
-                origin.ranks.claim(Field::Name, head.telling);
+                origin.ranks.claim(RankedField::Name, head.feed);
             }
         } else {
-            origin.ranks.claim(Field::Body, head.telling);
+            origin.ranks.claim(RankedField::Body, head.feed);
         }
         let step = self.step_of(head, turn);
         let at = self.insert_part(head, turn, name, origin, step, body);
-        if self.turns[turn].only_telling().is_none() {
+        if self.turns[turn].only_feed().is_none() {
             self.arrange_parts(turn);
         }
         at
@@ -228,14 +230,14 @@ impl Assembler {
         mut origin: Origin,
         step: Option<crate::id::StepId>,
         body: Body,
-    ) -> At {
-        let step = origin.ranks.take(Field::Step, head.telling, step);
-        let started = origin.ranks.take(Field::Started, head.telling, head.at);
-        let position = origin.at.of(head.telling).unwrap_or_default();
+    ) -> PartIndex {
+        let step = origin.ranks.take(RankedField::Step, head.feed, step);
+        let started = origin.ranks.take(RankedField::Started, head.feed, head.at);
+        let position = origin.at.of(head.feed).unwrap_or_default();
         let mut id = PartId(id_of(self.session, self.turns[turn].id, &name));
         // Two parts with the same name in the source still get two ids.
         if self.find_part(turn, &name).is_some_and(|other| self.part(other).id == id) {
-            let apart = Name::Nth(head.telling, position);
+            let apart = Name::Nth(head.feed, position);
             id = PartId(id_of(self.session, self.turns[turn].id, &apart));
             origin.names = vec![apart];
         }
@@ -271,8 +273,8 @@ impl Assembler {
         at
     }
 
-    pub(super) fn register(&mut self, at: At, name: Name) {
-        self.turns[at.0].has_pieces |= matches!(name, Name::Piece(..));
+    pub(super) fn register(&mut self, at: PartIndex, name: Name) {
+        self.turns[at.0].has_fragments |= matches!(name, Name::ContentFragment(..));
         if name.is_local() {
             self.turns[at.0].local.insert(name, at.1);
         } else {
@@ -281,7 +283,7 @@ impl Assembler {
     }
 
     /// Adds a name to a part.
-    pub(super) fn name_part(&mut self, at: At, name: Name) {
+    pub(super) fn name_part(&mut self, at: PartIndex, name: Name) {
         self.register(at, name.clone());
         let names = &mut self.part(at).origin.names;
         if !names.contains(&name) {
@@ -324,7 +326,7 @@ impl Assembler {
             let at = (turn, placed[item]);
             if self.part(at).place != place {
                 self.part(at).place = place;
-                self.tell(at, PartPatch { place: Some(place), ..PartPatch::default() });
+                self.emit_part_patch(at, PartPatch { place: Some(place), ..PartPatch::default() });
                 self.place_agents(at);
             }
         }
@@ -332,10 +334,10 @@ impl Assembler {
 
     /// A patch for a part that this feed reaches for the first time: sets its step and start,
     /// which later events of the feed do not change.
-    fn met_by(&mut self, head: &Head, at: At) -> PartPatch {
+    fn first_seen_by(&mut self, head: &Head, at: PartIndex) -> PartPatch {
         let step = self.step_of(head, at.0);
         let part = self.part(at);
-        let step = part.origin.ranks.take(Field::Step, head.telling, step);
+        let step = part.origin.ranks.take(RankedField::Step, head.feed, step);
         let step = step.filter(|step| part.step != Some(*step));
         part.step = step.or(part.step);
         PartPatch { step, ..self.seen_by(head, at) }
@@ -343,14 +345,14 @@ impl Assembler {
 
     /// A patch that adds this record as evidence. The start time is that of the strongest feed's
     /// first record.
-    pub(super) fn seen_by(&mut self, head: &Head, at: At) -> PartPatch {
+    pub(super) fn seen_by(&mut self, head: &Head, at: PartIndex) -> PartPatch {
         let ranks = &mut self.part(at).origin.ranks;
-        let first = ranks.holder(Field::Started) < Some(head.telling);
-        let started = ranks.take(Field::Started, head.telling, head.at.filter(|_| first));
+        let first = ranks.holder(RankedField::Started) < Some(head.feed);
+        let started = ranks.take(RankedField::Started, head.feed, head.at.filter(|_| first));
         PartPatch { evidence: vec![head.evidence], started, ..PartPatch::default() }
     }
 
-    pub(super) fn tell(&mut self, at: At, mut patch: PartPatch) {
+    pub(super) fn emit_part_patch(&mut self, at: PartIndex, mut patch: PartPatch) {
         let fold = &self.turns[at.0].parts[at.1];
         if fold.gone || patch.is_empty() {
             return;
@@ -363,43 +365,45 @@ impl Assembler {
                     opened.origin.clone_from(&fold.origin);
                     return patch_part(opened, patch);
                 }
-                Change::PartTold { part: told, patch: held } if *told == part => {
+                Change::PartUpdated { part: other, patch: held } if *other == part => {
                     held.origin = Some(fold.origin.clone());
                     return held.merge(patch);
                 }
-                Change::PartOpened { .. } | Change::PartTold { .. } | Change::TurnTold { .. } => {}
+                Change::PartOpened { .. }
+                | Change::PartUpdated { .. }
+                | Change::TurnUpdated { .. } => {}
                 // Before these changes, the same id may mean another part.
-                Change::SessionTold { .. }
+                Change::SessionUpdated { .. }
                 | Change::TurnOpened { .. }
                 | Change::TurnRenamed { .. }
                 | Change::TurnMerged { .. }
-                | Change::StepTold { .. }
-                | Change::PartGrew { .. }
+                | Change::StepUpdated { .. }
+                | Change::PartDelta { .. }
                 | Change::PartRenamed { .. }
                 | Change::PartMerged { .. }
                 | Change::PartRemoved { .. }
                 | Change::SnapshotTaken { .. }
-                | Change::Counted { .. } => break,
+                | Change::EventSkipped { .. } => break,
             }
         }
         patch.origin = Some(fold.origin.clone());
-        self.out.push(Change::PartTold { part, patch: Box::new(patch) });
+        self.out.push(Change::PartUpdated { part, patch: Box::new(patch) });
     }
 
     /// Emits the origin of a part. Repeats the place, since an empty patch would be dropped.
-    pub(super) fn note(&mut self, at: At) {
+    pub(super) fn emit_origin(&mut self, at: PartIndex) {
         let place = Some(self.part(at).place);
-        self.tell(at, PartPatch { place, ..PartPatch::default() });
+        self.emit_part_patch(at, PartPatch { place, ..PartPatch::default() });
     }
 
-    pub(super) fn remove_part(&mut self, at: At) {
+    pub(super) fn remove_part(&mut self, at: PartIndex) {
         let part = self.part(at);
         part.gone = true;
         let id = part.id;
         self.out.push(Change::PartRemoved { part: id });
     }
 
-    pub(super) fn part(&mut self, at: At) -> &mut PartFold {
+    pub(super) fn part(&mut self, at: PartIndex) -> &mut PartFold {
         &mut self.turns[at.0].parts[at.1]
     }
 }

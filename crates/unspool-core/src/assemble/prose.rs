@@ -2,22 +2,22 @@
 //! closes it. An unnamed delta extends the open part of the same kind; another kind, a tool call or
 //! a tool result closes that part. Two blocks are never merged, and empty parts are never created.
 
-use crate::change::{Change, Growing, Oddity, PartPatch};
-use crate::event::{SaidDetail, Voice};
+use crate::change::{Change, DeltaField, PartPatch, SkipReason};
+use crate::event::{ProseDetail, ProseKind};
 use crate::id::digest;
 use crate::part::{Body, Kind, Reasoning, Text};
-use crate::session::Held;
-use crate::telling::{Field, Name, Telling};
+use crate::provenance::{Feed, Name, RankedField};
+use crate::session::PendingWhitespace;
 
 use super::fold::Prose;
-use super::part::At;
+use super::part::PartIndex;
 use super::{Assembler, Head};
 
 impl Assembler {
     pub(super) fn grow_prose(
         &mut self,
         head: &Head,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<Name>,
         text: String,
     ) {
@@ -25,37 +25,38 @@ impl Assembler {
             return;
         }
         let turn = self.turn_for(head);
-        if self.is_known_better(head, turn, block.as_ref()) {
+        if self.has_stronger_kind(head, turn, block.as_ref()) {
             return;
         }
-        let block = self.block_of(head, turn, voice, block);
+        let block = self.block_of(head, turn, prose_kind, block);
         // A delta for a block that has ended counts as unnamed (R-X-07).
         let block = block.filter(|name| !self.has_ended(head, turn, name));
-        let found = self.find_prose(head, turn, voice, block.as_ref());
+        let found = self.find_prose(head, turn, prose_kind, block.as_ref());
         if let Some(at) = found.filter(|at| self.is_placed(head, *at)) {
             return self.grow_at(head, at, text);
         }
         // Hold leading white space back: if nothing else follows, there is no part.
         if text.trim().is_empty() {
-            return self.hold(head, turn, voice, block, &text);
+            return self.hold_whitespace(head, turn, prose_kind, block, &text);
         }
-        let text = self.take_held(head, turn, voice, block.as_ref()) + &text;
+        let text = self.take_whitespace(head, turn, prose_kind, block.as_ref()) + &text;
         if let Some(found) = found {
             let at = self.arrive(head, turn, found);
             return self.grow_at(head, at, text);
         }
         let named = block.is_some();
-        let at = self.open_prose(head, turn, voice, block, text.clone(), SaidDetail::default());
+        let at =
+            self.open_prose(head, turn, prose_kind, block, text.clone(), ProseDetail::default());
         // A turn that is over shows no open prose.
         let open = !self.is_over(turn);
         let part = self.part(at);
         part.origin.unfinished = !open;
         part.prose =
-            Some(Box::new(Prose { owner: head.telling, source: head.evidence.source, text, open }));
+            Some(Box::new(Prose { owner: head.feed, source: head.evidence.source, text, open }));
         if !open {
-            self.tell(at, PartPatch { open: Some(false), ..PartPatch::default() });
+            self.emit_part_patch(at, PartPatch { open: Some(false), ..PartPatch::default() });
         }
-        let track = &mut self.tracks[head.telling.index()];
+        let track = &mut self.tracks[head.feed.index()];
         if named {
             track.open.push(at);
         } else {
@@ -63,16 +64,16 @@ impl Assembler {
         }
     }
 
-    fn is_placed(&mut self, head: &Head, at: At) -> bool {
-        self.part(at).origin.at.of(head.telling).is_some()
+    fn is_placed(&mut self, head: &Head, at: PartIndex) -> bool {
+        self.part(at).origin.at.of(head.feed).is_some()
     }
 
     /// True if a stronger feed has this block as another kind: hooks send as text what the log
     /// records as an error.
-    fn is_known_better(&mut self, head: &Head, turn: usize, block: Option<&Name>) -> bool {
+    fn has_stronger_kind(&mut self, head: &Head, turn: usize, block: Option<&Name>) -> bool {
         let Some(at) = block.and_then(|name| self.find_part(turn, name)) else { return false };
         let part = self.part(at);
-        !part.is_prose() && part.origin.ranks.holder(Field::Body) > Some(head.telling)
+        !part.is_prose() && part.origin.ranks.holder(RankedField::Body) > Some(head.feed)
     }
 
     /// The block name for prose of this kind. If the name already belongs to a part of another
@@ -81,40 +82,40 @@ impl Assembler {
         &mut self,
         head: &Head,
         turn: usize,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<Name>,
     ) -> Option<Name> {
         let name = block.filter(|name| self.names_part(name))?;
         let other =
-            self.find_part(turn, &name).is_some_and(|at| self.part(at).kind != kind_of(voice));
+            self.find_part(turn, &name).is_some_and(|at| self.part(at).kind != kind_of(prose_kind));
         if !other {
             return Some(name);
         }
-        self.count(Oddity::Contradiction);
-        let apart = digest(format!("{:?} {voice:?} {name:?}", head.telling).as_bytes());
-        Some(Name::Alike(apart, 0))
+        self.count(SkipReason::Contradiction);
+        let apart = digest(format!("{:?} {prose_kind:?} {name:?}", head.feed).as_bytes());
+        Some(Name::ByContent(apart, 0))
     }
 
     fn find_prose(
         &mut self,
         head: &Head,
         turn: usize,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<&Name>,
-    ) -> Option<At> {
+    ) -> Option<PartIndex> {
         match block {
             Some(name) => {
                 self.close_nameless(head);
                 self.find_part(turn, name)
             }
-            None => self.nameless_of(head, voice),
+            None => self.nameless_of(head, prose_kind),
         }
     }
 
     /// The open unnamed part, if prose of this kind extends it. Closes it otherwise.
-    fn nameless_of(&mut self, head: &Head, voice: Voice) -> Option<At> {
-        let at = self.tracks[head.telling.index()].nameless?;
-        if self.part(at).kind == kind_of(voice) {
+    fn nameless_of(&mut self, head: &Head, prose_kind: ProseKind) -> Option<PartIndex> {
+        let at = self.tracks[head.feed.index()].nameless?;
+        if self.part(at).kind == kind_of(prose_kind) {
             return Some(at);
         }
         self.close_nameless(head);
@@ -123,28 +124,41 @@ impl Assembler {
 
     // ── Leading white space ─────────────────────────────────────────────────────────────────
 
-    fn hold(&mut self, head: &Head, turn: usize, voice: Voice, block: Option<Name>, text: &str) {
-        let held = self.take_held(head, turn, voice, block.as_ref()) + text;
-        let telling = head.telling;
-        self.turns[turn].origin.held.push(Held { telling, block, voice, text: held });
+    fn hold_whitespace(
+        &mut self,
+        head: &Head,
+        turn: usize,
+        prose_kind: ProseKind,
+        block: Option<Name>,
+        text: &str,
+    ) {
+        let held = self.take_whitespace(head, turn, prose_kind, block.as_ref()) + text;
+        let feed = head.feed;
+        self.turns[turn].origin.pending_whitespace.push(PendingWhitespace {
+            feed,
+            block,
+            prose_kind,
+            text: held,
+        });
         self.emit_turn_origin(turn);
     }
 
     /// Takes the white space held back for a block. White space of unnamed prose of another kind
     /// is dropped.
-    fn take_held(
+    fn take_whitespace(
         &mut self,
         head: &Head,
         turn: usize,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<&Name>,
     ) -> String {
-        let held = &mut self.turns[turn].origin.held;
-        let mine = |held: &Held| held.telling == head.telling && held.block.as_ref() == block;
+        let held = &mut self.turns[turn].origin.pending_whitespace;
+        let mine =
+            |held: &PendingWhitespace| held.feed == head.feed && held.block.as_ref() == block;
         let Some(at) = held.iter().position(mine) else { return String::new() };
         let held = held.remove(at);
         self.emit_turn_origin(turn);
-        if held.voice == voice { held.text } else { String::new() }
+        if held.prose_kind == prose_kind { held.text } else { String::new() }
     }
 
     // ── Deltas and complete text ────────────────────────────────────────────────────────────
@@ -155,89 +169,91 @@ impl Assembler {
         let Some(at) = self.find_part(turn, name) else { return false };
         let part = self.part(at);
         part.prose.is_none()
-            && part.origin.ranks.holder(Field::Body) == Some(head.telling)
+            && part.origin.ranks.holder(RankedField::Body) == Some(head.feed)
             && part.source == Some(head.evidence.source)
     }
 
-    fn grow_at(&mut self, head: &Head, at: At, text: String) {
+    fn grow_at(&mut self, head: &Head, at: PartIndex, text: String) {
         let part = self.part(at);
-        let (id, holder) = (part.id, part.origin.ranks.holder(Field::Body));
+        let (id, holder) = (part.id, part.origin.ranks.holder(RankedField::Body));
         let evidence = head.evidence;
-        let Some(prose) = &mut part.prose else { return self.grow_anew(head, at, text) };
-        if prose.owner == head.telling {
+        let Some(prose) = &mut part.prose else { return self.regrow(head, at, text) };
+        if prose.owner == head.feed {
             if prose.source == evidence.source {
                 prose.text.push_str(&text);
-                self.out.push(Change::PartGrew { part: id, field: Growing::Text, text });
-            } else if head.telling == Telling::Log && prose.source < evidence.source {
+                self.out.push(Change::PartDelta { part: id, field: DeltaField::Text, text });
+            } else if head.feed == Feed::Log && prose.source < evidence.source {
                 // A rewritten log repeats the block from its beginning.
                 prose.source = evidence.source;
                 prose.text.clone_from(&text);
                 let (text, evidence) = (Some(text), vec![evidence]);
-                self.tell(at, PartPatch { text, evidence, ..PartPatch::default() });
+                self.emit_part_patch(at, PartPatch { text, evidence, ..PartPatch::default() });
             }
-        } else if holder < Some(head.telling) {
-            prose.owner = head.telling;
+        } else if holder < Some(head.feed) {
+            prose.owner = head.feed;
             prose.source = evidence.source;
             prose.text.clone_from(&text);
-            part.origin.ranks.claim(Field::Body, head.telling);
-            self.tracks[head.telling.index()].open.push(at);
-            self.tell(at, PartPatch { text: Some(text), ..PartPatch::default() });
+            part.origin.ranks.claim(RankedField::Body, head.feed);
+            self.tracks[head.feed.index()].open.push(at);
+            self.emit_part_patch(at, PartPatch { text: Some(text), ..PartPatch::default() });
         }
     }
 
     /// Reopens prose that was closed early and continues in a rewritten log.
-    fn grow_anew(&mut self, head: &Head, at: At, text: String) {
+    fn regrow(&mut self, head: &Head, at: PartIndex, text: String) {
         let open = !self.is_over(at.0);
         let part = self.part(at);
         let source = head.evidence.source;
-        let anew = head.telling == Telling::Log
-            && part.origin.ranks.holder(Field::Body) == Some(Telling::Log)
-            && part.source.is_some_and(|told| told < source);
+        let anew = head.feed == Feed::Log
+            && part.origin.ranks.holder(RankedField::Body) == Some(Feed::Log)
+            && part.source.is_some_and(|previous| previous < source);
         if !anew || part.digest == digest(text.as_bytes()) {
             return;
         }
         part.origin.unfinished = !open;
-        part.prose =
-            Some(Box::new(Prose { owner: head.telling, source, text: text.clone(), open }));
-        self.tracks[head.telling.index()].open.push(at);
+        part.prose = Some(Box::new(Prose { owner: head.feed, source, text: text.clone(), open }));
+        self.tracks[head.feed.index()].open.push(at);
         let (text, evidence) = (Some(text), vec![head.evidence]);
-        self.tell(at, PartPatch { text, evidence, open: Some(open), ..PartPatch::default() });
+        self.emit_part_patch(
+            at,
+            PartPatch { text, evidence, open: Some(open), ..PartPatch::default() },
+        );
     }
 
     pub(super) fn say_prose(
         &mut self,
         head: &Head,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<Name>,
         text: String,
-        detail: SaidDetail,
+        detail: ProseDetail,
     ) {
         let turn = self.turn_for(head);
-        if self.is_known_better(head, turn, block.as_ref()) {
+        if self.has_stronger_kind(head, turn, block.as_ref()) {
             return;
         }
-        let block = self.block_of(head, turn, voice, block);
+        let block = self.block_of(head, turn, prose_kind, block);
         // Complete text without a name completes the open part (R-X-05).
-        let found = self.find_prose(head, turn, voice, block.as_ref());
+        let found = self.find_prose(head, turn, prose_kind, block.as_ref());
         if block.is_none() {
-            self.tracks[head.telling.index()].nameless = None;
+            self.tracks[head.feed.index()].nameless = None;
         }
-        self.take_held(head, turn, voice, block.as_ref());
+        self.take_whitespace(head, turn, prose_kind, block.as_ref());
         let at = match found {
             Some(found) => self.arrive(head, turn, found),
             None if text.trim().is_empty() && !detail.redacted => return,
             None => {
                 let content = digest(text.as_bytes());
-                let at = self.open_prose(head, turn, voice, block, text, detail);
+                let at = self.open_prose(head, turn, prose_kind, block, text, detail);
                 self.finish_prose(head, at, content, PartPatch::default());
                 return;
             }
         };
         let mut patch = self.seen_by(head, at);
-        self.tell_detail(head, at, detail, &mut patch);
+        self.claim_detail(head, at, detail, &mut patch);
         let part = self.part(at);
-        if !part.origin.ranks.claim(Field::Body, head.telling) {
-            return self.tell(at, patch);
+        if !part.origin.ranks.claim(RankedField::Body, head.feed) {
+            return self.emit_part_patch(at, patch);
         }
         let held = part.prose.as_ref().map(|prose| prose.text.as_str());
         // An empty complete text does not delete accumulated text.
@@ -249,13 +265,19 @@ impl Assembler {
         self.finish_prose(head, at, content, patch);
     }
 
-    fn tell_detail(&mut self, head: &Head, at: At, detail: SaidDetail, patch: &mut PartPatch) {
+    fn claim_detail(
+        &mut self,
+        head: &Head,
+        at: PartIndex,
+        detail: ProseDetail,
+        patch: &mut PartPatch,
+    ) {
         let ranks = &mut self.part(at).origin.ranks;
-        patch.signature = ranks.take(Field::Signature, head.telling, detail.signature);
+        patch.signature = ranks.take(RankedField::Signature, head.feed, detail.signature);
         patch.signer = detail.signer.filter(|_| patch.signature.is_some());
-        patch.duration_ms = ranks.take(Field::Duration, head.telling, detail.duration_ms);
+        patch.duration_ms = ranks.take(RankedField::Duration, head.feed, detail.duration_ms);
         let citations = (!detail.citations.is_empty()).then_some(detail.citations);
-        patch.citations = ranks.take(Field::Citations, head.telling, citations);
+        patch.citations = ranks.take(RankedField::Citations, head.feed, citations);
         patch.redacted = detail.redacted.then_some(true);
     }
 
@@ -263,16 +285,16 @@ impl Assembler {
         &mut self,
         head: &Head,
         turn: usize,
-        voice: Voice,
+        prose_kind: ProseKind,
         block: Option<Name>,
         text: String,
-        detail: SaidDetail,
-    ) -> At {
-        let body = match voice {
-            Voice::Text => {
+        detail: ProseDetail,
+    ) -> PartIndex {
+        let body = match prose_kind {
+            ProseKind::Text => {
                 Body::Text(Text { text, open: true, citations: detail.citations.clone() })
             }
-            Voice::Reasoning => Body::Reasoning(Reasoning {
+            ProseKind::Reasoning => Body::Reasoning(Reasoning {
                 text,
                 open: true,
                 redacted: detail.redacted,
@@ -283,8 +305,8 @@ impl Assembler {
         };
         let at = self.open_part(head, turn, block, body);
         // The body has the details already; this only claims their ranks.
-        self.tell_detail(head, at, detail, &mut PartPatch::default());
-        if voice == Voice::Reasoning && !self.turns[turn].has_reasoning {
+        self.claim_detail(head, at, detail, &mut PartPatch::default());
+        if prose_kind == ProseKind::Reasoning && !self.turns[turn].has_reasoning {
             self.turns[turn].has_reasoning = true;
             self.settle_thinking(turn);
         }
@@ -292,7 +314,7 @@ impl Assembler {
     }
 
     /// Completes prose. From here on its content hash can match feeds without ids.
-    fn finish_prose(&mut self, head: &Head, at: At, content: u64, mut patch: PartPatch) {
+    fn finish_prose(&mut self, head: &Head, at: PartIndex, content: u64, mut patch: PartPatch) {
         let part = self.part(at);
         let ended = part.prose.take();
         part.source = Some(head.evidence.source);
@@ -301,34 +323,34 @@ impl Assembler {
         }
         let part = self.part(at);
         part.origin.unfinished = false;
-        patch.ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
+        patch.ended = part.origin.ranks.take(RankedField::Ended, head.feed, head.at);
         if part.digest == 0 || ended.is_some_and(|prose| prose.open) {
             patch.open = Some(false);
         }
-        let known = part.digest == content;
+        let unchanged = part.digest == content;
         part.digest = content;
-        let voice = if self.part(at).kind == Kind::Text { Voice::Text } else { Voice::Reasoning };
+        let prose_kind =
+            if self.part(at).kind == Kind::Text { ProseKind::Text } else { ProseKind::Reasoning };
         // Parts named by content need no occurrence count.
-        if !known && !self.part(at).is_nameless() {
-            self.recognise(head.telling, at, likeness_of(voice, content));
+        if !unchanged && !self.part(at).is_named_by_content() {
+            self.merge_by_content(head.feed, at, hash_for_prose_kind(prose_kind, content));
         }
         if !self.part(at).gone {
-            self.tell(at, patch);
+            self.emit_part_patch(at, patch);
         }
     }
 
     /// Hooks lack the ids that log and stream share. Texts with the same content hash and
     /// occurrence number in the turn are one part: the one from hooks is merged into the other.
-    pub(super) fn recognise(&mut self, telling: Telling, at: At, content: u64) {
-        let name = self.turns[at.0].count_alike(telling, at.1, content);
+    pub(super) fn merge_by_content(&mut self, feed: Feed, at: PartIndex, content: u64) {
+        let name = self.turns[at.0].count_occurrence(feed, at.1, content);
         match self.turns[at.0].local.get(&name).copied() {
             None => {
                 self.turns[at.0].local.insert(name, at.1);
             }
             Some(other) if other == at.1 => {}
             Some(other) => {
-                let (live, kept) =
-                    if telling == Telling::Hooks { (at.1, other) } else { (other, at.1) };
+                let (live, kept) = if feed == Feed::Hooks { (at.1, other) } else { (other, at.1) };
                 self.merge_parts(at.0, live, kept);
                 self.turns[at.0].local.insert(name, kept);
             }
@@ -337,19 +359,19 @@ impl Assembler {
 
     pub(super) fn end_block(&mut self, head: &Head, name: &Name) {
         let turn = self.turn_for(head);
-        for voice in [Voice::Text, Voice::Reasoning] {
-            self.take_held(head, turn, voice, Some(name));
+        for prose_kind in [ProseKind::Text, ProseKind::Reasoning] {
+            self.take_whitespace(head, turn, prose_kind, Some(name));
         }
         if let Some(at) = self.find_part(turn, name) {
             self.close_at(head, at);
-            self.tracks[head.telling.index()].open.retain(|open| *open != at);
+            self.tracks[head.feed.index()].open.retain(|open| *open != at);
         }
     }
 
     /// Closes prose owned by this feed, with the text received so far.
-    fn close_at(&mut self, head: &Head, at: At) {
+    fn close_at(&mut self, head: &Head, at: PartIndex) {
         if let Some(prose) = &self.part(at).prose
-            && prose.owner == head.telling
+            && prose.owner == head.feed
         {
             let (content, source) = (digest(prose.text.as_bytes()), prose.source);
             self.finish_prose(head, at, content, PartPatch::default());
@@ -359,7 +381,7 @@ impl Assembler {
     }
 
     pub(super) fn close_nameless(&mut self, head: &Head) {
-        if let Some(at) = self.tracks[head.telling.index()].nameless.take() {
+        if let Some(at) = self.tracks[head.feed.index()].nameless.take() {
             self.close_at(head, at);
         }
     }
@@ -367,28 +389,28 @@ impl Assembler {
     /// Closes all open prose of the feed, at a step boundary.
     pub(super) fn close_prose(&mut self, head: &Head) {
         self.close_nameless(head);
-        for at in std::mem::take(&mut self.tracks[head.telling.index()].open) {
+        for at in std::mem::take(&mut self.tracks[head.feed.index()].open) {
             self.close_at(head, at);
         }
     }
 }
 
 /// The content hash of prose, for feeds without ids.
-pub fn prose_likeness(voice: Voice, text: &str) -> u64 {
-    likeness_of(voice, digest(text.as_bytes()))
+pub fn prose_content_hash(prose_kind: ProseKind, text: &str) -> u64 {
+    hash_for_prose_kind(prose_kind, digest(text.as_bytes()))
 }
 
 /// Rotates the hash for reasoning, so that text and reasoning with equal content do not match.
-fn likeness_of(voice: Voice, content: u64) -> u64 {
-    match voice {
-        Voice::Text => content,
-        Voice::Reasoning => content.rotate_left(17),
+fn hash_for_prose_kind(prose_kind: ProseKind, content: u64) -> u64 {
+    match prose_kind {
+        ProseKind::Text => content,
+        ProseKind::Reasoning => content.rotate_left(17),
     }
 }
 
-fn kind_of(voice: Voice) -> Kind {
-    match voice {
-        Voice::Text => Kind::Text,
-        Voice::Reasoning => Kind::Reasoning,
+fn kind_of(prose_kind: ProseKind) -> Kind {
+    match prose_kind {
+        ProseKind::Text => Kind::Text,
+        ProseKind::Reasoning => Kind::Reasoning,
     }
 }

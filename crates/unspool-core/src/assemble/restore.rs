@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::id::TurnId;
 use crate::part::{Body, Part, Place};
+use crate::provenance::{Feed, Name, RankedField};
 use crate::session::{Session, Transcript, Trigger, Turn, TurnState};
-use crate::telling::{Field, Name, Telling};
 
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
 use super::order::{Item, arrange, spine_place};
-use super::{Again, Assembler};
+use super::{Assembler, FeedReplay};
 
 /// A turn that stays in the store: its head without parts and steps, and the digests of all global
 /// names of its parts and steps.
-pub struct Outline {
+pub struct TurnStub {
     pub turn: Turn,
     pub names: Vec<u64>,
 }
@@ -45,7 +45,7 @@ impl Turn {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Cursor {
     #[serde(rename = "telling")]
-    pub telling: Telling,
+    pub feed: Feed,
     pub source: u16,
     pub offset: u64,
     pub nth: u32,
@@ -66,14 +66,14 @@ impl Assembler {
     /// Resumes from a stored session without loading its turns. The assembler knows which names
     /// lead to which turn and requests a turn ([`Assembler::needs`]) when an event refers to it.
     /// Turns that were not settled must be restored before the first event.
-    pub fn resume_outlined(
+    pub fn resume_from_stubs(
         session: &Session,
-        outlines: impl IntoIterator<Item = Outline>,
+        outlines: impl IntoIterator<Item = TurnStub>,
     ) -> Assembler {
         let mut assembler = Assembler::new(session.id);
         assembler.facts = session.facts.clone();
         assembler.state = session.state;
-        for Outline { turn, names } in outlines {
+        for TurnStub { turn, names } in outlines {
             let at = assembler.turns.len();
             let mut fold = fold_turn(&turn);
             fold.stored = true;
@@ -91,8 +91,8 @@ impl Assembler {
     /// The cursor of each source of each feed: the offset of the record, and the index of the
     /// event in it.
     pub fn cursors(&self) -> impl Iterator<Item = Cursor> + '_ {
-        self.cursors.iter().map(|(&(telling, source), &(offset, nth))| Cursor {
-            telling,
+        self.cursors.iter().map(|(&(feed, source), &(offset, nth))| Cursor {
+            feed,
             source,
             offset,
             nth,
@@ -101,24 +101,24 @@ impl Assembler {
 
     /// Sets the cursor of a source.
     pub fn set_cursor(&mut self, cursor: Cursor) {
-        let Cursor { telling, source, offset, nth } = cursor;
-        self.cursors.insert((telling, source), (offset, nth));
+        let Cursor { feed, source, offset, nth } = cursor;
+        self.cursors.insert((feed, source), (offset, nth));
     }
 
     /// Resumes a source that stopped in this turn. If another source of the feed is further, this
     /// one replays it.
-    pub fn stand_at(&mut self, telling: Telling, source: u16, turn: &Name) {
+    pub fn resume_at(&mut self, feed: Feed, source: u16, turn: &Name) {
         let turn = self.index.turns.get(turn);
-        let track = &mut self.tracks[telling.index()];
+        let track = &mut self.tracks[feed.index()];
         if turn.is_some() && turn != track.turn {
-            track.again = Some(Again { source, turn });
+            track.replay = Some(FeedReplay { source, turn });
         }
     }
 
     /// The turns that must be restored before this event can be applied.
     pub fn needs(&self, event: &Event) -> Vec<TurnId> {
         let mut needed: Vec<TurnId> = event
-            .what
+            .kind
             .names()
             .iter()
             .chain(&event.turn)
@@ -144,20 +144,20 @@ impl Assembler {
 
     /// The turn of an event that names none.
     fn turn_without_name(&self, event: &Event) -> Option<usize> {
-        let again = self.tracks[event.telling.index()].again;
-        let again = again.filter(|again| again.source == event.evidence.source);
+        let replay = self.tracks[event.feed.index()].replay;
+        let replay = replay.filter(|replay| replay.source == event.evidence.source);
         let preamble = || self.index.turns.get(&Name::Preamble);
-        self.current_turn(event.telling, again).or_else(preamble)
+        self.current_turn(event.feed, replay).or_else(preamble)
     }
 
     /// Releases a settled turn: drops its parts and keeps its names. Returns whether it did.
     pub fn release(&mut self, id: TurnId) -> bool {
-        let Some(at) = self.find_turn(id).filter(|at| self.may_go(*at)) else { return false };
+        let Some(at) = self.find_turn(id).filter(|at| self.can_release(*at)) else { return false };
         let turn = &mut self.turns[at];
         turn.parts = Vec::new();
         turn.steps = Vec::new();
         turn.local = Default::default();
-        turn.alike = Default::default();
+        turn.occurrences = Default::default();
         turn.stored = true;
         true
     }
@@ -169,36 +169,37 @@ impl Assembler {
 
     /// True if a turn can be released: nothing in it is open or running.
     pub fn is_settled(&self, id: TurnId) -> bool {
-        self.find_turn(id).is_some_and(|at| self.may_go(at))
+        self.find_turn(id).is_some_and(|at| self.can_release(at))
     }
 
     fn find_turn(&self, id: TurnId) -> Option<usize> {
         self.turns.iter().rposition(|turn| turn.id == id && !turn.gone)
     }
 
-    fn may_go(&self, at: usize) -> bool {
+    fn can_release(&self, at: usize) -> bool {
         if self.tracks.iter().any(|track| track.turn == Some(at)) {
             return false;
         }
         let turn = &self.turns[at];
         // A feed may still extend a block that it has not ended.
-        let told = self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
-        let growing = told.into_iter().any(|open| open.0 == at);
+        let reported =
+            self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
+        let growing = reported.into_iter().any(|open| open.0 == at);
         let busy = turn.parts.iter().any(|part| {
-            part.agents
-                .as_ref()
-                .is_some_and(|agents| agents.agents.iter().any(|known| !known.state.is_terminal()))
+            part.agents.as_ref().is_some_and(|agents| {
+                agents.agents.iter().any(|existing| !existing.state.is_terminal())
+            })
         });
         turn.state != TurnState::Running && !busy && !growing
     }
 
     /// Restores a turn from its stored form.
     pub fn restore(&mut self, turn: &Turn) {
-        let known = self.turns.iter().position(|held| held.id == turn.id && !held.gone);
-        if known.is_some_and(|at| !self.turns[at].stored) {
+        let existing = self.turns.iter().position(|held| held.id == turn.id && !held.gone);
+        if existing.is_some_and(|at| !self.turns[at].stored) {
             return;
         }
-        let at = known.unwrap_or(self.turns.len());
+        let at = existing.unwrap_or(self.turns.len());
         let fold = fold_turn(turn);
         for (part, held) in fold.parts.iter().enumerate() {
             for name in &held.origin.names {
@@ -215,10 +216,10 @@ impl Assembler {
         for name in &fold.origin.names {
             self.index.turns.insert(name, at);
         }
-        if known.is_none() {
+        if existing.is_none() {
             self.catch_up(at, &fold);
         }
-        self.take_up_prose(at, &fold);
+        self.resume_prose(at, &fold);
         if at == self.turns.len() {
             self.turns.push(fold);
         } else {
@@ -228,9 +229,9 @@ impl Assembler {
 
     /// Each feed continues in the last turn that it reached.
     fn catch_up(&mut self, at: usize, turn: &TurnFold) {
-        for telling in Telling::ALL {
-            let Some(position) = turn.origin.at.of(telling) else { continue };
-            let track = &mut self.tracks[telling.index()];
+        for feed in Feed::ALL {
+            let Some(position) = turn.origin.at.of(feed) else { continue };
+            let track = &mut self.tracks[feed.index()];
             if position >= track.turns {
                 track.turns = position + 1;
                 track.turn = Some(at);
@@ -239,7 +240,7 @@ impl Assembler {
     }
 
     /// Re-registers open prose. Released turns have none.
-    fn take_up_prose(&mut self, at: usize, turn: &TurnFold) {
+    fn resume_prose(&mut self, at: usize, turn: &TurnFold) {
         for (part, fold) in turn.parts.iter().enumerate() {
             let Some(prose) = &fold.prose else { continue };
             let track = &mut self.tracks[prose.owner.index()];
@@ -279,36 +280,36 @@ fn fold_turn(turn: &Turn) -> TurnFold {
     place_steps(&mut fold, turn);
     for part in &turn.parts {
         let held = skeleton(part);
-        for telling in Telling::ALL {
-            if let Some(position) = held.origin.at.of(telling) {
-                let placed = &mut fold.placed[telling.index()];
+        for feed in Feed::ALL {
+            if let Some(position) = held.origin.at.of(feed) {
+                let placed = &mut fold.placed[feed.index()];
                 *placed = (*placed).max(position + 1);
             }
         }
         let at = fold.parts.len();
         for name in held.origin.names.iter().filter(|name| name.is_local()) {
             fold.local.insert(name.clone(), at);
-            fold.has_pieces |= matches!(name, Name::Piece(..));
+            fold.has_fragments |= matches!(name, Name::ContentFragment(..));
         }
         fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
-        for (class, content, nth) in &held.origin.alike {
-            let count = fold.alike.entry((*class, *content)).or_default();
+        for (class, content, nth) in &held.origin.occurrences {
+            let count = fold.occurrences.entry((*class, *content)).or_default();
             *count = (*count).max(nth + 1);
-            fold.local.insert(Name::Alike(*content, *nth), at);
+            fold.local.insert(Name::ByContent(*content, *nth), at);
         }
         fold.parts.push(held);
     }
-    for kept in &fold.origin.kept {
-        let placed = &mut fold.placed[kept.telling.index()];
+    for kept in &fold.origin.reserved_places {
+        let placed = &mut fold.placed[kept.feed.index()];
         *placed = (*placed).max(kept.position + 1);
     }
     for step in &fold.steps {
-        for telling in Telling::ALL {
-            if let Some(position) = step.at.of(telling) {
-                let stepped = &mut fold.stepped[telling.index()];
+        for feed in Feed::ALL {
+            if let Some(position) = step.at.of(feed) {
+                let stepped = &mut fold.stepped[feed.index()];
                 if position >= *stepped {
                     *stepped = position + 1;
-                    fold.step[telling.index()] = Some(step.id);
+                    fold.step[feed.index()] = Some(step.id);
                 }
             }
         }
@@ -324,8 +325,8 @@ fn place_steps(fold: &mut TurnFold, turn: &Turn) {
 
 /// The in-memory state of a part.
 pub(super) fn skeleton(part: &Part) -> PartFold {
-    let teller = part.origin.ranks.holder(Field::Body);
-    let source = part.evidence.iter().rev().find(|evidence| Some(evidence.telling) == teller);
+    let strongest_feed = part.origin.ranks.holder(RankedField::Body);
+    let source = part.evidence.iter().rev().find(|evidence| Some(evidence.feed) == strongest_feed);
     let source = source.map(|evidence| evidence.source);
     let mut fold = PartFold {
         id: part.id,
@@ -345,7 +346,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
     let prose = |text: &str, open: bool| {
         (open || unfinished).then(|| {
             Box::new(Prose {
-                owner: teller.unwrap_or(Telling::Log),
+                owner: strongest_feed.unwrap_or(Feed::Log),
                 source: source.unwrap_or_default(),
                 text: text.to_owned(),
                 open,
@@ -373,12 +374,16 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
                 question: tool.question.as_ref().map(|question| question.kind),
                 request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
                 inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
-                asked: tool
-                    .question
-                    .as_ref()
-                    .map_or(0, |asked| crate::id::digest(format!("{:?}", asked.items).as_bytes())),
+                question_digest: tool.question.as_ref().map_or(0, |question_digest| {
+                    crate::id::digest(format!("{:?}", question_digest.items).as_bytes())
+                }),
                 grown_by: grown_by(part),
-                likenesses: part.origin.alike.iter().map(|(_, content, _)| *content).collect(),
+                content_hashes: part
+                    .origin
+                    .occurrences
+                    .iter()
+                    .map(|(_, content, _)| *content)
+                    .collect(),
             }));
         }
         Body::Agent(agents) => {
@@ -407,8 +412,12 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
 /// it.
 fn grown_by(part: &Part) -> Option<u16> {
     let ranks = &part.origin.ranks;
-    let teller = ranks.holder(Field::InputText).or(ranks.holder(Field::OutputText))?;
-    let mut sources =
-        part.evidence.iter().filter(|told| told.telling == teller).map(|told| told.source);
-    if teller == Telling::Log { sources.max() } else { sources.next() }
+    let strongest_feed =
+        ranks.holder(RankedField::InputText).or(ranks.holder(RankedField::OutputText))?;
+    let mut sources = part
+        .evidence
+        .iter()
+        .filter(|reported| reported.feed == strongest_feed)
+        .map(|reported| reported.source);
+    if strongest_feed == Feed::Log { sources.max() } else { sources.next() }
 }

@@ -2,7 +2,7 @@
 
 use crate::change::Change;
 use crate::id::StepId;
-use crate::telling::Name;
+use crate::provenance::Name;
 
 use super::fold::{StepFold, id_of};
 use super::order::{Item, arrange, spine_place};
@@ -17,13 +17,13 @@ impl Assembler {
         }
         // A step that this feed already has does not reopen the turn: a truncated log is replayed
         // from its start, without its end.
-        let told = self
+        let seen_before = self
             .find_step(turn, &name)
-            .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.telling).is_some());
-        if !told {
+            .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.feed).is_some());
+        if !seen_before {
             self.reopen(head, turn);
         }
-        self.tell_step(head, name, |fold| {
+        self.update_step(head, name, |fold| {
             let changed = model.is_some() && fold.model.as_deref() != model.as_deref();
             if changed {
                 fold.model = model.map(Into::into);
@@ -43,7 +43,7 @@ impl Assembler {
 
     /// The current step of the event's feed.
     pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
-        self.turns[turn].step[head.telling.index()]
+        self.turns[turn].step[head.feed.index()]
     }
 
     /// A step by its name. Local names are looked up in their turn only.
@@ -56,17 +56,17 @@ impl Assembler {
     }
 
     /// Updates a step, opening it if necessary.
-    pub(super) fn tell_step(
+    pub(super) fn update_step(
         &mut self,
         head: &Head,
         name: Name,
-        tell: impl FnOnce(&mut StepFold) -> bool,
+        update: impl FnOnce(&mut StepFold) -> bool,
     ) {
         let current = self.turn_for(head);
         let (turn, step) = match self.find_step(current, &name) {
             Some((other, step)) => {
                 let before = self.turns[current].steps.len();
-                let turn = self.join_turns(current, other, head.telling);
+                let turn = self.join_turns(current, other, head.feed);
                 if turn == other { (turn, step) } else { (turn, before + step) }
             }
             None => {
@@ -89,13 +89,13 @@ impl Assembler {
                 (current, step)
             }
         };
-        let mut changed = tell(&mut self.turns[turn].steps[step]);
+        let mut changed = update(&mut self.turns[turn].steps[step]);
         let fold = &mut self.turns[turn];
-        if fold.steps[step].at.of(head.telling).is_none() {
-            let position = fold.stepped[head.telling.index()];
-            fold.stepped[head.telling.index()] += 1;
-            fold.steps[step].at.set(head.telling, position);
-            fold.step[head.telling.index()] = Some(fold.steps[step].id);
+        if fold.steps[step].at.of(head.feed).is_none() {
+            let position = fold.stepped[head.feed.index()];
+            fold.stepped[head.feed.index()] += 1;
+            fold.steps[step].at.set(head.feed, position);
+            fold.step[head.feed.index()] = Some(fold.steps[step].id);
             changed = true;
             if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
                 self.arrange_steps(turn);
@@ -122,6 +122,6 @@ impl Assembler {
     pub(super) fn emit_step(&mut self, turn: usize, step: usize) {
         let fold = &self.turns[turn].steps[step];
         let (place, step) = (fold.place, Box::new(fold.step()));
-        self.out.push(Change::StepTold { turn: self.turns[turn].id, place, step });
+        self.out.push(Change::StepUpdated { turn: self.turns[turn].id, place, step });
     }
 }

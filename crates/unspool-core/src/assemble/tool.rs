@@ -4,46 +4,46 @@
 
 use std::sync::Arc;
 
-use crate::change::{Change, Growing, Oddity, PartPatch, ToolPatch};
-use crate::event::{Call, Outcome, ToolCall, ToolEnd};
+use crate::change::{Change, DeltaField, PartPatch, SkipReason, ToolPatch};
+use crate::event::{CallRef, ToolCall, ToolEnd, ToolOutcome};
 use crate::id::digest;
 use crate::json::Json;
 use crate::part::{Answer, Body, Decision, Question, QuestionKind, Tool, ToolState};
-use crate::telling::{Field, Name, Telling};
+use crate::provenance::{Feed, Name, RankedField};
 
 use super::fold::ToolFold;
-use super::part::At;
+use super::part::PartIndex;
 use super::{Assembler, Head};
 
 /// The content hash of a call, for feeds that omit the call id.
-pub fn likeness(tool: &str, input: Option<&Json>) -> u64 {
+pub fn content_hash(tool: &str, input: Option<&Json>) -> u64 {
     let input = input.map_or(0, Json::canonical_digest);
     digest(format!("{tool}\n{input}").as_bytes())
 }
 
 impl Assembler {
-    fn find_tool(&mut self, head: &Head, call: &Call) -> Option<At> {
+    fn find_tool(&mut self, head: &Head, call: &CallRef) -> Option<PartIndex> {
         let name = match call {
-            Call::Id(id) => Name::Call(id.clone()),
-            Call::Alike(content, nth) => Name::Alike(*content, *nth),
+            CallRef::Id(id) => Name::Call(id.clone()),
+            CallRef::ByContent(content, nth) => Name::ByContent(*content, *nth),
         };
         let turn = if name.is_local() { self.turn_for(head) } else { 0 };
         self.find_part(turn, &name).filter(|at| self.part(*at).tool.is_some())
     }
 
     /// Opens a tool part for a new call.
-    fn open_tool(&mut self, head: &Head, call: &Call, tool: Tool) -> At {
+    fn open_tool(&mut self, head: &Head, call: &CallRef, tool: Tool) -> PartIndex {
         let turn = self.turn_for(head);
         self.close_nameless(head);
         let name = match call {
-            Call::Id(id) => Name::Call(id.clone()),
-            Call::Alike(content, nth) => Name::Alike(*content, *nth),
+            CallRef::Id(id) => Name::Call(id.clone()),
+            CallRef::ByContent(content, nth) => Name::ByContent(*content, *nth),
         };
         let fold =
             ToolFold { call_id: tool.call_id.clone(), state: tool.state, ..ToolFold::default() };
         let at = self.open_part(head, turn, Some(name), Body::Tool(Box::new(tool)));
         self.part(at).tool = Some(Box::new(fold));
-        self.settle_foreign(at);
+        self.settle_hidden(at);
         // In a turn that is over the call is interrupted, until a feed reports its end.
         if self.is_over(turn) {
             self.advance(at, ToolState::Interrupted);
@@ -52,11 +52,11 @@ impl Assembler {
     }
 
     /// Opens a part for a call of which only the reference is known.
-    pub(super) fn open_unknown(&mut self, head: &Head, call: &Call) -> At {
+    pub(super) fn open_bare_tool(&mut self, head: &Head, call: &CallRef) -> PartIndex {
         self.open_tool(head, call, new_tool(call))
     }
 
-    pub(super) fn grow_input(&mut self, head: &Head, call: &Call, name: &str, text: String) {
+    pub(super) fn grow_input(&mut self, head: &Head, call: &CallRef, name: &str, text: String) {
         let at = match self.find_tool(head, call) {
             Some(found) => {
                 let turn = self.turn_for(head);
@@ -69,32 +69,32 @@ impl Assembler {
         };
         let part = self.part(at);
         // A complete input is not replaced by deltas.
-        if part.origin.ranks.holder(Field::Input).is_some() || text.is_empty() {
+        if part.origin.ranks.holder(RankedField::Input).is_some() || text.is_empty() {
             return;
         }
-        self.grow_tool(head, at, Growing::Input, text);
+        self.grow_tool(head, at, DeltaField::Input, text);
     }
 
     /// Extends a streamed text of a call. If two feeds stream it, the stronger one replaces the
     /// text, since it starts from the beginning; so does a rewritten log. Another capture of the
     /// same stream is ignored, since it repeats the first one.
-    fn grow_tool(&mut self, head: &Head, at: At, field: Growing, text: String) {
+    fn grow_tool(&mut self, head: &Head, at: PartIndex, field: DeltaField, text: String) {
         let streams = match field {
-            Growing::Input => Field::InputText,
-            Growing::Output | Growing::Text => Field::OutputText,
+            DeltaField::Input => RankedField::InputText,
+            DeltaField::Output | DeltaField::Text => RankedField::OutputText,
         };
         let part = self.part(at);
         let (id, by) = (part.id, part.origin.ranks.holder(streams));
-        if !part.origin.ranks.claim(streams, head.telling) {
+        if !part.origin.ranks.claim(streams, head.feed) {
             return;
         }
         let source = head.evidence.source;
         let grown_by = part.tool.as_ref().and_then(|tool| tool.grown_by).unwrap_or(source);
-        if by == Some(head.telling) && grown_by == source {
-            return self.out.push(Change::PartGrew { part: id, field, text });
+        if by == Some(head.feed) && grown_by == source {
+            return self.out.push(Change::PartDelta { part: id, field, text });
         }
-        let anew = head.telling == Telling::Log && grown_by < source;
-        if by == Some(head.telling) && !anew {
+        let anew = head.feed == Feed::Log && grown_by < source;
+        if by == Some(head.feed) && !anew {
             return;
         }
         if let Some(tool) = &mut part.tool {
@@ -102,14 +102,14 @@ impl Assembler {
         }
         let mut tool = ToolPatch::default();
         match field {
-            Growing::Input => tool.input_text = Some(text),
-            Growing::Output | Growing::Text => tool.output = Some(text),
+            DeltaField::Input => tool.input_text = Some(text),
+            DeltaField::Output | DeltaField::Text => tool.output = Some(text),
         }
-        self.tell_tool(at, tool);
+        self.emit_tool_patch(at, tool);
     }
 
-    fn tell_tool(&mut self, at: At, tool: ToolPatch) {
-        self.tell(at, PartPatch { tool: Some(Box::new(tool)), ..PartPatch::default() });
+    fn emit_tool_patch(&mut self, at: PartIndex, tool: ToolPatch) {
+        self.emit_part_patch(at, PartPatch { tool: Some(Box::new(tool)), ..PartPatch::default() });
     }
 
     pub(super) fn call_tool(&mut self, head: &Head, call: ToolCall) {
@@ -127,18 +127,18 @@ impl Assembler {
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
         let mut tool = ToolPatch {
-            name: ranks.take(Field::Name, head.telling, Some(call.name)),
-            input: ranks.take(Field::Input, head.telling, call.input),
-            parent_call_id: ranks.take(Field::ParentCall, head.telling, call.parent_call_id),
-            title: ranks.take(Field::Title, head.telling, call.title),
+            name: ranks.take(RankedField::Name, head.feed, Some(call.name)),
+            input: ranks.take(RankedField::Input, head.feed, call.input),
+            parent_call_id: ranks.take(RankedField::ParentCall, head.feed, call.parent_call_id),
+            title: ranks.take(RankedField::Title, head.feed, call.title),
             provider_executed: call.provider_executed.then_some(true),
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
-            if tool.input.is_some() && part.origin.ranks.drop(Field::InputText) {
+            if tool.input.is_some() && part.origin.ranks.drop(RankedField::InputText) {
                 tool.input_text = Some(String::new());
             }
-            if let Call::Id(id) = &call.call
+            if let CallRef::Id(id) = &call.call
                 && fold.call_id.is_empty()
             {
                 fold.call_id = id.to_string();
@@ -146,37 +146,37 @@ impl Assembler {
             }
         }
         patch.tool = Some(Box::new(tool));
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
         self.place_agents(at);
         // Hooks of parallel calls arrive in any order, so only log and stream are counted.
-        if whole && head.telling != Telling::Hooks {
-            self.note_likeness(at, call.likeness);
+        if whole && head.feed != Feed::Hooks {
+            self.add_content_hash(at, call.content_hash);
         }
         self.advance(at, state);
     }
 
     /// Reopens an ended turn for a call that is new in this feed.
-    fn reopen_for(&mut self, head: &Head, turn: usize, call: &Call) {
-        let told = match self.find_tool(head, call) {
-            Some(at) => self.part(at).origin.at.of(head.telling).is_some(),
+    fn reopen_for(&mut self, head: &Head, turn: usize, call: &CallRef) {
+        let reported = match self.find_tool(head, call) {
+            Some(at) => self.part(at).origin.at.of(head.feed).is_some(),
             None => false,
         };
-        if !told {
+        if !reported {
             self.reopen(head, turn);
         }
     }
 
     /// Counts the call under its content hash, so that events without an id find it. A part that
     /// such an event opened before is merged into this one.
-    fn note_likeness(&mut self, at: At, likeness: u64) {
+    fn add_content_hash(&mut self, at: PartIndex, content_hash: u64) {
         let Some(fold) = &mut self.part(at).tool else { return };
         // The log may have the input in another form than the stream: each form counts once.
-        if fold.call_id.is_empty() || fold.likenesses.contains(&likeness) {
+        if fold.call_id.is_empty() || fold.content_hashes.contains(&content_hash) {
             return;
         }
-        fold.likenesses.push(likeness);
-        let name = self.turns[at.0].count_alike(Telling::Log, at.1, likeness);
-        self.note(at);
+        fold.content_hashes.push(content_hash);
+        let name = self.turns[at.0].count_occurrence(Feed::Log, at.1, content_hash);
+        self.emit_origin(at);
         let nameless = self.turns[at.0].local.insert(name, at.1).filter(|other| {
             let other = &self.turns[at.0].parts[*other];
             !other.gone && other.tool.as_ref().is_some_and(|tool| tool.call_id.is_empty())
@@ -186,9 +186,9 @@ impl Assembler {
         }
     }
 
-    pub(super) fn start_tool(&mut self, head: &Head, call: &Call) {
+    pub(super) fn start_tool(&mut self, head: &Head, call: &CallRef) {
         match self.find_tool(head, call) {
-            Some(at) => self.advance_told(head, at, ToolState::Running),
+            Some(at) => self.advance_reported(head, at, ToolState::Running),
             None => {
                 let tool = Tool { state: ToolState::Running, ..new_tool(call) };
                 self.open_tool(head, call, tool);
@@ -196,7 +196,7 @@ impl Assembler {
         }
     }
 
-    pub(super) fn grow_output(&mut self, head: &Head, call: &Call, text: String) {
+    pub(super) fn grow_output(&mut self, head: &Head, call: &CallRef, text: String) {
         let at = match self.find_tool(head, call) {
             Some(at) => at,
             None => {
@@ -206,13 +206,19 @@ impl Assembler {
         };
         self.advance(at, ToolState::Running);
         let part = self.part(at);
-        if part.origin.ranks.holder(Field::Output).is_some() || text.is_empty() {
+        if part.origin.ranks.holder(RankedField::Output).is_some() || text.is_empty() {
             return;
         }
-        self.grow_tool(head, at, Growing::Output, text);
+        self.grow_tool(head, at, DeltaField::Output, text);
     }
 
-    pub(super) fn end_tool(&mut self, head: &Head, call: &Call, end: ToolEnd, outcome: Outcome) {
+    pub(super) fn end_tool(
+        &mut self,
+        head: &Head,
+        call: &CallRef,
+        end: ToolEnd,
+        outcome: ToolOutcome,
+    ) {
         self.close_nameless(head);
         let at = match self.find_tool(head, call) {
             Some(at) => at,
@@ -223,14 +229,14 @@ impl Assembler {
         origin.rejected |= end == ToolEnd::Rejected;
         origin.denied |= end == ToolEnd::Denied;
         let patch = self.outcome_patch(head, at, outcome);
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
         let state = match end {
             ToolEnd::Completed => ToolState::Completed,
             ToolEnd::Failed => ToolState::Failed,
             ToolEnd::Denied => ToolState::Denied,
             ToolEnd::Interrupted | ToolEnd::Rejected => ToolState::Interrupted,
         };
-        self.advance_told(head, at, state);
+        self.advance_reported(head, at, state);
         self.settle_tool(at);
         // The state of an idle turn depends on the states of its calls.
         if self.is_over(at.0) {
@@ -238,27 +244,27 @@ impl Assembler {
         }
     }
 
-    pub(super) fn refine_tool(&mut self, head: &Head, call: &Call, outcome: Outcome) {
+    pub(super) fn refine_tool(&mut self, head: &Head, call: &CallRef, outcome: ToolOutcome) {
         let at = match self.find_tool(head, call) {
             Some(at) => at,
             None => self.open_tool(head, call, new_tool(call)),
         };
         let patch = self.outcome_patch(head, at, outcome);
-        self.tell(at, patch);
+        self.emit_part_patch(at, patch);
     }
 
-    fn outcome_patch(&mut self, head: &Head, at: At, outcome: Outcome) -> PartPatch {
+    fn outcome_patch(&mut self, head: &Head, at: PartIndex, outcome: ToolOutcome) -> PartPatch {
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
         let tool = ToolPatch {
-            output: ranks.take(Field::Output, head.telling, outcome.output),
-            result: ranks.take(Field::Result, head.telling, outcome.result),
-            exit_code: ranks.take(Field::ExitCode, head.telling, outcome.exit_code),
-            duration_ms: ranks.take(Field::Duration, head.telling, outcome.duration_ms),
+            output: ranks.take(RankedField::Output, head.feed, outcome.output),
+            result: ranks.take(RankedField::Result, head.feed, outcome.result),
+            exit_code: ranks.take(RankedField::ExitCode, head.feed, outcome.exit_code),
+            duration_ms: ranks.take(RankedField::Duration, head.feed, outcome.duration_ms),
             ..ToolPatch::default()
         };
         if tool.output.is_some() {
-            ranks.drop(Field::OutputText);
+            ranks.drop(RankedField::OutputText);
         }
         PartPatch {
             evidence: vec![head.evidence],
@@ -271,45 +277,49 @@ impl Assembler {
 
     /// Applies a reported state. The strongest feed with an end decides it; a second, different
     /// end from the same feed is a contradiction.
-    fn advance_told(&mut self, head: &Head, at: At, state: ToolState) {
+    fn advance_reported(&mut self, head: &Head, at: PartIndex, state: ToolState) {
         let part = self.part(at);
         let Some(fold) = &part.tool else { return };
-        let holder = part.origin.ranks.holder(Field::State);
+        let holder = part.origin.ranks.holder(RankedField::State);
         if !state.is_terminal() {
-            if fold.state.is_terminal() && holder == Some(head.telling) {
-                self.count(Oddity::Contradiction);
+            if fold.state.is_terminal() && holder == Some(head.feed) {
+                self.count(SkipReason::Contradiction);
             }
             return self.advance(at, state);
         }
-        if holder == Some(head.telling) {
+        if holder == Some(head.feed) {
             // `settle_tool` distinguishes interrupted from denied.
             let cut = |state| matches!(state, ToolState::Interrupted | ToolState::Denied);
             let same = fold.state == state || (cut(fold.state) && cut(state));
-            return self.count(if same { Oddity::Duplicate } else { Oddity::Contradiction });
+            return self.count(if same {
+                SkipReason::Duplicate
+            } else {
+                SkipReason::Contradiction
+            });
         }
-        if !part.origin.ranks.claim(Field::State, head.telling) {
+        if !part.origin.ranks.claim(RankedField::State, head.feed) {
             return;
         }
-        let ended = part.origin.ranks.take(Field::Ended, head.telling, head.at);
+        let ended = part.origin.ranks.take(RankedField::Ended, head.feed, head.at);
         self.set_state(at, state, ended);
-        self.note(at);
+        self.emit_origin(at);
     }
 
     /// Applies an inferred state: only forward, and never over a terminal one.
-    pub(super) fn advance(&mut self, at: At, state: ToolState) {
+    pub(super) fn advance(&mut self, at: PartIndex, state: ToolState) {
         let Some(fold) = &self.part(at).tool else { return };
         if !fold.state.is_terminal() && state > fold.state {
             self.set_state(at, state, None);
         }
     }
 
-    fn set_state(&mut self, at: At, state: ToolState, ended: Option<jiff::Timestamp>) {
+    fn set_state(&mut self, at: PartIndex, state: ToolState, ended: Option<jiff::Timestamp>) {
         let Some(fold) = &mut self.part(at).tool else { return };
         let changed = fold.state != state;
         fold.state = state;
         let tool =
             changed.then(|| Box::new(ToolPatch { state: Some(state), ..ToolPatch::default() }));
-        self.tell(at, PartPatch { ended, tool, ..PartPatch::default() });
+        self.emit_part_patch(at, PartPatch { ended, tool, ..PartPatch::default() });
         if changed {
             self.settle_tool(at);
             if let Some(agents) = self.agents_of(at) {
@@ -323,7 +333,7 @@ impl Assembler {
     pub(super) fn ask(
         &mut self,
         head: &Head,
-        call: &Call,
+        call: &CallRef,
         tool: &str,
         question: Question,
         requested: bool,
@@ -337,27 +347,30 @@ impl Assembler {
             }
         };
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(Field::Answer).is_some();
-        let same_telling = part.origin.ranks.holder(Field::Question) == Some(head.telling);
+        let answered = part.origin.ranks.holder(RankedField::Answer).is_some();
+        let same_feed = part.origin.ranks.holder(RankedField::Question) == Some(head.feed);
         let Some(fold) = &mut part.tool else { return };
         // A new request never replaces an answered question (R-X-09).
         let named = fold.request_id.is_some() && question.request_id.is_some();
-        let asked = digest(format!("{:?}", question.items).as_bytes());
-        let again =
-            if named { fold.request_id != question.request_id } else { fold.asked != asked };
-        if answered && same_telling && again {
-            return self.count(Oddity::Contradiction);
+        let question_digest = digest(format!("{:?}", question.items).as_bytes());
+        let again = if named {
+            fold.request_id != question.request_id
+        } else {
+            fold.question_digest != question_digest
+        };
+        if answered && same_feed && again {
+            return self.count(SkipReason::Contradiction);
         }
-        part.origin.asked |= requested;
-        let taken = part.origin.ranks.take(Field::Question, head.telling, Some(question));
+        part.origin.awaited_answer |= requested;
+        let taken = part.origin.ranks.take(RankedField::Question, head.feed, Some(question));
         if let Some(question) = &taken {
             fold.question = Some(question.kind);
             fold.request_id.clone_from(&question.request_id);
-            fold.asked = asked;
+            fold.question_digest = question_digest;
         }
-        let waits = part.origin.asked;
+        let waits = part.origin.awaited_answer;
         let tool = ToolPatch { question: taken, ..ToolPatch::default() };
-        self.tell(
+        self.emit_part_patch(
             at,
             PartPatch {
                 evidence: vec![head.evidence],
@@ -366,24 +379,24 @@ impl Assembler {
             },
         );
         if waits {
-            self.settle_foreign(at);
+            self.settle_hidden(at);
         }
         self.settle_tool(at);
     }
 
-    pub(super) fn answer(&mut self, head: &Head, call: &Call, answer: Answer) {
+    pub(super) fn answer(&mut self, head: &Head, call: &CallRef, answer: Answer) {
         let at = match self.find_tool(head, call) {
             Some(at) => at,
             None => self.open_tool(head, call, new_tool(call)),
         };
         let part = self.part(at);
-        let answer = part.origin.ranks.take(Field::Answer, head.telling, Some(answer));
+        let answer = part.origin.ranks.take(RankedField::Answer, head.feed, Some(answer));
         if let Some(fold) = part.tool.as_mut().filter(|_| answer.is_some()) {
             fold.inferred = None;
         }
         // An overruled feed still counts as evidence.
         let tool = ToolPatch { answer, ..ToolPatch::default() };
-        self.tell(
+        self.emit_part_patch(
             at,
             PartPatch {
                 evidence: vec![head.evidence],
@@ -395,20 +408,20 @@ impl Assembler {
 
     /// Recomputes inferred state, independent of the order of events: a rejected call with a
     /// question was denied, and a call that ended has no open question.
-    pub(super) fn settle_tool(&mut self, at: At) {
+    pub(super) fn settle_tool(&mut self, at: PartIndex) {
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(Field::Answer).is_some();
-        let told = part.origin.ranks.holder(Field::State).is_some();
+        let answered = part.origin.ranks.holder(RankedField::Answer).is_some();
+        let reported = part.origin.ranks.holder(RankedField::State).is_some();
         let Some(fold) = &mut part.tool else { return };
         let mut tool = ToolPatch::default();
-        let refused = part.origin.denied || (part.origin.rejected && part.origin.asked);
-        if refused && told && fold.state == ToolState::Interrupted {
+        let refused = part.origin.denied || (part.origin.rejected && part.origin.awaited_answer);
+        if refused && reported && fold.state == ToolState::Interrupted {
             fold.state = ToolState::Denied;
             tool.state = Some(ToolState::Denied);
         }
         let Some(question) = fold.question else {
             if tool != ToolPatch::default() {
-                self.tell_tool(at, tool);
+                self.emit_tool_patch(at, tool);
             }
             return;
         };
@@ -437,15 +450,15 @@ impl Assembler {
             });
         }
         if tool != ToolPatch::default() {
-            self.tell_tool(at, tool);
+            self.emit_tool_patch(at, tool);
         }
     }
 }
 
-fn new_tool(call: &Call) -> Tool {
+fn new_tool(call: &CallRef) -> Tool {
     let call_id = match call {
-        Call::Id(id) => Arc::<str>::clone(id).to_string(),
-        Call::Alike(..) => String::new(),
+        CallRef::Id(id) => Arc::<str>::clone(id).to_string(),
+        CallRef::ByContent(..) => String::new(),
     };
     Tool { call_id, ..Tool::default() }
 }

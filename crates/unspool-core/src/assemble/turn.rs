@@ -5,19 +5,19 @@ use crate::change::{Change, TurnPatch};
 use crate::event::EndReason;
 use crate::id::TurnId;
 use crate::part::Body;
-use crate::session::{End, Trigger, TurnState};
-use crate::telling::{Field, Name, Telling};
+use crate::provenance::{Feed, Name, RankedField};
+use crate::session::{Trigger, TurnEnd, TurnState};
 
 use super::fold::{TurnFold, id_of};
 use super::order::{Item, arrange};
-use super::{Again, Assembler, Head};
+use super::{Assembler, FeedReplay, Head};
 
 impl Assembler {
     /// The turn of an event: the one it names, otherwise the feed's current one, otherwise the
     /// preamble before the first prompt.
     pub(super) fn turn_for(&mut self, head: &Head) -> usize {
-        let again = self.tells_again(head);
-        let current = self.current_turn(head.telling, again);
+        let replay = self.replay_of(head);
+        let current = self.current_turn(head.feed, replay);
         let turn = match &head.turn {
             Some(name) => match self.index.turns.get(name) {
                 Some(turn) => turn,
@@ -33,32 +33,32 @@ impl Assembler {
         };
         // A turn that the feed reaches for the first time becomes its current one. An event of an
         // older turn does not move the feed back.
-        if self.place_turn(turn, head.telling) {
-            let track = &mut self.tracks[head.telling.index()];
+        if self.place_turn(turn, head.feed) {
+            let track = &mut self.tracks[head.feed.index()];
             track.turn = Some(turn);
-            track.again = track.again.filter(|_| again.is_none());
+            track.replay = track.replay.filter(|_| replay.is_none());
         }
         turn
     }
 
     /// The turn of an event that names none.
-    pub(super) fn current_turn(&self, telling: Telling, again: Option<Again>) -> Option<usize> {
-        again.and_then(|again| again.turn).or(self.tracks[telling.index()].turn)
+    pub(super) fn current_turn(&self, feed: Feed, replay: Option<FeedReplay>) -> Option<usize> {
+        replay.and_then(|replay| replay.turn).or(self.tracks[feed.index()].turn)
     }
 
     /// The replay position of the event's source, if it replays its feed.
-    fn tells_again(&self, head: &Head) -> Option<Again> {
-        let again = self.tracks[head.telling.index()].again;
-        again.filter(|again| again.source == head.evidence.source)
+    fn replay_of(&self, head: &Head) -> Option<FeedReplay> {
+        let replay = self.tracks[head.feed.index()].replay;
+        replay.filter(|replay| replay.source == head.evidence.source)
     }
 
     /// Records that this feed has reached the turn. Returns whether that is new.
-    pub(super) fn place_turn(&mut self, turn: usize, telling: Telling) -> bool {
-        if self.turns[turn].origin.at.of(telling).is_some() {
+    pub(super) fn place_turn(&mut self, turn: usize, feed: Feed) -> bool {
+        if self.turns[turn].origin.at.of(feed).is_some() {
             return false;
         }
-        let track = &mut self.tracks[telling.index()];
-        self.turns[turn].origin.at.set(telling, track.turns);
+        let track = &mut self.tracks[feed.index()];
+        self.turns[turn].origin.at.set(feed, track.turns);
         track.turns += 1;
         self.emit_turn_origin(turn);
         self.number_turns(turn);
@@ -92,58 +92,58 @@ impl Assembler {
         user: Vec<Body>,
     ) {
         if names.is_empty() {
-            names.push(Name::Nth(head.telling, self.tracks[head.telling.index()].turns));
+            names.push(Name::Nth(head.feed, self.tracks[head.feed.index()].turns));
         }
         let found = names
             .iter()
             .filter_map(|name| self.index.turns.get(name))
             .find(|turn| self.may_be(*turn, &names));
         self.close_prose(head);
-        let previous = self.tracks[head.telling.index()].turn;
+        let previous = self.tracks[head.feed.index()].turn;
         // A replayed start does not end the previous turn.
-        let again = found.is_some_and(|turn| self.turns[turn].origin.at.of(head.telling).is_some());
-        if let Some(previous) = previous.filter(|_| !again) {
+        let replay = found.is_some_and(|turn| self.turns[turn].origin.at.of(head.feed).is_some());
+        if let Some(previous) = previous.filter(|_| !replay) {
             self.supersede(head, previous);
         }
         let turn = match found {
-            Some(turn) => self.meet_turns(turn, names, head.telling),
+            Some(turn) => self.join_named_turns(turn, names, head.feed),
             None => self.open_turn(names),
         };
-        self.place_turn(turn, head.telling);
+        self.place_turn(turn, head.feed);
         // A feed never moves back: an older turn does not become the current one.
-        let position = |turn: usize| self.turns[turn].origin.at.of(head.telling);
+        let position = |turn: usize| self.turns[turn].origin.at.of(head.feed);
         let forward = previous.is_none_or(|previous| position(previous) <= position(turn));
-        let told = self.tells_again(head).is_some() && again;
-        let track = &mut self.tracks[head.telling.index()];
+        let reported = self.replay_of(head).is_some() && replay;
+        let track = &mut self.tracks[head.feed.index()];
         if forward {
             track.turn = Some(turn);
         }
-        if told {
-            track.again = Some(Again { source: head.evidence.source, turn: Some(turn) });
-        } else if let Some(again) = track.again
-            && again.source == head.evidence.source
+        if reported {
+            track.replay = Some(FeedReplay { source: head.evidence.source, turn: Some(turn) });
+        } else if let Some(replay) = track.replay
+            && replay.source == head.evidence.source
         {
-            track.again = None;
+            track.replay = None;
         }
 
         let ranks = &mut self.turns[turn].origin.ranks;
         // A replayed user message must not drop parts that were added to it later.
-        let told = told && ranks.holder(Field::Body) == Some(head.telling);
-        let (again, user) = if told { (user, Vec::new()) } else { (Vec::new(), user) };
+        let reported = reported && ranks.holder(RankedField::Body) == Some(head.feed);
+        let (replay, user) = if reported { (user, Vec::new()) } else { (Vec::new(), user) };
         let patch = TurnPatch {
-            trigger: ranks.take(Field::Name, head.telling, Some(trigger)),
+            trigger: ranks.take(RankedField::Name, head.feed, Some(trigger)),
             // Ignore an empty message: streams begin turns without the user's text.
             user: (!user.is_empty())
                 .then_some(user)
-                .and_then(|user| ranks.take(Field::Body, head.telling, Some(user))),
-            user_again: (!again.is_empty()).then_some(again),
-            started: ranks.take(Field::Started, head.telling, head.at),
+                .and_then(|user| ranks.take(RankedField::Body, head.feed, Some(user))),
+            user_replayed: (!replay.is_empty()).then_some(replay),
+            started: ranks.take(RankedField::Started, head.feed, head.at),
             ..TurnPatch::default()
         };
         if let Some(trigger) = patch.trigger {
             self.turns[turn].is_command = trigger == Trigger::Command;
         }
-        self.tell_turn(turn, patch);
+        self.emit_turn_patch(turn, patch);
         self.emit_turn_origin(turn);
     }
 
@@ -153,20 +153,20 @@ impl Assembler {
         let prompt =
             |names: &[Name]| names.iter().find(|name| matches!(name, Name::Prompt(_))).cloned();
         match (prompt(&self.turns[turn].origin.names), prompt(names)) {
-            (Some(held), Some(told)) => held == told,
+            (Some(held), Some(reported)) => held == reported,
             (Some(_), None) | (None, Some(_)) | (None, None) => true,
         }
     }
 
     /// Adds names to a turn and merges other turns that have one of them, unless some feed has
     /// both.
-    fn meet_turns(&mut self, turn: usize, names: Vec<Name>, telling: Telling) -> usize {
+    fn join_named_turns(&mut self, turn: usize, names: Vec<Name>, feed: Feed) -> usize {
         let others: Vec<usize> =
             names.iter().filter_map(|name| self.index.turns.get(name)).collect();
         self.add_turn_names(turn, names);
         for other in others.into_iter().filter(|other| *other != turn) {
             if !self.turns[other].gone {
-                self.join_turns(turn, other, telling);
+                self.join_turns(turn, other, feed);
             }
         }
         turn
@@ -202,12 +202,12 @@ impl Assembler {
     }
 
     fn supersede(&mut self, head: &Head, turn: usize) {
-        let at = head.telling.index();
+        let at = head.feed.index();
         let origin = &mut self.turns[turn].origin;
         // A deferred end belonged to this turn's stream, which is over (R-003-37).
         let waited = origin.deferred[at].take().is_some();
         if origin.ends[at].is_none() {
-            origin.ends[at] = Some(End { reason: EndReason::Superseded, at: None });
+            origin.ends[at] = Some(TurnEnd { reason: EndReason::Superseded, at: None });
             self.emit_turn_origin(turn);
         } else if waited {
             self.emit_turn_origin(turn);
@@ -217,20 +217,23 @@ impl Assembler {
 
     pub(super) fn add_user(&mut self, head: &Head, body: Body) {
         let turn = self.turn_for(head);
-        if self.tells_again(head).is_some_and(|again| again.turn.is_some()) {
-            return self.count(crate::change::Oddity::Duplicate);
+        if self.replay_of(head).is_some_and(|replay| replay.turn.is_some()) {
+            return self.count(crate::change::SkipReason::Duplicate);
         }
-        if self.turns[turn].origin.ranks.claim(Field::Body, head.telling) {
-            self.tell_turn(turn, TurnPatch { user_added: vec![body], ..TurnPatch::default() });
+        if self.turns[turn].origin.ranks.claim(RankedField::Body, head.feed) {
+            self.emit_turn_patch(
+                turn,
+                TurnPatch { user_added: vec![body], ..TurnPatch::default() },
+            );
             self.emit_turn_origin(turn);
         }
     }
 
-    pub(super) fn tell_thinking(&mut self, head: &Head, thinking: bool) {
+    pub(super) fn set_thinking(&mut self, head: &Head, thinking: bool) {
         let turn = self.turn_for(head);
         // One request with thinking makes a thinking turn, even if later steps go without.
-        let told = self.turns[turn].origin.thinking.unwrap_or(false) || thinking;
-        self.turns[turn].origin.thinking = Some(told);
+        let reported = self.turns[turn].origin.thinking.unwrap_or(false) || thinking;
+        self.turns[turn].origin.thinking = Some(reported);
         self.settle_thinking(turn);
         self.emit_turn_origin(turn);
     }
@@ -242,7 +245,7 @@ impl Assembler {
         let thinking = fold.origin.thinking.unwrap_or(fold.has_reasoning);
         if fold.thinking_mode != thinking {
             fold.thinking_mode = thinking;
-            self.tell_turn(
+            self.emit_turn_patch(
                 turn,
                 TurnPatch { thinking_mode: Some(thinking), ..TurnPatch::default() },
             );
@@ -253,41 +256,41 @@ impl Assembler {
         let turn = self.turn_for(head);
         if !self.turns[turn].inherited {
             self.turns[turn].inherited = true;
-            self.tell_turn(turn, TurnPatch { inherited: Some(true), ..TurnPatch::default() });
+            self.emit_turn_patch(turn, TurnPatch { inherited: Some(true), ..TurnPatch::default() });
         }
     }
 
     pub(super) fn rewind(&mut self, turns: &[Name]) {
         for name in turns {
             let Some(turn) = self.index.turns.get(name) else {
-                self.count(crate::change::Oddity::Unknown);
+                self.count(crate::change::SkipReason::Unknown);
                 continue;
             };
             if !self.turns[turn].abandoned {
                 self.turns[turn].abandoned = true;
                 let patch = TurnPatch { abandoned: Some(true), ..TurnPatch::default() };
-                self.tell_turn(turn, patch);
+                self.emit_turn_patch(turn, patch);
             }
         }
     }
 
-    pub(super) fn tell_turn(&mut self, turn: usize, patch: TurnPatch) {
+    pub(super) fn emit_turn_patch(&mut self, turn: usize, patch: TurnPatch) {
         if patch.is_empty() {
             return;
         }
         let turn = self.turns[turn].id;
         // One event makes at most one change per turn.
-        if let Some(Change::TurnTold { turn: told, patch: held }) = self.out.last_mut()
-            && *told == turn
+        if let Some(Change::TurnUpdated { turn: reported, patch: held }) = self.out.last_mut()
+            && *reported == turn
         {
             return held.merge(patch);
         }
-        self.out.push(Change::TurnTold { turn, patch: Box::new(patch) });
+        self.out.push(Change::TurnUpdated { turn, patch: Box::new(patch) });
     }
 
     pub(super) fn emit_turn_origin(&mut self, turn: usize) {
         let origin = Some(self.turns[turn].origin.clone());
-        self.tell_turn(turn, TurnPatch { origin, ..TurnPatch::default() });
+        self.emit_turn_patch(turn, TurnPatch { origin, ..TurnPatch::default() });
     }
 
     /// Numbers the turns in order. Shortcut: a turn just opened by the only feed comes last.
@@ -318,13 +321,13 @@ impl Assembler {
     fn set_number(&mut self, turn: usize, number: u32) {
         if self.turns[turn].number != number {
             self.turns[turn].number = number;
-            self.tell_turn(turn, TurnPatch { number: Some(number), ..TurnPatch::default() });
+            self.emit_turn_patch(turn, TurnPatch { number: Some(number), ..TurnPatch::default() });
         }
     }
 
     /// Reopens a turn that this feed had ended: more events arrived.
     pub(super) fn reopen(&mut self, head: &Head, turn: usize) {
-        let at = head.telling.index();
+        let at = head.feed.index();
         let origin = &mut self.turns[turn].origin;
         let waited = origin.deferred[at].take().is_some();
         let ended = origin.ends[at].take_if(|end| end.reason != EndReason::Superseded).is_some();

@@ -2,8 +2,8 @@ use super::*;
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{AgentState, Agents, Part, Place, Tool, ToolState};
 use crate::present::{self, PresentOptions};
+use crate::provenance::{Name, Origin, Positions};
 use crate::session::{Facts, Session, SessionState, Step, Trigger, Turn, TurnOrigin, Usage};
-use crate::telling::{Name, Origin, Positions};
 
 fn agent(id: &str, state: AgentState) -> Agent {
     let (name, task) = ("Explore".to_owned(), "Look around".to_owned());

@@ -29,7 +29,7 @@ use agents::SubagentSessions;
 
 use crate::block::{Block, Field, Span};
 use crate::price::{Prices, Spending};
-use crate::segment::Rule;
+use crate::segment::SegmentRule;
 use crate::session::{Parent, Session, Usage};
 use crate::summary::Summary;
 
@@ -37,7 +37,7 @@ use crate::summary::Summary;
 #[derive(Clone, Default, Debug)]
 pub struct PresentOptions {
     /// How parts are grouped into reasoning blocks.
-    pub rule: Rule,
+    pub rule: SegmentRule,
     /// The project folder. Paths inside it are shown relative to it.
     pub project: Option<String>,
     /// Statistics of the sub-agents' own sessions, as far as they were found.

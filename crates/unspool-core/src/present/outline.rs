@@ -7,7 +7,7 @@ use super::format;
 use crate::block::{Block, text_of};
 use crate::id::PartId;
 use crate::part::Kind;
-use crate::skeleton::Bone;
+use crate::skeleton::PartSkeleton;
 
 /// Maximum number of marks on a map.
 const MAX_MARKS: usize = 160;
@@ -57,10 +57,10 @@ impl Landmark {
         }
     }
 
-    fn of(bone: &Bone) -> Landmark {
-        match bone.kind {
-            _ if bone.is_failure() => Landmark::Failure,
-            _ if bone.is_edit() => Landmark::Edit,
+    fn of(part_skeleton: &PartSkeleton) -> Landmark {
+        match part_skeleton.kind {
+            _ if part_skeleton.is_failure() => Landmark::Failure,
+            _ if part_skeleton.is_edit() => Landmark::Edit,
             Kind::Agent => Landmark::Agent,
             Kind::Text => Landmark::Text,
             Kind::Tool => Landmark::Tool,
@@ -82,28 +82,34 @@ impl Landmark {
 }
 
 impl TurnOutline {
-    pub fn of(number: u32, user: &[Block], bones: &[Bone]) -> TurnOutline {
-        let count = |is: fn(&Bone) -> bool| bones.iter().filter(|bone| is(bone)).count();
+    pub fn of(number: u32, user: &[Block], part_skeletons: &[PartSkeleton]) -> TurnOutline {
+        let count = |is: fn(&PartSkeleton) -> bool| {
+            part_skeletons.iter().filter(|part_skeleton| is(part_skeleton)).count()
+        };
         TurnOutline {
             number,
             said: user.iter().find_map(first_words).unwrap_or_default(),
-            errors: count(Bone::is_failure),
-            edits: count(Bone::is_edit),
-            agents: count(|bone| bone.kind == Kind::Agent),
-            map: map(bones),
+            errors: count(PartSkeleton::is_failure),
+            edits: count(PartSkeleton::is_edit),
+            agents: count(|part_skeleton| part_skeleton.kind == Kind::Agent),
+            map: map(part_skeletons),
         }
     }
 }
 
-fn map(bones: &[Bone]) -> Vec<Mark> {
-    let parts_per_mark = bones.len().div_ceil(MAX_MARKS).max(1);
-    let mark = |bones: &[Bone]| {
-        let landmark = |bone: &&Bone| Landmark::of(bone);
+fn map(part_skeletons: &[PartSkeleton]) -> Vec<Mark> {
+    let parts_per_mark = part_skeletons.len().div_ceil(MAX_MARKS).max(1);
+    let mark = |part_skeletons: &[PartSkeleton]| {
+        let landmark = |part_skeleton: &&PartSkeleton| Landmark::of(part_skeleton);
         // `max_by_key` returns the last maximum; `rev` makes it the first.
-        let bone = bones.iter().rev().max_by_key(landmark)?;
-        Some(Mark { part: bone.id, kind: Landmark::of(bone), parts: bones.len() })
+        let part_skeleton = part_skeletons.iter().rev().max_by_key(landmark)?;
+        Some(Mark {
+            part: part_skeleton.id,
+            kind: Landmark::of(part_skeleton),
+            parts: part_skeletons.len(),
+        })
     };
-    bones.chunks(parts_per_mark).filter_map(mark).collect()
+    part_skeletons.chunks(parts_per_mark).filter_map(mark).collect()
 }
 
 fn first_words(block: &Block) -> Option<String> {

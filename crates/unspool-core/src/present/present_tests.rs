@@ -6,12 +6,12 @@ use crate::json::Json;
 use crate::lines::{LineOptions, layout, turn_lines};
 use crate::part::*;
 use crate::plain::paint;
+use crate::provenance::{Name, Origin, Positions};
 use crate::session::{
     Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, Trigger, Turn, TurnOrigin,
     TurnState,
 };
 use crate::summary::Completeness;
-use crate::telling::{Name, Origin, Positions};
 
 fn at(place: usize, body: Body) -> Part {
     Part {

@@ -17,9 +17,9 @@ use super::{PresentOptions, body, format};
 use crate::block::Block;
 use crate::id::{PartId, StepId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
-use crate::segment::{Rule, Stretch, stretches};
+use crate::segment::{SegmentRange, SegmentRule, segment_ranges};
 use crate::session::{Turn, Usage};
-use crate::skeleton::{Bone, Skeleton};
+use crate::skeleton::{PartSkeleton, Skeleton};
 
 /// The view of a turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -94,29 +94,33 @@ pub fn turn(turn: &Turn, options: &PresentOptions) -> TurnView {
     partial_turn(turn, &Skeleton::of(turn), options)
 }
 
-/// Presents a turn of which only some parts are loaded, in order; `bones` lists all parts. The view
+/// Presents a turn of which only some parts are loaded, in order; `part_skeletons` lists all parts. The view
 /// of a part does not depend on which other parts are loaded, with two exceptions: an agent tree
 /// needs its call, and the summary of a reasoning block needs the block's first part.
-pub fn partial_turn(turn: &Turn, bones: &[Bone], options: &PresentOptions) -> TurnView {
-    let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
+pub fn partial_turn(
+    turn: &Turn,
+    part_skeletons: &[PartSkeleton],
+    options: &PresentOptions,
+) -> TurnView {
+    let kinds: Vec<Kind> = part_skeletons.iter().map(|part_skeleton| part_skeleton.kind).collect();
     let mut loaded_parts = LoadedParts {
         turn,
-        bones,
+        part_skeletons,
         loaded: turn.parts.iter().peekable(),
-        step_footers: step_footers(turn, bones),
+        step_footers: step_footers(turn, part_skeletons),
         missing: 0,
     };
     let mut items = Vec::new();
     let mut missing = 0;
     let mut after_text = false;
-    for stretch in stretches(&kinds, turn.thinking_mode, options.rule) {
+    for stretch in segment_ranges(&kinds, turn.thinking_mode, options.rule) {
         let item = match &stretch {
-            Stretch::Part(at) => loaded_parts.part(*at, after_text).map(Item::Part),
-            Stretch::Block(range) => loaded_parts.block(range.clone()).map(Item::Reasoning),
+            SegmentRange::Part(at) => loaded_parts.part(*at, after_text).map(Item::Part),
+            SegmentRange::Block(range) => loaded_parts.block(range.clone()).map(Item::Reasoning),
         };
         after_text = match stretch {
-            Stretch::Part(at) => kinds.get(at) == Some(&Kind::Text),
-            Stretch::Block(_) => false,
+            SegmentRange::Part(at) => kinds.get(at) == Some(&Kind::Text),
+            SegmentRange::Block(_) => false,
         };
         let length = stretch.range().len();
         match item {
@@ -144,14 +148,14 @@ pub fn partial_turn(turn: &Turn, bones: &[Bone], options: &PresentOptions) -> Tu
             views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
         }
     }
-    let outline = TurnOutline::of(turn.number, &user, bones);
+    let outline = TurnOutline::of(turn.number, &user, part_skeletons);
     TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
 }
 
 /// The layout of one item of a turn: its parts, and a hash of the context that affects its view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ItemLayout {
-    pub stretch: Stretch,
+    pub stretch: SegmentRange,
     /// The first part of the item.
     pub first: PartId,
     /// Two items with equal parts and an equal context hash have equal views.
@@ -159,22 +163,23 @@ pub struct ItemLayout {
 }
 
 /// The items of a turn without their content, for incremental painting.
-pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<ItemLayout> {
-    let kinds: Vec<Kind> = bones.iter().map(|bone| bone.kind).collect();
-    let step_footers = step_footers(turn, bones);
+pub fn layout(turn: &Turn, part_skeletons: &[PartSkeleton], rule: SegmentRule) -> Vec<ItemLayout> {
+    let kinds: Vec<Kind> = part_skeletons.iter().map(|part_skeleton| part_skeleton.kind).collect();
+    let step_footers = step_footers(turn, part_skeletons);
     let mut after_text = false;
     let mut layouts = Vec::new();
-    for stretch in stretches(&kinds, turn.thinking_mode, rule) {
+    for stretch in segment_ranges(&kinds, turn.thinking_mode, rule) {
         let mut hasher = FxHasher::default();
         (after_text, turn.thinking_mode).hash(&mut hasher);
         for at in stretch.range() {
-            bones.get(at).map(|bone| bone.id).hash(&mut hasher);
+            part_skeletons.get(at).map(|part_skeleton| part_skeleton.id).hash(&mut hasher);
             if let Some(footer) = step_footers.get(&at) {
                 (footer.number, &footer.model, footer.usage).hash(&mut hasher);
             }
         }
-        after_text = matches!(stretch, Stretch::Part(at) if kinds.get(at) == Some(&Kind::Text));
-        let first = bones.get(stretch.range().start).map(|bone| bone.id);
+        after_text =
+            matches!(stretch, SegmentRange::Part(at) if kinds.get(at) == Some(&Kind::Text));
+        let first = part_skeletons.get(stretch.range().start).map(|part_skeleton| part_skeleton.id);
         let context_hash = hasher.finish();
         layouts.extend(first.map(|first| ItemLayout { stretch, first, context_hash }));
     }
@@ -184,7 +189,7 @@ pub fn layout(turn: &Turn, bones: &[Bone], rule: Rule) -> Vec<ItemLayout> {
 /// Iterates over the loaded parts.
 struct LoadedParts<'a> {
     turn: &'a Turn,
-    bones: &'a [Bone],
+    part_skeletons: &'a [PartSkeleton],
     loaded: Peekable<Iter<'a, Part>>,
     /// Step footers by index of the last part of each step.
     step_footers: FxHashMap<usize, StepFooter>,
@@ -194,7 +199,7 @@ struct LoadedParts<'a> {
 
 impl<'a> LoadedParts<'a> {
     fn next(&mut self, at: usize) -> Option<&'a Part> {
-        let wanted = self.bones.get(at)?.id;
+        let wanted = self.part_skeletons.get(at)?.id;
         self.loaded.next_if(|part| part.id == wanted)
     }
 
@@ -217,10 +222,13 @@ impl<'a> LoadedParts<'a> {
 
     /// The reasoning block of these parts, if any of them is loaded.
     fn block(&mut self, range: Range<usize>) -> Option<ReasoningView> {
-        let bones = self.bones.get(range.clone())?;
-        let tool_calls = bones.iter().filter(|bone| bone.kind == Kind::Tool).count();
-        let is_going = |bone: &Bone| bone.state.is_some_and(|state| !state.is_terminal());
-        let mut open = bones.iter().any(is_going);
+        let part_skeletons = self.part_skeletons.get(range.clone())?;
+        let tool_calls =
+            part_skeletons.iter().filter(|part_skeleton| part_skeleton.kind == Kind::Tool).count();
+        let is_going = |part_skeleton: &PartSkeleton| {
+            part_skeleton.state.is_some_and(|state| !state.is_terminal())
+        };
+        let mut open = part_skeletons.iter().any(is_going);
         let (mut parts, mut summary, mut missing) = (Vec::new(), None, 0);
         for at in range {
             let footer = self.step_footers.remove(&at);
@@ -240,7 +248,7 @@ impl<'a> LoadedParts<'a> {
         }
         self.missing = missing;
         Some(ReasoningView {
-            id: bones.first()?.id,
+            id: part_skeletons.first()?.id,
             before: 0,
             title: format!("Reasoning ({})", format::count(tool_calls, "tool call")),
             tool_calls,
@@ -252,10 +260,10 @@ impl<'a> LoadedParts<'a> {
 }
 
 /// Usage of each step, by index of its last part.
-fn step_footers(turn: &Turn, bones: &[Bone]) -> FxHashMap<usize, StepFooter> {
+fn step_footers(turn: &Turn, part_skeletons: &[PartSkeleton]) -> FxHashMap<usize, StepFooter> {
     let mut ends: FxHashMap<StepId, usize> = FxHashMap::default();
-    for (at, bone) in bones.iter().enumerate() {
-        ends.extend(bone.step.map(|step| (step, at)));
+    for (at, part_skeleton) in part_skeletons.iter().enumerate() {
+        ends.extend(part_skeleton.step.map(|step| (step, at)));
     }
     let used = turn.steps.iter().enumerate().filter(|(_, step)| step.usage.total() > 0);
     used.filter_map(|(nth, step)| {
@@ -349,7 +357,7 @@ fn view(part: &Part, after_text: bool) -> PartView {
         open,
         bullet,
         before: 0,
-        tool: Bone::of(part).tool,
+        tool: PartSkeleton::of(part).tool,
         step_end: None,
         started: part.started,
         ended: part.ended,

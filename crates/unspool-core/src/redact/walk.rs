@@ -13,7 +13,7 @@ use crate::part::{
     SkillLoad, SourceLink, TaskItem, TaskList, Text, Tool,
 };
 use crate::session::{
-    End, Facts, PromptPiece, Provenance, Session, Step, Title, Transcript, Turn, TurnOrigin,
+    Facts, PromptPiece, Provenance, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
 };
 
 impl Redactor<'_> {
@@ -77,7 +77,7 @@ impl Redactor<'_> {
             forked_from: _,
             outcomes_only: _,
             ranks: _,
-            strangers: _,
+            orphan_agent_ends: _,
         } = facts;
         self.optional("project", project);
         self.optional("branch", branch);
@@ -110,8 +110,8 @@ impl Redactor<'_> {
             deferred,
             thinking: _,
             // White space.
-            held: _,
-            kept: _,
+            pending_whitespace: _,
+            reserved_places: _,
         } = origin;
         self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
         user.iter_mut().for_each(|body| self.body(body));
@@ -128,7 +128,7 @@ impl Redactor<'_> {
             self.body(body);
         }
         self.location.owner = Owner::Turn;
-        for End { reason, at: _ } in ends.iter_mut().chain(deferred).flatten() {
+        for TurnEnd { reason, at: _ } in ends.iter_mut().chain(deferred).flatten() {
             match reason {
                 EndReason::Failed(why) => self.optional("end", why),
                 EndReason::Completed

@@ -3,10 +3,10 @@
 use super::*;
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{Decision, Place, QuestionKind, ToolState};
+use crate::provenance::{Name, Origin, Positions};
 use crate::redact::tests::planted;
 use crate::redact::{Report, Rules};
 use crate::session::{SessionState, TitleOrigin, Trigger, TurnState, Usage};
-use crate::telling::{Name, Origin, Positions};
 
 fn json(text: &str) -> Json {
     Json::parse(&format!(
@@ -114,7 +114,8 @@ fn turn(number: u32, user: Vec<Body>, parts: Vec<Body>) -> Turn {
 /// A session with the same text in every text field.
 fn everywhere(text: &str) -> Transcript {
     let mut turn = turn(1, bodies(text), bodies(text));
-    turn.origin.ends[0] = Some(End { reason: EndReason::Failed(Some(text.to_owned())), at: None });
+    turn.origin.ends[0] =
+        Some(TurnEnd { reason: EndReason::Failed(Some(text.to_owned())), at: None });
     let before = "Be kind. äöü\n";
     let prompt = format!("{before}{text}\nEnd of it.");
     let start = before.chars().count();

@@ -1,8 +1,8 @@
 //! Sub-agents of a call: grouped directly after it, in the foreground or in the background.
 
-use unspool_core::change::Oddity;
+use unspool_core::change::SkipReason;
 use unspool_core::event::EndReason::{self, Completed, Failed, Idle, Interrupted, Superseded};
-use unspool_core::event::Voice::Text;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::event::{AgentEnd, ToolEnd};
 
 use crate::script::*;
@@ -35,11 +35,11 @@ fn only_the_matching_agent_ends() {
         agent_started("t1", "b"),
         background_started("t1", "c"),
     ]);
-    run.tell(agent_ended("t1", "b", AgentEnd::Failed));
+    run.apply(agent_ended("t1", "b", AgentEnd::Failed));
     assert_eq!(agents(&run), "a running, b failed, c background");
-    run.tell(agent_ended("", "a", AgentEnd::Completed));
+    run.apply(agent_ended("", "a", AgentEnd::Completed));
     assert_eq!(agents(&run), "a completed, b failed, c background");
-    run.tell(agent_ended("", "c", AgentEnd::Interrupted));
+    run.apply(agent_ended("", "c", AgentEnd::Interrupted));
     assert_eq!(agents(&run), "a completed, b failed, c interrupted");
 }
 
@@ -56,10 +56,10 @@ fn an_agents_end_is_final() {
         agent_started("t1", "a"),
         agent_went_on("t1", "a"),
     ] {
-        run.tell(late.clone());
+        run.apply(late.clone());
         assert_eq!(agents(&run), "a completed", "{late:?}");
     }
-    assert_eq!(run.counted(Oddity::Contradiction), 1);
+    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn path_1_a_tools_result_does_not_end_a_background_agent() {
     // R-003-30
     for end in [ToolEnd::Completed, ToolEnd::Failed, ToolEnd::Denied] {
         let mut run = background();
-        run.tell(ended("t1", end, "launched"));
+        run.apply(ended("t1", end, "launched"));
         assert_eq!(agents(&run), "a background", "{end:?}");
     }
     let mut run = reply([called("t1", "Task"), agent_started("t1", "a")]);
-    run.tell(ended("t1", ToolEnd::Completed, "done"));
+    run.apply(ended("t1", ToolEnd::Completed, "done"));
     assert_eq!(agents(&run), "a completed");
 }
 
@@ -84,10 +84,10 @@ fn path_2_the_end_of_the_turn_does_not_end_a_background_agent() {
     // R-003-31 R-003-34 R-X-13
     for reason in reasons() {
         let mut run = background();
-        run.tell_all([ended("t1", ToolEnd::Completed, ""), over(reason.clone())]);
+        run.apply_all([ended("t1", ToolEnd::Completed, ""), over(reason.clone())]);
         assert_eq!(agents(&run), "a background", "{reason:?}");
         assert_ne!(run.state(), "running");
-        run.tell(agent_ended("", "a", AgentEnd::Completed));
+        run.apply(agent_ended("", "a", AgentEnd::Completed));
         assert_eq!(agents(&run), "a completed", "{reason:?}");
     }
 }
@@ -102,7 +102,7 @@ fn path_3_deferred_completion_ends_only_the_foreground() {
         over(Completed),
     ]);
     assert_eq!((agents(&run).as_str(), run.state()), ("a running, b background", "running"));
-    run.tell(agent_ended("t1", "a", AgentEnd::Completed));
+    run.apply(agent_ended("t1", "a", AgentEnd::Completed));
     assert_eq!((agents(&run).as_str(), run.state()), ("a completed, b background", "completed"));
 }
 
@@ -128,13 +128,13 @@ fn path_4_a_turn_of_agents_only_leaves_the_background_alone() {
 fn a_background_agent_ends_by_its_own_end_in_a_later_turn() {
     // R-003-34 R-003-54
     let mut run = background();
-    run.tell_all([
+    run.apply_all([
         ended("t1", ToolEnd::Completed, ""),
         over(Completed),
         prompt("p2"),
         said(Text, "other"),
     ]);
-    run.tell(agent_ended("t1", "a", AgentEnd::Failed));
+    run.apply(agent_ended("t1", "a", AgentEnd::Failed));
     assert_eq!(agents(&run), "a failed");
     assert_eq!(run.turns()[1], [r#"text:"other""#]);
 }
@@ -181,11 +181,11 @@ fn a_temporary_id_is_promoted_without_a_second_row() {
     // R-003-40
     let mut run = reply([called("t1", "Task"), agent_started("t1", "")]);
     assert_eq!(agents(&run), "temp_t1 running");
-    run.tell(agent_went_on("t1", "real"));
+    run.apply(agent_went_on("t1", "real"));
     assert_eq!(agents(&run), "real background");
-    run.tell(agent_started("t1", ""));
+    run.apply(agent_started("t1", ""));
     assert_eq!(agents(&run), "real background");
-    run.tell(agent_ended("", "real", AgentEnd::Completed));
+    run.apply(agent_ended("", "real", AgentEnd::Completed));
     assert_eq!(agents(&run), "real completed");
 }
 
@@ -202,7 +202,7 @@ fn a_temporary_agent_that_ended_keeps_its_end_when_promoted() {
 }
 
 #[test]
-fn what_is_told_of_an_agent_before_it_is_known_is_kept_for_it() {
+fn events_of_an_agent_that_arrive_before_its_start_are_applied_to_it() {
     // R-X-04
     let run = reply([
         agent_ended("", "a", AgentEnd::Failed),
@@ -216,35 +216,35 @@ fn what_is_told_of_an_agent_before_it_is_known_is_kept_for_it() {
 }
 
 #[test]
-fn an_agent_that_starts_before_its_call_is_told_is_not_lost() {
+fn an_agent_that_starts_before_its_call_arrives_is_not_lost() {
     // R-X-04, several feeds: a hook may report the agent before the log has the call.
     let mut run = fold([prompt("p1").hook(), background_started("t1", "a").hook()]);
-    run.tell_all([prompt("p1"), called("t1", "Task")]);
+    run.apply_all([prompt("p1"), called("t1", "Task")]);
     assert_eq!(agents(&run), "a background");
     let ended = reply([agent_ended("t1", "a", AgentEnd::Failed), called("t1", "Task")]);
     assert!(agents(&ended).is_empty() || agents(&ended) == "a failed");
-    let told = reply([
+    let reported = reply([
         agent_ended("t1", "a", AgentEnd::Failed),
         called("t1", "Task"),
         agent_started("t1", "a"),
     ]);
-    assert_eq!(agents(&told), "a failed");
+    assert_eq!(agents(&reported), "a failed");
 }
 
 #[test]
 fn news_of_an_agent_that_nobody_knows_is_counted() {
     // Law 3 and law 4: nothing is dropped without a trace.
     let run = reply([agent_started("", "nobody")]);
-    let traced = run.counted(Oddity::Unknown) == 1 || !run.parts().is_empty();
+    let traced = run.skipped(SkipReason::Unknown) == 1 || !run.parts().is_empty();
     assert!(traced, "{:?}", run.parts());
 }
 
 #[test]
-fn what_one_telling_says_of_one_agent_does_not_silence_another_telling_of_another() {
+fn one_feed_on_one_agent_does_not_silence_another_feed_on_another() {
     // R-003-29, several feeds: nothing that only one feed has is dropped.
     let mut run =
         reply([called("t1", "Task"), background_started("t1", "a"), background_started("t1", "b")]);
-    run.tell_all([
+    run.apply_all([
         agent_ended("t1", "a", AgentEnd::Completed),
         agent_ended("t1", "b", AgentEnd::Completed).hook(),
     ]);
@@ -252,13 +252,13 @@ fn what_one_telling_says_of_one_agent_does_not_silence_another_telling_of_anothe
 }
 
 #[test]
-fn agents_keep_their_own_names_when_tellings_differ() {
+fn agents_keep_their_own_names_when_feeds_differ() {
     // R-003-29: the same for their names.
-    use unspool_core::event::What;
+    use unspool_core::event::EventKind;
     use unspool_core::part::Body;
     let named = |id: &str, name: &str| {
         let (name, task) = (name.to_owned(), String::new());
-        crate::script::Line::from(What::AgentStarted {
+        crate::script::Line::from(EventKind::AgentStarted {
             agent: agent_of("t1", id),
             name,
             task,

@@ -2,8 +2,8 @@
 //! reply.
 
 use unspool_core::event::EndReason::{self, Completed, Failed, Idle, Interrupted, Superseded};
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::session::Trigger;
 
 use crate::script::*;
@@ -128,7 +128,7 @@ fn a_command_needs_no_reply() {
     // R-004-17, design: a command's own output is its reply.
     let names = vec![prompt_name("p1")];
     let command =
-        What::TurnStarted { names, trigger: Trigger::Command, user: vec![words("/clear")] };
+        EventKind::TurnStarted { names, trigger: Trigger::Command, user: vec![words("/clear")] };
     assert!(fold([command.into(), over(Completed)]).parts().is_empty());
 }
 
@@ -175,7 +175,7 @@ fn deltas_after_the_end_leave_no_streaming_part() {
 }
 
 #[test]
-fn another_tellings_end_closes_what_this_one_streams() {
+fn the_end_from_another_feed_closes_streamed_prose() {
     // R-X-02
     let mut run = fold([
         prompt("p1").stream(),
@@ -184,9 +184,9 @@ fn another_tellings_end_closes_what_this_one_streams() {
         over(Interrupted),
     ]);
     assert_eq!(run.parts(), [r#"text:"ab""#, "notice:interrupted"]);
-    run.tell(grew_in(Text, block("m", 0), "c").stream());
+    run.apply(grew_in(Text, block("m", 0), "c").stream());
     assert_eq!(run.parts(), [r#"text:"abc""#, "notice:interrupted"]);
-    run.tell(grew_in(Text, block("m", 1), "d").stream());
+    run.apply(grew_in(Text, block("m", 1), "d").stream());
     let streams = run.parts().iter().any(|part| part.contains('…'));
     assert!(!streams || run.state() == "running", "{:?}", run.parts());
 }
@@ -195,10 +195,10 @@ fn another_tellings_end_closes_what_this_one_streams() {
 fn a_turn_that_goes_on_is_not_ended() {
     // Design, end rule: for example a hook's "stop" that the agent had to ignore.
     let mut run = reply([step("m1"), said(Text, "a"), over(Completed)]);
-    run.tell_all([step("m2"), called("t1", "Bash")]);
+    run.apply_all([step("m2"), called("t1", "Bash")]);
     assert_eq!(run.state(), "running");
     assert!(run.turn().ended.is_none());
-    run.tell_all([ended("t1", ToolEnd::Completed, ""), over(Completed)]);
+    run.apply_all([ended("t1", ToolEnd::Completed, ""), over(Completed)]);
     assert_eq!(run.parts(), [r#"text:"a""#, "tool t1 completed"]);
     assert_eq!(run.state(), "completed");
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use unspool_core::assemble::Assembler;
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::id::SessionId;
 use unspool_core::part::{
     Body, Compaction, ContextInfo, File, Interjection, Kind, McpSnapshot, Part, Patch, SkillLoad,
@@ -36,7 +36,7 @@ fn unknown_data_keeps_its_place_and_round_trips_unchanged() {
 }
 
 #[test]
-fn every_kind_has_its_event_and_stands_where_it_was_told() {
+fn every_kind_has_its_event_and_keeps_its_place() {
     // R-003-05 R-003-18
     let name = |id: &str| Some(record(id));
     let run = reply([
@@ -44,15 +44,15 @@ fn every_kind_has_its_event_and_stands_where_it_was_told() {
         said(Reasoning, "b"),
         called("t1", "Task"),
         agent_started("t1", "x"),
-        What::Interjected(name("1"), Interjection { text: "wait".into() }).into(),
-        What::TasksListed(name("2"), TaskList::default()).into(),
-        What::SkillLoaded(name("3"), SkillLoad::default()).into(),
-        What::McpListed(name("4"), McpSnapshot::default()).into(),
-        What::ContextAdded(name("5"), ContextInfo::default()).into(),
-        What::Compacted(name("6"), Compaction::default()).into(),
-        What::FileGiven(name("7"), File::default()).into(),
-        What::SourceCited(name("8"), SourceLink::default()).into(),
-        What::Patched(name("9"), Patch::default()).into(),
+        EventKind::Interjected(name("1"), Interjection { text: "wait".into() }).into(),
+        EventKind::TasksListed(name("2"), TaskList::default()).into(),
+        EventKind::SkillLoaded(name("3"), SkillLoad::default()).into(),
+        EventKind::McpListed(name("4"), McpSnapshot::default()).into(),
+        EventKind::ContextAdded(name("5"), ContextInfo::default()).into(),
+        EventKind::Compacted(name("6"), Compaction::default()).into(),
+        EventKind::FileGiven(name("7"), File::default()).into(),
+        EventKind::SourceCited(name("8"), SourceLink::default()).into(),
+        EventKind::Patched(name("9"), Patch::default()).into(),
         notice(Some("10"), "retry"),
         failed(Some("11"), "no"),
         data(Some("12"), "x", "{}"),
@@ -83,7 +83,7 @@ fn every_kind_has_its_event_and_stands_where_it_was_told() {
 }
 
 #[test]
-fn a_part_told_again_is_replaced_in_place() {
+fn a_replayed_part_is_replaced_in_place() {
     // R-003-03
     let mut run = reply([
         notice(Some("n1"), "retry"),
@@ -92,7 +92,7 @@ fn a_part_told_again_is_replaced_in_place() {
         said(Text, "b"),
     ]);
     let before = run.turn();
-    run.tell_all([data(Some("d1"), "x", "2"), notice(Some("n1"), "mode-change")]);
+    run.apply_all([data(Some("d1"), "x", "2"), notice(Some("n1"), "mode-change")]);
     let after = run.turn();
     assert_eq!(run.parts(), ["notice:mode-change", r#"text:"a""#, "data:x 2", r#"text:"b""#]);
     let ids = |parts: &[Part]| parts.iter().map(|part| (part.id, part.place)).collect::<Vec<_>>();
@@ -107,21 +107,21 @@ fn a_part_is_found_wherever_it_stands() {
     let run = reply(names.map(|name| data(Some(name), "x", "1")));
     for (at, name) in names.into_iter().enumerate() {
         let mut run = run.clone();
-        run.tell(data(Some(name), "x", "2"));
+        run.apply(data(Some(name), "x", "2"));
         let expected: Vec<String> =
             (0..3).map(|nth| format!("data:x {}", if nth == at { 2 } else { 1 })).collect();
         assert_eq!(run.parts(), expected);
     }
     for stranger in ["a", "c", "g"] {
         let mut run = run.clone();
-        run.tell(data(Some(stranger), "x", "3"));
+        run.apply(data(Some(stranger), "x", "3"));
         assert_eq!(run.parts().last().unwrap(), "data:x 3");
         assert_eq!(run.parts().len(), 4);
     }
 }
 
 #[test]
-fn nameless_parts_are_told_once_each() {
+fn nameless_parts_appear_once_each() {
     // R-003-03: without a name every repeat is a new part, at the end.
     let run = reply([notice(None, "retry"), said(Text, "a"), notice(None, "retry")]);
     assert_eq!(run.parts(), ["notice:retry", r#"text:"a""#, "notice:retry"]);
@@ -168,11 +168,11 @@ fn ids_are_unique_opaque_and_the_same_for_the_same_log() {
 
     // Another session of the same shape shares no id.
     let mut assembler = Assembler::new(SessionId::of("test", "s2"));
-    let mut mirror = unspool_core::transcript::Mirror::new("test", "s2");
+    let mut builder = unspool_core::transcript::TranscriptBuilder::new("test", "s2");
     for event in events(script()) {
-        mirror.apply_all(assembler.apply(event));
+        builder.apply_all(assembler.apply(event));
     }
-    let other: HashSet<String> = ids(&mirror.transcript()).into_iter().collect();
+    let other: HashSet<String> = ids(&builder.transcript()).into_iter().collect();
     assert!(unique.is_disjoint(&other));
 }
 
@@ -215,11 +215,11 @@ fn turns_without_any_name_are_still_turns() {
 #[test]
 fn steps_that_are_only_counted_belong_to_their_turn() {
     // R-000-01, `Name::Nth`: a local name is unique only within its turn.
-    use unspool_core::telling::{Name, Telling};
-    let counted =
-        || Line::from(What::StepStarted { step: Name::Nth(Telling::Log, 0), model: None });
+    use unspool_core::provenance::{Feed, Name};
+    let skipped =
+        || Line::from(EventKind::StepStarted { step: Name::Nth(Feed::Log, 0), model: None });
     let run =
-        fold([prompt("p1"), counted(), said(Text, "1"), prompt("p2"), counted(), said(Text, "2")]);
+        fold([prompt("p1"), skipped(), said(Text, "1"), prompt("p2"), skipped(), said(Text, "2")]);
     for turn in run.transcript().turns {
         let step = turn.parts[0].step.unwrap();
         assert_eq!(turn.step_number(step), Some(1), "turn {}", turn.number);
@@ -231,7 +231,7 @@ fn the_users_own_parts_are_the_turns() {
     // R-004-01 R-001-18 R-X-04
     let file = Body::File(File { name: Some("a.png".into()), ..File::default() });
     let run = reply([
-        What::UserAdded(file.clone()).into(),
+        EventKind::UserAdded(file.clone()).into(),
         called("t1", "Read"),
         ended("t1", ToolEnd::Completed, "x"),
     ]);

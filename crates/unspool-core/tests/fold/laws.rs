@@ -5,15 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use unspool_core::assemble::{Assembler, Outline};
+use unspool_core::assemble::{Assembler, TurnStub};
 use unspool_core::change::{Change, merged};
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::PartId;
 use unspool_core::part::{AgentState, Body, ToolState};
+use unspool_core::provenance::{Feed, RankedField};
 use unspool_core::session::{Transcript, Turn, TurnState};
-use unspool_core::telling::{Field, Telling};
 
-use crate::alphabet::{ALL, Alphabet, ONE_SOURCE, deltas_once, in_order};
+use crate::generators::{ALL, Alphabet, ONE_SOURCE, deltas_once, in_order};
 use crate::script::*;
 
 type Outcome = Result<(), TestCaseError>;
@@ -68,7 +68,7 @@ fn same(left: &Transcript, right: &Transcript) -> Outcome {
 
 /// The rows of a script folded event by event, including hidden parts.
 fn folded(script: &[Line]) -> Transcript {
-    fold(script.to_vec()).mirror.rows()
+    fold(script.to_vec()).builder.rows()
 }
 
 /// Invariants of every transcript after every event.
@@ -110,13 +110,13 @@ fn check_ended(transcript: &Transcript) -> Outcome {
     Ok(())
 }
 
-type Held = (ToolState, Option<Telling>);
+type StoredRows = (ToolState, Option<Feed>);
 
 /// The state of every call, with the feed that set it.
-fn tool_states(transcript: &Transcript) -> HashMap<String, Held> {
+fn tool_states(transcript: &Transcript) -> HashMap<String, StoredRows> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     parts
-        .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(Field::State))))
+        .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(RankedField::State))))
         .filter(|(tool, _)| !tool.call_id.is_empty())
         .map(|(tool, holder)| (tool.call_id, (tool.state, holder)))
         .collect()
@@ -124,7 +124,7 @@ fn tool_states(transcript: &Transcript) -> HashMap<String, Held> {
 
 /// True if a call may change from one state to the other. An inferred state has no holder and
 /// yields to any reported one; a reported state yields only to a stronger feed.
-fn may_follow((from, holder): Held, (to, next): Held) -> bool {
+fn may_follow((from, holder): StoredRows, (to, next): StoredRows) -> bool {
     match (from.is_terminal(), to.is_terminal()) {
         _ if from == to => true,
         (false, false) => from < to,
@@ -150,8 +150,8 @@ fn law_3_the_assembler_is_pure_and_total() {
 fn at_every_moment(script: &[Line], check: fn(&Transcript) -> Outcome) -> Outcome {
     let mut run = fold([]);
     script.iter().try_for_each(|line| {
-        run.tell(line.clone());
-        check(&run.mirror.rows())
+        run.apply(line.clone());
+        check(&run.builder.rows())
     })
 }
 
@@ -178,10 +178,10 @@ fn no_state_of_a_call_moves_backward() {
     // R-003-06 R-003-07
     hold(200, SENSIBLE.script_with_repeats(30), |script| {
         let mut run = fold([]);
-        let mut before: HashMap<String, Held> = HashMap::new();
+        let mut before: HashMap<String, StoredRows> = HashMap::new();
         for line in script {
-            run.tell(line.clone());
-            let states = tool_states(&run.mirror.rows());
+            run.apply(line.clone());
+            let states = tool_states(&run.builder.rows());
             for (call, from) in before {
                 let to = states.get(&call);
                 let good = to.is_some_and(|to| may_follow(from, *to));
@@ -194,22 +194,22 @@ fn no_state_of_a_call_moves_backward() {
 }
 
 #[test]
-fn no_told_end_of_an_agent_is_taken_back() {
+fn no_reported_end_of_an_agent_is_taken_back() {
     // R-003-07 R-003-29 R-003-34: within one feed.
     hold(200, ONE_SOURCE.script_with_repeats(30), |script| {
         let mut run = fold([]);
         let mut ended: HashMap<String, AgentState> = HashMap::new();
         for line in script {
-            run.tell(line.clone());
-            let told = if let What::AgentEnded { agent, .. } = &line.what {
+            run.apply(line.clone());
+            let ended_agent = if let EventKind::AgentEnded { agent, .. } = &line.kind {
                 agent.id.as_deref().unwrap_or_default()
             } else {
                 ""
             };
-            for part in run.mirror.rows().turns.iter().flat_map(|turn| &turn.parts) {
+            for part in run.builder.rows().turns.iter().flat_map(|turn| &turn.parts) {
                 let Body::Agent(agents) = &part.body else { continue };
                 for agent in &agents.agents {
-                    if agent.id == told {
+                    if agent.id == ended_agent {
                         ended.entry(agent.id.clone()).or_insert(agent.state);
                     }
                     let end = ended.get(&agent.id);
@@ -230,9 +230,9 @@ fn law_2_a_batch_is_the_same_as_one_by_one() {
         let events = events(script.to_vec());
         let changes: Vec<Change> =
             events.into_iter().flat_map(|event| assembler.apply(event)).collect();
-        let mut mirror = new_mirror();
-        mirror.apply_all(merged(changes));
-        same(&mirror.rows(), &folded(script))
+        let mut builder = new_builder();
+        builder.apply_all(merged(changes));
+        same(&builder.rows(), &folded(script))
     });
 }
 
@@ -241,14 +241,14 @@ fn law_2_changes_alone_rebuild_the_session() {
     // R-000-14 R-003-48: also after serialisation.
     hold(200, ALL.script_with_repeats(40), |script| {
         let mut assembler = Assembler::new(session());
-        let mut mirror = new_mirror();
+        let mut builder = new_builder();
         for event in events(script.to_vec()) {
             for change in assembler.apply(event) {
                 let json = serde_json::to_string(&change).unwrap();
-                mirror.apply(serde_json::from_str(&json).unwrap());
+                builder.apply(serde_json::from_str(&json).unwrap());
             }
         }
-        let rows = mirror.rows();
+        let rows = builder.rows();
         same(&rows, &folded(script))?;
         let json = serde_json::to_string(&rows).unwrap();
         same(&serde_json::from_str(&json).unwrap(), &rows)
@@ -261,8 +261,8 @@ fn live_is_stored(script: &[Line]) -> Outcome {
     let whole = folded(script);
     for cut in 0..script.len() {
         let mut run = fold(script[..cut].to_vec()).restarted();
-        run.tell_all(script[cut..].to_vec());
-        if let Err(why) = same(&run.mirror.rows(), &whole) {
+        run.apply_all(script[cut..].to_vec());
+        if let Err(why) = same(&run.builder.rows(), &whole) {
             return Err(TestCaseError::fail(format!("cut before line {cut}: {why}")));
         }
         let outlined = from_outline(fold(script[..cut].to_vec()), &script[cut..]);
@@ -275,24 +275,24 @@ fn live_is_stored(script: &[Line]) -> Outcome {
 
 /// A new process that restores a turn from its rows only when an event needs it.
 fn from_outline(stored: Run, rest: &[Line]) -> Transcript {
-    let rows = stored.mirror.rows();
-    let outlines = rows.turns.iter().map(|turn| Outline {
+    let rows = stored.builder.rows();
+    let outlines = rows.turns.iter().map(|turn| TurnStub {
         turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
         names: turn.name_digests(),
     });
-    let mut assembler = Assembler::resume_outlined(&rows.session, outlines);
+    let mut assembler = Assembler::resume_from_stubs(&rows.session, outlines);
     for turn in rows.turns.iter().filter(|turn| !stored.assembler.is_settled(turn.id)) {
         assembler.restore(turn);
     }
-    let mut mirror = stored.mirror.clone();
+    let mut builder = stored.builder.clone();
     for (line, nth) in rest.iter().zip(stored.next..) {
         let event = line.clone().event(nth);
         for turn in assembler.needs(&event) {
-            assembler.restore(mirror.find_turn(turn).unwrap());
+            assembler.restore(builder.find_turn(turn).unwrap());
         }
-        mirror.apply_all(assembler.apply(event));
+        builder.apply_all(assembler.apply(event));
     }
-    mirror.rows()
+    builder.rows()
 }
 
 #[test]
@@ -330,16 +330,16 @@ fn law_5_twice_is_once() {
 /// Folds a script as the recorder does: settled turns are released and restored on demand.
 fn released(script: &[Line]) -> Transcript {
     let mut assembler = Assembler::new(session());
-    let mut mirror = new_mirror();
+    let mut builder = new_builder();
     for event in events(script.to_vec()) {
         for turn in assembler.needs(&event) {
-            let stored = mirror.find_turn(turn).unwrap().clone();
+            let stored = builder.find_turn(turn).unwrap().clone();
             assembler.restore(&stored);
         }
-        mirror.apply_all(assembler.apply(event));
-        for turn in mirror.turn_ids() {
+        builder.apply_all(assembler.apply(event));
+        for turn in builder.turn_ids() {
             assembler.release(turn);
         }
     }
-    mirror.rows()
+    builder.rows()
 }

@@ -5,11 +5,15 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
-mod alphabet;
-#[cfg(test)]
-mod deferred;
+mod deferred_ends;
 #[cfg(test)]
 mod endings;
+#[cfg(test)]
+mod feeds;
+#[cfg(test)]
+mod generators;
+#[cfg(test)]
+mod idempotence;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
@@ -23,14 +27,10 @@ mod prose;
 #[cfg(test)]
 mod questions;
 #[cfg(test)]
-mod resumed;
+mod resume;
 #[cfg(test)]
 mod script;
 #[cfg(test)]
 mod table;
 #[cfg(test)]
-mod tellings;
-#[cfg(test)]
 mod tools;
-#[cfg(test)]
-mod twice;

@@ -2,7 +2,7 @@
 
 use unspool_core::change::Change;
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::Text;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::event::{AgentEnd, ToolEnd};
 
 use crate::script::*;
@@ -21,7 +21,7 @@ fn law_9_a_session_of_100k_events_keeps_no_closed_part() {
     let (turns, calls) = (500, 66);
     let mut last = None;
     for turn in 0..turns {
-        let opened = run.tell(prompt(&format!("p{turn}")));
+        let opened = run.apply(prompt(&format!("p{turn}")));
         let id = opened
             .iter()
             .find_map(
@@ -32,13 +32,13 @@ fn law_9_a_session_of_100k_events_keeps_no_closed_part() {
             .unwrap();
         for call in 0..calls {
             let id = format!("t{turn}-{call}");
-            run.tell_all([
+            run.apply_all([
                 grew(Text, PAYLOAD),
                 called_with(&id, "Bash", &format!("[{PAYLOAD:?}]")),
                 ended(&id, ToolEnd::Completed, PAYLOAD),
             ]);
         }
-        run.tell(over(Completed));
+        run.apply(over(Completed));
         // As the recorder does: release every settled turn that has been saved.
         if let Some(before) = last.replace(id) {
             assert!(run.assembler.release(before));
@@ -56,7 +56,7 @@ fn law_9_what_a_long_turn_said_is_not_held() {
     let mut run = reply([]);
     for nth in 0..1000 {
         let id = format!("t{nth}");
-        run.tell_all([
+        run.apply_all([
             grew(Text, PAYLOAD),
             called_with(&id, "Bash", &format!("[{PAYLOAD:?}]")),
             output_grew(&id, PAYLOAD),
@@ -65,7 +65,7 @@ fn law_9_what_a_long_turn_said_is_not_held() {
         ]);
     }
     assert_eq!(held(&run, "payload"), 0);
-    run.tell(grew(Text, "payload"));
+    run.apply(grew(Text, "payload"));
     assert_eq!(held(&run, "payload"), 1, "only what still grows");
 }
 
@@ -73,19 +73,19 @@ fn law_9_what_a_long_turn_said_is_not_held() {
 fn law_9_an_ended_call_does_not_hold_its_deltas() {
     // R-X-14: the keys of a hundred thousand pieces of output are not needed after the end.
     let mut run = reply([called("t1", "Bash")]);
-    run.tell_all((0..1000).map(|_| output_grew("t1", "x")));
-    run.tell(ended("t1", ToolEnd::Completed, "all"));
+    run.apply_all((0..1000).map(|_| output_grew("t1", "x")));
+    run.apply(ended("t1", ToolEnd::Completed, "all"));
     assert_eq!(held(&run, "Key {"), 0);
 }
 
 #[test]
 fn law_9_ends_of_agents_that_nobody_knows_do_not_pile_up() {
     // R-X-04: kept until a feed has their start, up to a limit.
-    let strangers =
+    let orphan_agent_ends =
         (0..5000).map(|nth| agent_ended("", &format!("stranger{nth}"), AgentEnd::Completed));
-    let mut run = reply(strangers);
-    run.tell_all([over(Completed), prompt("p2")]);
-    assert!(run.transcript().session.facts.strangers.len() <= 1024);
+    let mut run = reply(orphan_agent_ends);
+    run.apply_all([over(Completed), prompt("p2")]);
+    assert!(run.transcript().session.facts.orphan_agent_ends.len() <= 1024);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn law_9_deltas_are_never_coalesced_away() {
     let mut run = reply([]);
     let mut changes = Vec::new();
     for nth in 0..1000 {
-        changes.extend(run.tell(grew(Text, &format!("{nth},"))));
+        changes.extend(run.apply(grew(Text, &format!("{nth},"))));
     }
     let merged = unspool_core::change::merged(changes);
     let last = format!("{:?}", merged.last().unwrap());
@@ -108,11 +108,11 @@ fn law_9_only_what_is_over_can_be_let_go() {
     let mut run = reply([called("t1", "Task"), background_started("t1", "a")]);
     let first = run.turn().id;
     assert!(!run.assembler.release(first), "it runs");
-    run.tell(over(Completed));
+    run.apply(over(Completed));
     assert!(!run.assembler.release(first), "it is current");
-    run.tell(prompt("p2"));
+    run.apply(prompt("p2"));
     assert!(!run.assembler.release(first), "its agent runs in the background");
-    run.tell(agent_ended("t1", "a", AgentEnd::Completed));
+    run.apply(agent_ended("t1", "a", AgentEnd::Completed));
     assert!(run.assembler.release(first));
 }
 
@@ -125,7 +125,7 @@ fn law_9_a_late_event_finds_a_turn_that_was_let_go() {
     let late = ended("t1", ToolEnd::Completed, "late");
     assert_eq!(run.assembler.needs(&late.clone().event(99)), [first.id]);
     run.assembler.restore(&first);
-    run.tell(late);
+    run.apply(late);
     assert_eq!(run.tool("t1").output.as_deref(), Some("late"));
 }
 
@@ -141,15 +141,15 @@ fn law_9_the_end_of_an_agent_is_found_by_its_own_id_alone() {
     ];
     let late = agent_ended("", "a", AgentEnd::Failed);
     let mut whole = reply(script.clone());
-    whole.tell(late.clone());
+    whole.apply(late.clone());
 
     let mut run = reply(script);
     let first = run.transcript().turns[0].clone();
     assert!(run.assembler.release(first.id));
     for turn in run.assembler.needs(&late.clone().event(99)) {
-        run.assembler.restore(&run.mirror.find_turn(turn).unwrap().clone());
+        run.assembler.restore(&run.builder.find_turn(turn).unwrap().clone());
     }
-    run.tell(late);
+    run.apply(late);
     assert_eq!(run.turns(), whole.turns());
 }
 
@@ -161,9 +161,9 @@ fn law_9_a_second_telling_finds_what_came_before_the_first_prompt() {
     assert!(run.assembler.release(preamble.id));
     let late = notice(Some("n2"), "two").hook();
     for turn in run.assembler.needs(&late.clone().event(99)) {
-        run.assembler.restore(&run.mirror.find_turn(turn).unwrap().clone());
+        run.assembler.restore(&run.builder.find_turn(turn).unwrap().clone());
     }
-    run.tell(late);
+    run.apply(late);
     let places: Vec<_> = run.transcript().turns[0].parts.iter().map(|part| part.place).collect();
     assert_eq!(places.len(), 2);
     assert_ne!(places[0], places[1]);
@@ -183,6 +183,6 @@ fn law_9_a_finished_block_of_a_turn_that_was_let_go_is_not_touched() {
     ]);
     let first = run.transcript().turns[0].id;
     assert!(run.assembler.release(first));
-    run.tell(step("m2").stream().in_turn("p2"));
+    run.apply(step("m2").stream().in_turn("p2"));
     assert_eq!(run.turns()[0], [r#"text:"a""#]);
 }

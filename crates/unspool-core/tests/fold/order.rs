@@ -1,11 +1,11 @@
 //! Order: parts keep the place where they were opened, across steps and regardless of clocks.
 
 use unspool_core::event::EndReason::Completed;
+use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::history::{Message, Said, model_history};
+use unspool_core::history::{AssistantContent, ModelMessage, model_history};
 use unspool_core::part::Place;
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use crate::script::*;
 
@@ -41,7 +41,7 @@ fn a_turn_is_one_ordered_list_over_all_steps() {
 }
 
 #[test]
-fn what_began_first_stands_first_though_it_is_told_later() {
+fn a_block_that_began_first_comes_first_though_its_text_arrives_later() {
     // R-000-01: a source that writes a text only when complete reports its beginning.
     let run = reply([
         step("m1"),
@@ -120,9 +120,10 @@ fn a_call_without_a_result_runs_and_then_is_interrupted() {
     let mut run = reply([called("t1", "Bash")]);
     assert_eq!(run.parts(), ["tool t1 running"]);
     let turns = run.transcript().turns;
-    let dangling: Vec<_> = unspool_core::history::dangling(&turns).map(|call| call.id).collect();
-    assert_eq!(dangling, ["t1"]);
-    run.tell(over(Completed));
+    let unfinished_calls: Vec<_> =
+        unspool_core::history::unfinished_calls(&turns).map(|call| call.id).collect();
+    assert_eq!(unfinished_calls, ["t1"]);
+    run.apply(over(Completed));
     assert_eq!(run.parts(), ["tool t1 interrupted"]);
 }
 
@@ -158,7 +159,7 @@ fn live_differs_by_a_trailing_open_part_and_running_tools_only() {
     ];
     let mut run = reply(script);
     let live = run.parts();
-    run.tell_all([ended("t2", ToolEnd::Completed, ""), over(Completed)]);
+    run.apply_all([ended("t2", ToolEnd::Completed, ""), over(Completed)]);
     let stored = run.parts();
     assert_eq!(live.len(), stored.len());
     let differs: Vec<_> = live.iter().zip(&stored).filter(|(a, b)| a != b).collect();
@@ -183,7 +184,7 @@ fn content_is_the_text_parts_joined_and_follows_them() {
         notice(None, "informational"),
     ]);
     assert_eq!(run.turn().content(), "one two");
-    run.tell(said_in(Text, record("a"), "One. "));
+    run.apply(said_in(Text, record("a"), "One. "));
     assert_eq!(run.turn().content(), "One. two");
 }
 
@@ -212,11 +213,17 @@ fn history_keeps_calls_and_results_coupled() {
     let mut results = Vec::new();
     for message in &history {
         match message {
-            Message::Assistant(said) => calls.extend(said.iter().filter_map(|said| {
-                if let Said::Call(tool) = said { Some(tool.call_id.as_str()) } else { None }
+            ModelMessage::Assistant(said) => calls.extend(said.iter().filter_map(|said| {
+                if let AssistantContent::Call(tool) = said {
+                    Some(tool.call_id.as_str())
+                } else {
+                    None
+                }
             })),
-            Message::Results(told) => results.extend(told.iter().map(|result| result.call_id)),
-            Message::User(_) => {}
+            ModelMessage::Results(tool_results) => {
+                results.extend(tool_results.iter().map(|result| result.call_id))
+            }
+            ModelMessage::User(_) => {}
         }
     }
     assert_eq!(calls, ["t1", "t2"]);
@@ -296,14 +303,14 @@ fn the_four_ordering_examples() {
     let mut with_question = reply([
         grew(Text, "May I?"),
         called("t1", "Bash"),
-        asked("t1", question(Some("r1"), "Run rm?")),
+        question_asked("t1", question(Some("r1"), "Run rm?")),
         grew(Text, "Waiting."),
     ]);
     assert_eq!(
         with_question.parts(),
         [r#"text:"May I?""#, r#"tool t1 running asks "Run rm?""#, r#"text…:"Waiting.""#]
     );
-    with_question.tell(answered("t1", unspool_core::part::Decision::Allowed));
+    with_question.apply(answered("t1", unspool_core::part::Decision::Allowed));
     assert_eq!(
         with_question.parts(),
         [r#"text:"May I?""#, r#"tool t1 running asked "Run rm?": allowed"#, r#"text…:"Waiting.""#]
@@ -370,7 +377,7 @@ fn an_event_for_an_older_turn_does_not_make_it_the_current_one() {
 }
 
 #[test]
-fn what_comes_before_the_first_prompt_may_be_told_late() {
+fn records_before_the_first_prompt_may_arrive_late() {
     let mut early = data(Some("head"), "head", "{}");
     early.turn = Some(Name::Preamble);
     let script = vec![

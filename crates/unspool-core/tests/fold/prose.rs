@@ -1,8 +1,8 @@
 //! Text and reasoning: deltas, complete texts, names, white space.
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::SaidDetail;
-use unspool_core::event::Voice::{Reasoning, Text};
+use unspool_core::event::ProseDetail;
+use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::part::Body;
 
 use crate::script::*;
@@ -61,13 +61,13 @@ fn news_for_a_named_block_that_ended_is_not_lost() {
 #[test]
 fn empty_prose_makes_no_part() {
     // R-X-07 R-003-20, text rule: empty parts are never created.
-    for voice in [Text, Reasoning] {
+    for prose_kind in [Text, Reasoning] {
         let run = reply([
-            grew(voice, ""),
-            grew(voice, " \n"),
-            said(voice, ""),
-            said(voice, "  "),
-            grew_in(voice, block("m", 0), " "),
+            grew(prose_kind, ""),
+            grew(prose_kind, " \n"),
+            said(prose_kind, ""),
+            said(prose_kind, "  "),
+            grew_in(prose_kind, block("m", 0), " "),
             block_over(block("m", 0)),
             called("t1", "Bash"),
         ]);
@@ -87,12 +87,12 @@ fn white_space_before_the_first_word_is_kept_with_its_own_kind() {
 #[test]
 fn redacted_reasoning_is_not_empty_and_keeps_its_data() {
     // R-001-22
-    let redacted = SaidDetail {
+    let redacted = ProseDetail {
         redacted: true,
         signature: Some("opaque".to_owned()),
-        ..SaidDetail::default()
+        ..ProseDetail::default()
     };
-    let signed = SaidDetail { signature: Some("sig".to_owned()), ..SaidDetail::default() };
+    let signed = ProseDetail { signature: Some("sig".to_owned()), ..ProseDetail::default() };
     let run = reply([
         said_with(Reasoning, Some(block("m", 0)), "", redacted),
         said_with(Reasoning, Some(block("m", 1)), "hm", signed),
@@ -121,9 +121,9 @@ fn named_blocks_grow_side_by_side() {
         grew_in(Text, b.clone(), "2"),
     ]);
     assert_eq!(run.parts(), [r#"reasoning…:"ab""#, r#"text…:"12""#, "tool t1 running"]);
-    run.tell(block_over(a));
+    run.apply(block_over(a));
     assert_eq!(run.parts()[..2], [r#"reasoning:"ab""#, r#"text…:"12""#]);
-    run.tell(block_over(b));
+    run.apply(block_over(b));
     assert_eq!(run.parts()[1], r#"text:"12""#);
 }
 
@@ -146,7 +146,7 @@ fn one_message_over_several_records_is_one_step_in_order() {
 }
 
 #[test]
-fn a_delta_told_twice_counts_once() {
+fn a_replayed_delta_counts_once() {
     // R-000-13, law 5: the same key is the same delta.
     let name = block("m", 0);
     let run = reply([
@@ -156,11 +156,11 @@ fn a_delta_told_twice_counts_once() {
         grew_in(Text, name, "a").key(10),
     ]);
     assert_eq!(run.parts(), [r#"text…:"aa""#]);
-    assert_eq!(run.counted(unspool_core::change::Oddity::Duplicate), 2);
+    assert_eq!(run.skipped(unspool_core::change::SkipReason::Duplicate), 2);
 }
 
 #[test]
-fn leading_white_space_told_twice_counts_once() {
+fn replayed_leading_white_space_counts_once() {
     // Law 5: also for the delta that was held back.
     let name = block("m", 0);
     let run = reply([
@@ -183,12 +183,14 @@ fn reasoning_never_grows_a_text() {
 #[test]
 fn thinking_mode_comes_from_the_request_else_from_the_parts() {
     // R-004-03 R-004-21
-    use unspool_core::event::What;
+    use unspool_core::event::EventKind;
     assert!(reply([said(Reasoning, "hm")]).turn().thinking_mode);
     assert!(!reply([said(Text, "hm")]).turn().thinking_mode);
-    let told = reply([What::ThinkingTold(false).into(), said(Reasoning, "hm")]);
-    assert!(!told.turn().thinking_mode);
-    let late = reply([said(Reasoning, "hm"), What::ThinkingTold(false).into()]);
+    let reported = reply([EventKind::ThinkingUpdated(false).into(), said(Reasoning, "hm")]);
+    assert!(!reported.turn().thinking_mode);
+    let late = reply([said(Reasoning, "hm"), EventKind::ThinkingUpdated(false).into()]);
     assert!(!late.turn().thinking_mode);
-    assert!(reply([What::ThinkingTold(true).into(), said(Text, "hm")]).turn().thinking_mode);
+    assert!(
+        reply([EventKind::ThinkingUpdated(true).into(), said(Text, "hm")]).turn().thinking_mode
+    );
 }

@@ -1,9 +1,9 @@
 //! Questions belong to their tool and are never parts: asked, answered, declined.
 
-use unspool_core::change::Oddity;
+use unspool_core::change::SkipReason;
 use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted, Superseded};
-use unspool_core::event::Voice::Text;
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::Text;
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
 use crate::script::*;
@@ -15,12 +15,12 @@ fn a_question_lies_over_its_tool() {
         said(Text, "a"),
         called("t1", "Bash"),
         said(Text, "b"),
-        asked("t1", question(Some("r1"), "Run?")),
+        question_asked("t1", question(Some("r1"), "Run?")),
     ]);
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]);
-    run.tell(answered("t1", Decision::Allowed));
+    run.apply(answered("t1", Decision::Allowed));
     assert_eq!(run.parts()[1], r#"tool t1 running asked "Run?": allowed"#);
-    run.tell(ended("t1", ToolEnd::Completed, "ok"));
+    run.apply(ended("t1", ToolEnd::Completed, "ok"));
     assert_eq!(run.parts()[1], r#"tool t1 completed "ok" asked "Run?": allowed"#);
     assert_eq!(run.parts().len(), 3);
 }
@@ -41,17 +41,17 @@ fn a_question_keeps_all_that_it_asks() {
             multi_select: true,
         }],
     };
-    let run = reply([called("t1", "AskUserQuestion"), asked("t1", asks.clone())]);
+    let run = reply([called("t1", "AskUserQuestion"), question_asked("t1", asks.clone())]);
     assert_eq!(run.tool("t1").question, Some(asks));
 }
 
 #[test]
 fn a_request_for_an_unknown_call_makes_its_tool() {
     // R-003-11
-    let mut run = reply([said(Text, "a"), asked("t1", question(None, "Run?"))]);
+    let mut run = reply([said(Text, "a"), question_asked("t1", question(None, "Run?"))]);
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 pending asks "Run?""#]);
     assert_eq!(run.tool("t1").name, "Bash");
-    run.tell_all([called("t1", "Bash"), said(Text, "b")]);
+    run.apply_all([called("t1", "Bash"), said(Text, "b")]);
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]);
 }
 
@@ -61,8 +61,8 @@ fn each_answer_reaches_its_own_tool() {
     let run = reply([
         called("a", "Bash"),
         called("b", "Bash"),
-        asked("a", question(Some("r1"), "A?")),
-        asked("b", question(Some("r2"), "B?")),
+        question_asked("a", question(Some("r1"), "A?")),
+        question_asked("b", question(Some("r2"), "B?")),
         answered("b", Decision::Denied),
         answered("a", Decision::Allowed),
     ]);
@@ -78,37 +78,42 @@ fn every_end_of_a_turn_declines_its_open_question() {
     for reason in [Completed, Failed(None), Interrupted, Idle, Superseded] {
         let run = reply([
             called("t1", "Bash"),
-            asked("t1", question(None, "Run?")),
+            question_asked("t1", question(None, "Run?")),
             over(reason.clone()),
         ]);
         assert_eq!(run.parts()[0], r#"tool t1 interrupted asked "Run?": declined"#, "{reason:?}");
         let answer = run.tool("t1").answer.unwrap();
         assert!(!answer.observed, "nobody said it: it follows");
     }
-    let next = reply([called("t1", "Bash"), asked("t1", question(None, "Run?")), prompt("p2")]);
+    let next =
+        reply([called("t1", "Bash"), question_asked("t1", question(None, "Run?")), prompt("p2")]);
     assert_eq!(next.turns()[0][0], r#"tool t1 interrupted asked "Run?": declined"#);
 }
 
 #[test]
 fn no_prompt_is_active_after_the_turn_ended() {
     // R-X-11: also for a question that arrives late.
-    let known =
-        reply([called("t1", "Bash"), over(Interrupted), asked("t1", question(None, "Run?"))]);
-    assert!(known.tool("t1").answer.is_some());
-    let unknown = reply([said(Text, "a"), over(Interrupted), asked("t1", question(None, "Run?"))]);
+    let existing = reply([
+        called("t1", "Bash"),
+        over(Interrupted),
+        question_asked("t1", question(None, "Run?")),
+    ]);
+    assert!(existing.tool("t1").answer.is_some());
+    let unknown =
+        reply([said(Text, "a"), over(Interrupted), question_asked("t1", question(None, "Run?"))]);
     assert!(unknown.tool("t1").answer.is_some(), "{:?}", unknown.parts());
 }
 
 #[test]
 fn a_pending_question_survives_a_restart() {
     // R-X-11
-    let run = reply([called("t1", "Bash"), asked("t1", question(Some("r1"), "Run?"))]);
+    let run = reply([called("t1", "Bash"), question_asked("t1", question(Some("r1"), "Run?"))]);
     let mut run = run.restarted();
     assert_eq!(run.parts(), [r#"tool t1 running asks "Run?""#]);
-    run.tell(answered("t1", Decision::Allowed));
+    run.apply(answered("t1", Decision::Allowed));
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": allowed"#]);
-    run.tell_all([asked("t1", question(Some("r2"), "Again?"))]);
-    assert_eq!(run.counted(Oddity::Contradiction), 1);
+    run.apply_all([question_asked("t1", question(Some("r2"), "Again?"))]);
+    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
 }
 
 #[test]
@@ -116,14 +121,14 @@ fn an_answered_question_is_never_matched_by_a_new_request() {
     // R-X-09: the record of the first question and its answer stays together.
     let mut run = reply([
         called("t1", "Bash"),
-        asked("t1", question(Some("r1"), "First?")),
+        question_asked("t1", question(Some("r1"), "First?")),
         answered("t1", Decision::Allowed),
-        asked("t1", question(Some("r2"), "Second?")),
+        question_asked("t1", question(Some("r2"), "Second?")),
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
-    assert_eq!(run.counted(Oddity::Contradiction), 1);
+    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
     // A repeat of the same request changes nothing.
-    run.tell(asked("t1", question(Some("r1"), "First?")));
+    run.apply(question_asked("t1", question(Some("r1"), "First?")));
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
 }
 
@@ -132,9 +137,9 @@ fn an_answered_question_without_an_id_is_not_matched_either() {
     // R-X-09: the answer to the first question must not be paired with the second one.
     let run = reply([
         called("t1", "Bash"),
-        asked("t1", question(None, "First?")),
+        question_asked("t1", question(None, "First?")),
         answered("t1", Decision::Allowed),
-        asked("t1", question(None, "Second?")),
+        question_asked("t1", question(None, "Second?")),
     ]);
     assert_ne!(run.parts(), [r#"tool t1 running asked "Second?": allowed"#]);
 }
@@ -154,22 +159,22 @@ fn several_questions_get_one_combined_reply() {
         choices: vec![("A?".into(), "x".into()), ("B?".into(), "y".into())],
         observed: true,
     };
-    let told = What::QuestionAnswered { call: call_id("t1"), answer: answer.clone() };
-    let run = reply([called("t1", "Ask"), asked("t1", asks), told.into()]);
+    let reported = EventKind::QuestionAnswered { call: call_id("t1"), answer: answer.clone() };
+    let run = reply([called("t1", "Ask"), question_asked("t1", asks), reported.into()]);
     assert_eq!(run.tool("t1").answer, Some(answer));
     assert_eq!(run.parts().len(), 1);
 }
 
 #[test]
-fn what_follows_from_the_outcome_yields_to_what_was_told() {
+fn an_inferred_answer_yields_to_a_reported_one() {
     // R-003-13 R-X-18: an inferred answer is marked, and a reported one always wins.
-    let ask = || asked("t1", question(None, "Run?"));
+    let ask = || question_asked("t1", question(None, "Run?"));
     let end = || ended("t1", ToolEnd::Completed, "");
     let inferred = reply([called("t1", "Bash"), ask(), end()]);
     let answer = inferred.tool("t1").answer.unwrap();
     assert_eq!((answer.decision, answer.observed), (Decision::Allowed, false));
-    let told = reply([called("t1", "Bash"), ask(), end(), answered("t1", Decision::Answered)]);
-    let answer = told.tool("t1").answer.unwrap();
+    let reported = reply([called("t1", "Bash"), ask(), end(), answered("t1", Decision::Answered)]);
+    let answer = reported.tool("t1").answer.unwrap();
     assert_eq!((answer.decision, answer.observed), (Decision::Answered, true));
 }
 
@@ -179,7 +184,7 @@ fn an_answer_before_its_question_is_kept() {
     let run = reply([
         called("t1", "Bash"),
         answered("t1", Decision::Denied),
-        asked("t1", question(Some("r1"), "Run?")),
+        question_asked("t1", question(Some("r1"), "Run?")),
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": denied"#]);
 }

@@ -5,44 +5,44 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use unspool_core::assemble::{Assembler, likeness};
-use unspool_core::change::{Change, Oddity};
+use unspool_core::assemble::{Assembler, content_hash};
+use unspool_core::change::{Change, SkipReason};
 use unspool_core::event::{
-    AgentEnd, AgentRef, Call, EndReason, Event, Key, Outcome, SaidDetail, ToolCall, ToolEnd, Voice,
-    What,
+    AgentEnd, AgentRef, CallRef, EndReason, Event, EventKey, EventKind, ProseDetail, ProseKind,
+    ToolCall, ToolEnd, ToolOutcome,
 };
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::part::{
     Answer, Body, Data, Decision, Failure, Notice, Question, QuestionItem, QuestionKind, Text, Tool,
 };
+use unspool_core::provenance::{Evidence, Feed, Name};
 use unspool_core::session::{Transcript, Trigger, Turn};
-use unspool_core::telling::{Evidence, Name, Telling};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 
 pub use crate::table::{as_tool, show, shown};
 
 /// One line of a script: an event and its feed, by default the log.
 #[derive(Clone)]
 pub struct Line {
-    pub what: What,
-    pub telling: Telling,
+    pub kind: EventKind,
+    pub feed: Feed,
     pub turn: Option<Name>,
     pub generation: Option<u32>,
     pub at: Option<Option<i64>>,
     pub key: Option<u64>,
 }
 
-impl From<What> for Line {
-    fn from(what: What) -> Line {
-        let telling = Telling::Log;
-        Line { what, telling, turn: None, generation: None, at: None, key: None }
+impl From<EventKind> for Line {
+    fn from(kind: EventKind) -> Line {
+        let feed = Feed::Log;
+        Line { kind, feed, turn: None, generation: None, at: None, key: None }
     }
 }
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?}", self.telling, self.what)?;
+        write!(f, "{:?} {:?}", self.feed, self.kind)?;
         if let Some(turn) = &self.turn {
             write!(f, " in {turn:?}")?;
         }
@@ -54,18 +54,18 @@ impl fmt::Debug for Line {
 }
 
 impl Line {
-    pub fn by(self, telling: Telling) -> Line {
-        Line { telling, ..self }
+    pub fn by(self, feed: Feed) -> Line {
+        Line { feed, ..self }
     }
 
     /// From the live stream.
     pub fn stream(self) -> Line {
-        self.by(Telling::Stream)
+        self.by(Feed::Stream)
     }
 
     /// From a hook.
     pub fn hook(self) -> Line {
-        self.by(Telling::Hooks)
+        self.by(Feed::Hooks)
     }
 
     pub fn in_turn(self, prompt: &str) -> Line {
@@ -89,11 +89,11 @@ impl Line {
         let record = self.key.unwrap_or(nth);
         let second = self.at.unwrap_or(Some(record as i64));
         Event {
-            key: Key { record, nth: 0 },
-            telling: self.telling,
+            key: EventKey { record, nth: 0 },
+            feed: self.feed,
             at: second.map(|second| Timestamp::from_second(second).unwrap()),
             evidence: Evidence {
-                telling: self.telling,
+                feed: self.feed,
                 source: 0,
                 offset: record,
                 length: 1,
@@ -101,7 +101,7 @@ impl Line {
             },
             turn: self.turn,
             generation: self.generation,
-            what: self.what,
+            kind: self.kind,
         }
     }
 }
@@ -110,7 +110,7 @@ impl Line {
 #[derive(Clone, Debug)]
 pub struct Run {
     pub assembler: Assembler,
-    pub mirror: Mirror,
+    pub builder: TranscriptBuilder,
     pub next: u64,
 }
 
@@ -118,14 +118,14 @@ pub fn session() -> SessionId {
     SessionId::of("test", "s1")
 }
 
-pub fn new_mirror() -> Mirror {
-    Mirror::new("test", "s1")
+pub fn new_builder() -> TranscriptBuilder {
+    TranscriptBuilder::new("test", "s1")
 }
 
 /// Runs a script from the beginning.
 pub fn fold(script: impl IntoIterator<Item = Line>) -> Run {
-    let mut run = Run { assembler: Assembler::new(session()), mirror: new_mirror(), next: 0 };
-    run.tell_all(script);
+    let mut run = Run { assembler: Assembler::new(session()), builder: new_builder(), next: 0 };
+    run.apply_all(script);
     run
 }
 
@@ -140,22 +140,22 @@ pub fn events(script: impl IntoIterator<Item = Line>) -> Vec<Event> {
 }
 
 impl Run {
-    pub fn tell(&mut self, line: Line) -> Vec<Change> {
+    pub fn apply(&mut self, line: Line) -> Vec<Change> {
         let event = line.event(self.next);
         self.next += 1;
         let changes = self.assembler.apply(event);
-        self.mirror.apply_all(changes.clone());
+        self.builder.apply_all(changes.clone());
         changes
     }
 
-    pub fn tell_all(&mut self, script: impl IntoIterator<Item = Line>) {
+    pub fn apply_all(&mut self, script: impl IntoIterator<Item = Line>) {
         for line in script {
-            self.tell(line);
+            self.apply(line);
         }
     }
 
     pub fn transcript(&self) -> Transcript {
-        self.mirror.transcript()
+        self.builder.transcript()
     }
 
     /// The last turn.
@@ -183,14 +183,14 @@ impl Run {
         self.turn().state.name()
     }
 
-    pub fn counted(&self, what: Oddity) -> u64 {
-        self.mirror.oddities().find(|(odd, _)| *odd == what).map_or(0, |(_, count)| count)
+    pub fn skipped(&self, kind: SkipReason) -> u64 {
+        self.builder.skip_counts().find(|(odd, _)| *odd == kind).map_or(0, |(_, count)| count)
     }
 
     /// Continues as a new process would: rebuilds the assembler from the stored transcript.
     pub fn restarted(&self) -> Run {
-        let assembler = Assembler::resume(&self.mirror.rows());
-        Run { assembler, mirror: self.mirror.clone(), next: self.next }
+        let assembler = Assembler::resume(&self.builder.rows());
+        Run { assembler, builder: self.builder.clone(), next: self.next }
     }
 }
 
@@ -221,51 +221,56 @@ pub fn prompt(id: &str) -> Line {
 }
 
 pub fn started(names: Vec<Name>, user: Vec<Body>) -> Line {
-    What::TurnStarted { names, trigger: Trigger::User, user }.into()
+    EventKind::TurnStarted { names, trigger: Trigger::User, user }.into()
 }
 
 pub fn over(reason: EndReason) -> Line {
-    What::TurnEnded(reason).into()
+    EventKind::TurnEnded(reason).into()
 }
 
 pub fn step(id: &str) -> Line {
-    What::StepStarted { step: message(id), model: Some("m".to_owned()) }.into()
+    EventKind::StepStarted { step: message(id), model: Some("m".to_owned()) }.into()
 }
 
 pub fn step_over(id: &str) -> Line {
-    What::StepEnded { step: message(id), stop_reason: None }.into()
+    EventKind::StepEnded { step: message(id), stop_reason: None }.into()
 }
 
-pub fn grew(voice: Voice, text: &str) -> Line {
-    What::Grew { voice, block: None, text: text.to_owned() }.into()
+pub fn grew(prose_kind: ProseKind, text: &str) -> Line {
+    EventKind::ProseDelta { prose_kind, block: None, text: text.to_owned() }.into()
 }
 
-pub fn grew_in(voice: Voice, block: Name, text: &str) -> Line {
-    What::Grew { voice, block: Some(block), text: text.to_owned() }.into()
+pub fn grew_in(prose_kind: ProseKind, block: Name, text: &str) -> Line {
+    EventKind::ProseDelta { prose_kind, block: Some(block), text: text.to_owned() }.into()
 }
 
-pub fn said(voice: Voice, text: &str) -> Line {
-    said_with(voice, None, text, SaidDetail::default())
+pub fn said(prose_kind: ProseKind, text: &str) -> Line {
+    said_with(prose_kind, None, text, ProseDetail::default())
 }
 
-pub fn said_in(voice: Voice, block: Name, text: &str) -> Line {
-    said_with(voice, Some(block), text, SaidDetail::default())
+pub fn said_in(prose_kind: ProseKind, block: Name, text: &str) -> Line {
+    said_with(prose_kind, Some(block), text, ProseDetail::default())
 }
 
-pub fn said_with(voice: Voice, block: Option<Name>, text: &str, detail: SaidDetail) -> Line {
-    What::Said { voice, block, text: text.to_owned(), detail }.into()
+pub fn said_with(
+    prose_kind: ProseKind,
+    block: Option<Name>,
+    text: &str,
+    detail: ProseDetail,
+) -> Line {
+    EventKind::ProseCompleted { prose_kind, block, text: text.to_owned(), detail }.into()
 }
 
 pub fn block_begun(block: Name) -> Line {
-    What::BlockStarted { block }.into()
+    EventKind::BlockStarted { block }.into()
 }
 
 pub fn block_over(block: Name) -> Line {
-    What::BlockEnded { block }.into()
+    EventKind::BlockEnded { block }.into()
 }
 
-pub fn call_id(id: &str) -> Call {
-    Call::Id(id.into())
+pub fn call_id(id: &str) -> CallRef {
+    CallRef::Id(id.into())
 }
 
 pub fn called(id: &str, name: &str) -> Line {
@@ -274,11 +279,11 @@ pub fn called(id: &str, name: &str) -> Line {
 
 pub fn called_with(id: &str, name: &str, input: &str) -> Line {
     let input = Json::parse(input);
-    What::ToolCalled(Box::new(ToolCall {
+    EventKind::ToolCalled(Box::new(ToolCall {
         call: call_id(id),
         parent_call_id: None,
         name: name.to_owned(),
-        likeness: likeness(name, input.as_ref()),
+        content_hash: content_hash(name, input.as_ref()),
         input,
         provider_executed: false,
         title: None,
@@ -288,26 +293,26 @@ pub fn called_with(id: &str, name: &str, input: &str) -> Line {
 }
 
 pub fn tool_started(id: &str) -> Line {
-    What::ToolStarted { call: call_id(id) }.into()
+    EventKind::ToolStarted { call: call_id(id) }.into()
 }
 
 pub fn input_grew(id: &str, name: &str, text: &str) -> Line {
     let (call, name, text) = (call_id(id), name.to_owned(), text.to_owned());
-    What::ToolInputGrew { call, name, text }.into()
+    EventKind::ToolInputDelta { call, name, text }.into()
 }
 
 pub fn output_grew(id: &str, text: &str) -> Line {
-    What::ToolOutputGrew { call: call_id(id), text: text.to_owned() }.into()
+    EventKind::ToolOutputDelta { call: call_id(id), text: text.to_owned() }.into()
 }
 
 pub fn ended(id: &str, end: ToolEnd, output: &str) -> Line {
     let output = (!output.is_empty()).then(|| output.to_owned());
-    let outcome = Outcome { output, ..Outcome::default() };
-    What::ToolEnded { call: call_id(id), end, outcome }.into()
+    let outcome = ToolOutcome { output, ..ToolOutcome::default() };
+    EventKind::ToolEnded { call: call_id(id), end, outcome }.into()
 }
 
-pub fn refined(id: &str, outcome: Outcome) -> Line {
-    What::ToolRefined { call: call_id(id), outcome }.into()
+pub fn refined(id: &str, outcome: ToolOutcome) -> Line {
+    EventKind::ToolRefined { call: call_id(id), outcome }.into()
 }
 
 pub fn question(request: Option<&str>, text: &str) -> Question {
@@ -318,15 +323,20 @@ pub fn question(request: Option<&str>, text: &str) -> Question {
     }
 }
 
-pub fn asked(id: &str, question: Question) -> Line {
-    What::QuestionAsked { call: call_id(id), tool: "Bash".to_owned(), question, requested: true }
-        .into()
+pub fn question_asked(id: &str, question: Question) -> Line {
+    EventKind::QuestionAsked {
+        call: call_id(id),
+        tool: "Bash".to_owned(),
+        question,
+        requested: true,
+    }
+    .into()
 }
 
 pub fn answered(id: &str, decision: Decision) -> Line {
     let answer =
         Answer { decision, text: decision.name().to_owned(), choices: Vec::new(), observed: true };
-    What::QuestionAnswered { call: call_id(id), answer }.into()
+    EventKind::QuestionAnswered { call: call_id(id), answer }.into()
 }
 
 pub fn agent_of(call: &str, id: &str) -> AgentRef {
@@ -344,29 +354,29 @@ pub fn background_started(call: &str, id: &str) -> Line {
 
 fn agent_begun(call: &str, id: &str, background: bool) -> Line {
     let (name, task) = ("Explore".to_owned(), "look".to_owned());
-    What::AgentStarted { agent: agent_of(call, id), name, task, background }.into()
+    EventKind::AgentStarted { agent: agent_of(call, id), name, task, background }.into()
 }
 
 pub fn agent_went_on(call: &str, id: &str) -> Line {
     let agent = agent_of(call, id);
-    What::AgentProgressed { agent, activity: None, background: true }.into()
+    EventKind::AgentProgressed { agent, activity: None, background: true }.into()
 }
 
 pub fn agent_ended(call: &str, id: &str, end: AgentEnd) -> Line {
-    What::AgentEnded { agent: agent_of(call, id), end }.into()
+    EventKind::AgentEnded { agent: agent_of(call, id), end }.into()
 }
 
 pub fn notice(name: Option<&str>, code: &str) -> Line {
     let notice = Notice { code: code.to_owned(), text: code.to_owned() };
-    What::Noticed(name.map(record), notice).into()
+    EventKind::Noticed(name.map(record), notice).into()
 }
 
 pub fn failed(name: Option<&str>, text: &str) -> Line {
     let failure = Failure { text: text.to_owned(), ..Failure::default() };
-    What::Failed(name.map(record), failure).into()
+    EventKind::Failed(name.map(record), failure).into()
 }
 
 pub fn data(name: Option<&str>, kind: &str, payload: &str) -> Line {
     let payload = Json::parse(payload).unwrap();
-    What::DataGiven(name.map(record), Data { kind: kind.to_owned(), payload }).into()
+    EventKind::DataGiven(name.map(record), Data { kind: kind.to_owned(), payload }).into()
 }

@@ -1,9 +1,9 @@
 //! The tool state machine: forward only, keyed by the call's id.
 
-use unspool_core::change::Oddity;
+use unspool_core::change::SkipReason;
 use unspool_core::event::EndReason::{Completed, Interrupted};
-use unspool_core::event::Voice::Text;
-use unspool_core::event::{Outcome, ToolEnd};
+use unspool_core::event::ProseKind::Text;
+use unspool_core::event::{ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 
 use crate::script::*;
@@ -13,11 +13,11 @@ fn a_call_and_its_result_are_one_part() {
     // R-001-17 R-001-18 R-000-06 R-003-06
     let mut run = reply([input_grew("t1", "Bash", "{\"q\"")]);
     assert_eq!(run.parts(), ["tool t1 pending"]);
-    run.tell(called("t1", "Bash"));
+    run.apply(called("t1", "Bash"));
     assert_eq!(run.parts(), ["tool t1 running"]);
-    run.tell(output_grew("t1", "par"));
+    run.apply(output_grew("t1", "par"));
     assert_eq!(run.parts(), [r#"tool t1 running "par""#]);
-    run.tell(ended("t1", ToolEnd::Completed, "partial no more"));
+    run.apply(ended("t1", ToolEnd::Completed, "partial no more"));
     assert_eq!(run.parts(), [r#"tool t1 completed "partial no more""#]);
     let tool = run.tool("t1");
     assert_eq!((tool.name.as_str(), tool.input_text.as_str()), ("Bash", ""));
@@ -54,17 +54,18 @@ fn a_terminal_state_is_immutable_and_late_news_is_counted() {
     for (end, state) in [(Completed, "completed"), (Failed, "failed"), (Denied, "denied")] {
         for line in &late {
             let mut run = reply([called("t1", "Bash"), ended("t1", end, "")]);
-            run.tell(line.clone());
+            run.apply(line.clone());
             assert_eq!(run.parts(), [format!("tool t1 {state}")], "{line:?}");
-            let counted = run.counted(Oddity::Contradiction) + run.counted(Oddity::Duplicate);
-            assert_eq!(counted, 1, "{line:?}");
+            let skipped =
+                run.skipped(SkipReason::Contradiction) + run.skipped(SkipReason::Duplicate);
+            assert_eq!(skipped, 1, "{line:?}");
         }
     }
     for line in [tool_started("t1"), ended("t1", Completed, ""), ended("t1", Failed, "")] {
         let mut run = reply([called("t1", "Bash"), ended("t1", Interrupted, ""), line.clone()]);
         assert_eq!(run.parts(), ["tool t1 interrupted"], "{line:?}");
-        assert_eq!(run.counted(Oddity::Contradiction), 1, "{line:?}");
-        run.tell(called("t1", "Bash"));
+        assert_eq!(run.skipped(SkipReason::Contradiction), 1, "{line:?}");
+        run.apply(called("t1", "Bash"));
         assert_eq!(run.parts(), ["tool t1 interrupted"]);
     }
 }
@@ -73,10 +74,10 @@ fn a_terminal_state_is_immutable_and_late_news_is_counted() {
 fn interrupted_may_become_denied() {
     // Design, tool state: interrupted → denied applies at any time, also in a closed turn.
     let mut run = reply([called("t1", "Bash"), ended("t1", ToolEnd::Interrupted, "")]);
-    run.tell_all([over(Interrupted), ended("t1", ToolEnd::Denied, "")]);
+    run.apply_all([over(Interrupted), ended("t1", ToolEnd::Denied, "")]);
     assert_eq!(run.parts()[0], "tool t1 denied");
     // And a rejection with a question is a denial, in whatever order the events arrive.
-    let ask = || asked("t1", question(None, "Run?"));
+    let ask = || question_asked("t1", question(None, "Run?"));
     let reject = || ended("t1", ToolEnd::Rejected, "");
     for script in [[ask(), reject()], [reject(), ask()]] {
         let run = reply([called("t1", "Bash")].into_iter().chain(script));
@@ -111,7 +112,7 @@ fn an_idle_turn_whose_tool_did_end_after_all_was_not_cut() {
 }
 
 #[test]
-fn a_start_told_again_keeps_the_first_time() {
+fn a_repeated_start_keeps_the_first_time() {
     // R-003-08
     let run = reply([
         called("t1", "Bash").at(10),
@@ -147,8 +148,8 @@ fn results_are_matched_by_id_and_never_by_position() {
 #[test]
 fn refinements_commute() {
     // Design, tool state: refinements apply at any time, also in a closed turn, and commute.
-    let exit = Outcome { exit_code: Some(3), ..Outcome::default() };
-    let took = Outcome { duration_ms: Some(7), ..Outcome::default() };
+    let exit = ToolOutcome { exit_code: Some(3), ..ToolOutcome::default() };
+    let took = ToolOutcome { duration_ms: Some(7), ..ToolOutcome::default() };
     let lines = [
         ended("t1", ToolEnd::Failed, "out"),
         refined("t1", exit),
@@ -158,7 +159,7 @@ fn refinements_commute() {
     let mut seen = Vec::new();
     for order in [[0, 1, 2, 3], [1, 2, 0, 3], [0, 3, 2, 1], [2, 0, 3, 1]] {
         let mut run = reply([called("t1", "Bash")]);
-        run.tell_all(order.map(|nth: usize| lines[nth].clone()));
+        run.apply_all(order.map(|nth: usize| lines[nth].clone()));
         seen.push((run.tool("t1"), run.state()));
     }
     assert!(seen.iter().all(|one| *one == seen[0]), "{seen:#?}");
@@ -168,9 +169,9 @@ fn refinements_commute() {
 #[test]
 fn a_call_inside_a_call_keeps_its_parent() {
     // Design, tool: parent call id.
-    use unspool_core::event::What;
+    use unspool_core::event::EventKind;
     let mut line = called("inner", "Read");
-    if let What::ToolCalled(call) = &mut line.what {
+    if let EventKind::ToolCalled(call) = &mut line.kind {
         call.parent_call_id = Some("outer".to_owned());
     }
     let run = reply([called("outer", "Script"), line]);
@@ -188,7 +189,7 @@ fn what_opens_a_tool_without_its_name_does_not_hold_the_name() {
 }
 
 #[test]
-fn output_that_two_tellings_stream_is_not_doubled() {
+fn output_streamed_by_two_feeds_is_not_doubled() {
     // Several feeds: existing output is never doubled.
     let run = reply([
         called("t1", "Bash"),
@@ -213,8 +214,8 @@ fn late_news_of_an_unknown_call_leaves_nothing_running_in_an_ended_turn() {
         tool_started("t9"),
         output_grew("t9", "x"),
         input_grew("t9", "Bash", "{"),
-        refined("t9", Outcome { exit_code: Some(1), ..Outcome::default() }),
-        asked("t9", question(None, "Run?")),
+        refined("t9", ToolOutcome { exit_code: Some(1), ..ToolOutcome::default() }),
+        question_asked("t9", question(None, "Run?")),
     ] {
         let run = reply([said(Text, "a"), over(Completed), late.clone()]);
         let tool = run.tool("t9");

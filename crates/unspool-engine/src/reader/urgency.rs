@@ -16,7 +16,7 @@ pub enum Urgency {
 
 /// Classifies a publication: `Text` if every change only appends to an open part.
 pub fn urgency(published: &ChangeSet) -> Urgency {
-    let grew = |change: &Change| matches!(change, Change::PartGrew { .. });
+    let grew = |change: &Change| matches!(change, Change::PartDelta { .. });
     match &published.changes {
         Some(changes) if changes.iter().all(grew) => Urgency::Text,
         // Changes are not recorded when nothing subscribes, so they are unknown here.
@@ -28,7 +28,7 @@ pub fn urgency(published: &ChangeSet) -> Urgency {
 mod tests {
     use std::sync::Arc;
 
-    use unspool_core::change::{Growing, Oddity};
+    use unspool_core::change::{DeltaField, SkipReason};
     use unspool_core::id::{Id, PartId, SessionId};
 
     use super::*;
@@ -47,12 +47,12 @@ mod tests {
     #[test]
     fn only_what_makes_open_parts_longer_may_wait() {
         let part = PartId(Id::derive([b"part".as_slice()]));
-        let grew = |field| Change::PartGrew { part, field, text: "more".to_owned() };
-        let text = vec![grew(Growing::Text), grew(Growing::Output)];
-        let closed = Change::PartTold { part, patch: Box::default() };
+        let grew = |field| Change::PartDelta { part, field, text: "more".to_owned() };
+        let text = vec![grew(DeltaField::Text), grew(DeltaField::Output)];
+        let closed = Change::PartUpdated { part, patch: Box::default() };
         assert_eq!(urgency(&published(Some(text.clone()))), Urgency::Text);
         assert_eq!(urgency(&published(Some([text, vec![closed]].concat()))), Urgency::State);
-        let counted = Change::Counted { what: Oddity::Duplicate };
+        let counted = Change::EventSkipped { reason: SkipReason::Duplicate };
         assert_eq!(urgency(&published(Some(vec![counted]))), Urgency::State);
         assert_eq!(urgency(&published(None)), Urgency::State);
         assert!(Urgency::State > Urgency::Text, "the more urgent is the greater");

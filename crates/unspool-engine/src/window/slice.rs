@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{self, Item, TurnView};
-use unspool_core::segment::{Stretch, stretches};
+use unspool_core::segment::{SegmentRange, segment_ranges};
 use unspool_core::skeleton::Skeleton;
 
 use super::PartFilter;
@@ -15,7 +15,7 @@ pub const MAX_BLOCK_PARTS: usize = 40;
 /// The pieces of a turn and the range of them that is selected.
 pub struct TurnSlice {
     pub skeleton: Skeleton,
-    pub pieces: Vec<Stretch>,
+    pub pieces: Vec<SegmentRange>,
     pub selected: Range<usize>,
     /// A long block is shown around this place instead of at its end.
     pub around: Option<Place>,
@@ -38,7 +38,9 @@ impl TurnSlice {
             None => pieces(&skeleton),
             Some(filter) => {
                 let all = skeleton.parts.iter().enumerate();
-                all.filter(|(_, bone)| filter.has(bone)).map(|(at, _)| Stretch::Part(at)).collect()
+                all.filter(|(_, part_skeleton)| filter.has(part_skeleton))
+                    .map(|(at, _)| SegmentRange::Part(at))
+                    .collect()
             }
         };
         TurnSlice { skeleton, pieces, selected: 0..0, around: None, filter: None, block }
@@ -52,18 +54,20 @@ impl TurnSlice {
     }
 
     pub fn bone_at(&self, place: Place) -> usize {
-        self.skeleton.parts.partition_point(|bone| bone.place < place)
+        self.skeleton.parts.partition_point(|part_skeleton| part_skeleton.place < place)
     }
 
     /// The index of the piece at this place, or of the next piece for `Edge::After`.
     pub fn piece_at(&self, place: Place, edge: Edge) -> usize {
-        let bone = match edge {
+        let part_skeleton = match edge {
             Edge::At => self.bone_at(place),
-            Edge::After => self.skeleton.parts.partition_point(|bone| bone.place <= place),
+            Edge::After => {
+                self.skeleton.parts.partition_point(|part_skeleton| part_skeleton.place <= place)
+            }
         };
         match edge {
-            Edge::At => self.pieces.partition_point(|piece| piece.range().end <= bone),
-            Edge::After => self.pieces.partition_point(|piece| piece.range().start < bone),
+            Edge::At => self.pieces.partition_point(|piece| piece.range().end <= part_skeleton),
+            Edge::After => self.pieces.partition_point(|piece| piece.range().start < part_skeleton),
         }
     }
 
@@ -76,20 +80,28 @@ impl TurnSlice {
     /// of its call.
     pub fn belongs_before(&self, piece: usize) -> bool {
         let first = self.pieces.get(piece).map(|piece| piece.range().start);
-        let bone = first.and_then(|first| self.skeleton.parts.get(first));
-        bone.is_some_and(|bone| bone.kind == Kind::Agent)
+        let part_skeleton = first.and_then(|first| self.skeleton.parts.get(first));
+        part_skeleton.is_some_and(|part_skeleton| part_skeleton.kind == Kind::Agent)
     }
 
     /// The places of the parts to load.
     pub fn places(&self) -> Vec<Place> {
-        let bones = &self.skeleton.parts;
+        let part_skeletons = &self.skeleton.parts;
         let selected = self.pieces.get(self.selected.clone()).unwrap_or_default();
         let around = self.around.map(|place| self.bone_at(place));
         // A tree of agents is drawn in place of its call, so load the call too.
-        let is_tree = |at: usize| bones.get(at).is_some_and(|bone| bone.kind == Kind::Agent);
+        let is_tree = |at: usize| {
+            part_skeletons.get(at).is_some_and(|part_skeleton| part_skeleton.kind == Kind::Agent)
+        };
         let mut places = Vec::new();
         let mut take = |range: Range<usize>| {
-            places.extend(bones.get(range).unwrap_or_default().iter().map(|bone| bone.place));
+            places.extend(
+                part_skeletons
+                    .get(range)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|part_skeleton| part_skeleton.place),
+            );
         };
         for piece in selected {
             match &self.filter {
@@ -100,7 +112,11 @@ impl TurnSlice {
             }
         }
         let calls = selected.iter().map(|piece| piece.range().start).filter(|at| is_tree(*at));
-        places.extend(calls.filter_map(|at| bones.get(at.checked_sub(1)?)).map(|bone| bone.place));
+        places.extend(
+            calls
+                .filter_map(|at| part_skeletons.get(at.checked_sub(1)?))
+                .map(|part_skeleton| part_skeleton.place),
+        );
         places.sort_unstable();
         places.dedup();
         places
@@ -147,8 +163,8 @@ fn visible_ranges(range: Range<usize>, around: Option<usize>, count: usize) -> V
 }
 
 /// The pieces of a turn.
-fn pieces(skeleton: &Skeleton) -> Vec<Stretch> {
-    let kinds: Vec<Kind> = skeleton.parts.iter().map(|bone| bone.kind).collect();
+fn pieces(skeleton: &Skeleton) -> Vec<SegmentRange> {
+    let kinds: Vec<Kind> = skeleton.parts.iter().map(|part_skeleton| part_skeleton.kind).collect();
     let rule = present::PresentOptions::default().rule;
-    stretches(&kinds, skeleton.turn.thinking_mode, rule)
+    segment_ranges(&kinds, skeleton.turn.thinking_mode, rule)
 }

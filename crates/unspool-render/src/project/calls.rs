@@ -6,10 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use unspool_core::document::BodyDocument;
 use unspool_core::id::StepId;
-use unspool_core::json::{Json, mended};
+use unspool_core::json::{Json, replace_lone_surrogates};
 use unspool_core::part::{Body, Part, Tool};
+use unspool_core::provenance::Name;
 use unspool_core::session::{Session, Step, Trigger, Turn, Usage};
-use unspool_core::telling::Name;
 
 /// One model call, or one segment of a call that other parts interrupted.
 pub struct ModelCall<'a> {
@@ -84,7 +84,7 @@ pub fn model_output(session: &Session, tool: &Tool) -> Option<String> {
             | Value::Bool(_)
             | Value::Number(_)
             | Value::Array(_)
-            | Value::Object(_) => mended(result.text()).into_owned(),
+            | Value::Object(_) => replace_lone_surrogates(result.text()).into_owned(),
         }),
         None => tool.output.clone(),
     }
@@ -102,7 +102,7 @@ pub fn input(tool: &Tool) -> Option<Json> {
 /// JSON that every reader accepts: no lone surrogates, and no nesting beyond the limit of recursive
 /// parsers. Deeper values are kept as a string.
 pub fn bounded(json: &Json) -> Json {
-    let text = mended(json.text());
+    let text = replace_lone_surrogates(json.text());
     match serde_json::from_str::<Value>(&text) {
         Ok(_) => Json::checked(&text),
         Err(_) => Json::string(&text),

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use unspool_core::document::{SessionDocument, TurnDocument};
-use unspool_core::json::mended;
+use unspool_core::json::replace_lone_surrogates;
 
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
@@ -34,7 +34,7 @@ fn write(
         let document = TurnDocument { agent, turn: &turn, prices };
         let text = serde_json::to_string(&document).map_err(std::io::Error::from)?;
         // Readers reject lone surrogates.
-        out.write_all(mended(&text).as_bytes())?;
+        out.write_all(replace_lone_surrogates(&text).as_bytes())?;
         between = ",\n";
     }
     out.write_all(b"\n]}\n")?;

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use unspool_core::id::{Id, PartId, SessionId, StepId, TurnId, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part, Place, Text, Tool, ToolState};
+use unspool_core::provenance::{Name, Origin, Positions};
 use unspool_core::session::{
     Facts, PromptPiece, Provenance, Session, SessionState, SnapshotUse, Step, Transcript, Trigger,
     Turn, TurnOrigin, TurnState, Usage,
 };
 use unspool_core::summary::Completeness;
-use unspool_core::telling::{Name, Origin, Positions};
 
 use super::*;
 use crate::project::session_stream::SessionLookup;

@@ -7,7 +7,7 @@ use unspool_core::document::{BodyDocument, PartDocument, TurnDocument, time};
 use unspool_core::id::{PartId, TurnId, digest};
 use unspool_core::part::{Part, ToolState};
 use unspool_core::session::Turn;
-use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_core::skeleton::{PartSkeleton, Skeleton};
 use unspool_engine::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow};
 
@@ -88,7 +88,7 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     let Skeleton { turn, parts } = found.ok_or_else(|| no_turn(&stored, number))?;
     let behind = match params.id("after").map(PartId) {
         None => 0,
-        Some(after) => match parts.iter().position(|bone| bone.id == after) {
+        Some(after) => match parts.iter().position(|part_skeleton| part_skeleton.id == after) {
             Some(at) => at + 1,
             None => {
                 let what = format!("turn {number} has no part {after}; leave after out");
@@ -97,13 +97,14 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
         },
     };
     let limit = usize::try_from(params.limit(MAX_PARTS)).unwrap_or(usize::MAX);
-    let wanted = parts.iter().skip(behind).filter(|bone| matches_filter(params, bone));
-    let mut wanted: Vec<&Bone> = wanted.take(limit.saturating_add(1)).collect();
+    let wanted =
+        parts.iter().skip(behind).filter(|part_skeleton| matches_filter(params, part_skeleton));
+    let mut wanted: Vec<&PartSkeleton> = wanted.take(limit.saturating_add(1)).collect();
     let more = wanted.len() > limit;
     wanted.truncate(limit);
     let next = wanted.last().filter(|_| more).map(|last| params.next(&last.id.to_string()));
     // Load only the parts of this page.
-    let places = wanted.iter().map(|bone| bone.place).collect();
+    let places = wanted.iter().map(|part_skeleton| part_skeleton.place).collect();
     let found = app.store.parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
     let documents: Vec<PartDocument<'_>> =
@@ -111,13 +112,13 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     session_response(params, &stored, &documents, next)
 }
 
-fn matches_filter(params: &RequestParams, bone: &Bone) -> bool {
+fn matches_filter(params: &RequestParams, part_skeleton: &PartSkeleton) -> bool {
     let is = |name: &str, held: Option<&str>| {
         params.text(name).is_none_or(|wanted| held == Some(wanted))
     };
-    is("kind", Some(bone.kind.name()))
-        && is("tool", bone.tool.as_deref())
-        && is("state", bone.state.map(ToolState::name))
+    is("kind", Some(part_skeleton.kind.name()))
+        && is("tool", part_skeleton.tool.as_deref())
+        && is("state", part_skeleton.state.map(ToolState::name))
 }
 
 #[derive(Serialize)]

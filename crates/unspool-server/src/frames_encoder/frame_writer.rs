@@ -155,7 +155,7 @@ impl FrameWriter {
     ) -> Option<SentTurn> {
         let (id, first) = (turn.id, sent.is_none());
         let mut sent = sent.unwrap_or(SentTurn::new(id));
-        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.foreign).collect();
+        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.hidden).collect();
         let ended = (turn.state != TurnState::Running).then_some(turn.state);
         // A reply starts with its first part or its end.
         let begins = !sent.begun && (!parts.is_empty() || ended.is_some());

@@ -152,7 +152,7 @@ impl PendingUpdates {
 
 #[cfg(test)]
 mod tests {
-    use unspool_core::change::{Change, Growing};
+    use unspool_core::change::{Change, DeltaField};
     use unspool_core::id::{Id, PartId};
     use unspool_store::recorder::ChangeSet;
 
@@ -175,7 +175,7 @@ mod tests {
 
     fn grew() -> Vec<Change> {
         let text = "more".to_owned();
-        vec![Change::PartGrew { part: part(), field: Growing::Text, text }]
+        vec![Change::PartDelta { part: part(), field: DeltaField::Text, text }]
     }
 
     fn session(nth: usize) -> SessionId {

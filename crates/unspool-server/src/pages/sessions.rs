@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use jiff::Timestamp;
-use unspool_core::live::SILENCE;
+use unspool_core::live::MAX_SILENCE;
 use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
 use unspool_engine::reader::activity;
@@ -63,7 +63,7 @@ async fn live<S: Store>(
     filter: &SessionFilter,
     now: Timestamp,
 ) -> Result<Vec<ListedSession>, StoreError> {
-    let lately = (now - SILENCE).as_millisecond();
+    let lately = (now - MAX_SILENCE).as_millisecond();
     let filter = SessionFilter {
         since: Some(filter.since.map_or(lately, |since| since.max(lately))),
         after: None,

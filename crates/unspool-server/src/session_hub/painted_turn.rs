@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::id::{PartId, TurnId, digest};
 use unspool_core::part::{Kind, Part, Place, ToolState};
 use unspool_core::present::{self, ItemLayout, TurnView};
-use unspool_core::segment::{Rule, Stretch};
-use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_core::segment::{SegmentRange, SegmentRule};
+use unspool_core::skeleton::{PartSkeleton, Skeleton};
 use unspool_engine::window::block_parts;
 use unspool_render::page;
 use unspool_render::turn::{fragments, turn_id};
@@ -51,16 +51,16 @@ impl PaintedTurn {
 
     /// Appends a newly opened part. False if it is not the last one.
     pub fn append(&mut self, part: &Part) -> bool {
-        let bones = &mut self.skeleton.parts;
-        let last = bones.last().map(|last| last.place);
+        let part_skeletons = &mut self.skeleton.parts;
+        let last = part_skeletons.last().map(|last| last.place);
         // Already in the skeleton, or hidden.
-        if part.origin.foreign || self.position(part.id).is_some() {
+        if part.origin.hidden || self.position(part.id).is_some() {
             return true;
         }
         if last.is_some_and(|last| last >= part.place) {
             return false;
         }
-        self.skeleton.parts.push(Bone::of(part));
+        self.skeleton.parts.push(PartSkeleton::of(part));
         self.stale = true;
         true
     }
@@ -68,34 +68,36 @@ impl PaintedTurn {
     /// Updates the state of a tool call.
     pub fn set_state(&mut self, part: PartId, state: ToolState) {
         if let Some(at) = self.position(part)
-            && let Some(bone) = self.skeleton.parts.get_mut(at)
+            && let Some(part_skeleton) = self.skeleton.parts.get_mut(at)
         {
-            bone.state = Some(state);
+            part_skeleton.state = Some(state);
         }
     }
 
     pub fn part_at(&self, place: Place) -> Option<PartId> {
-        let bones = &self.skeleton.parts;
-        let at = bones.binary_search_by_key(&place, |bone| bone.place).ok()?;
-        bones.get(at).map(|bone| bone.id)
+        let part_skeletons = &self.skeleton.parts;
+        let at = part_skeletons
+            .binary_search_by_key(&place, |part_skeleton| part_skeleton.place)
+            .ok()?;
+        part_skeletons.get(at).map(|part_skeleton| part_skeleton.id)
     }
 
     /// The places of all parts that a page shows of the turn. None above the limit.
     pub fn all_places(&self) -> Option<Vec<Place>> {
         let ranges = self.laid.iter().flat_map(|laid| block_parts(laid.stretch.range()));
-        let bones = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
-        let places: Vec<Place> = bones.map(|bone| bone.place).collect();
+        let part_skeletons = ranges.filter_map(|range| self.skeleton.parts.get(range)).flatten();
+        let places: Vec<Place> = part_skeletons.map(|part_skeleton| part_skeleton.place).collect();
         (places.len() <= MAX_PAINTED_PIECES).then_some(places)
     }
 
     pub fn position(&self, part: PartId) -> Option<usize> {
-        self.skeleton.parts.iter().rposition(|bone| bone.id == part)
+        self.skeleton.parts.iter().rposition(|part_skeleton| part_skeleton.id == part)
     }
 
     /// True if any of these parts may change the task list.
     pub fn plans(&self, parts: &FxHashSet<PartId>) -> bool {
-        let bones = parts.iter().filter_map(|part| self.position(*part));
-        let tools = bones.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
+        let part_skeletons = parts.iter().filter_map(|part| self.position(*part));
+        let tools = part_skeletons.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
         tools.into_iter().any(present::tools::is_plan)
     }
 
@@ -130,11 +132,11 @@ impl PaintedTurn {
         // A tree of agents is painted together with its call.
         let is_agent_tree = |at: usize| {
             let stretch = self.laid.get(at).map(|laid| &laid.stretch);
-            let bone = match stretch {
-                Some(Stretch::Part(bone)) => self.skeleton.parts.get(*bone),
-                Some(Stretch::Block(_)) | None => None,
+            let part_skeleton = match stretch {
+                Some(SegmentRange::Part(part_skeleton)) => self.skeleton.parts.get(*part_skeleton),
+                Some(SegmentRange::Block(_)) | None => None,
             };
-            bone.is_some_and(|bone| bone.kind == Kind::Agent)
+            part_skeleton.is_some_and(|part_skeleton| part_skeleton.kind == Kind::Agent)
         };
         for at in wanted.clone() {
             if is_agent_tree(at) {
@@ -151,16 +153,16 @@ impl PaintedTurn {
         wanted.sort_unstable();
         let ranges = wanted.iter().filter_map(|at| self.laid.get(*at));
         let ranges = ranges.flat_map(|laid| block_parts(laid.stretch.range()));
-        let bones = ranges.filter_map(|range| self.skeleton.parts.get(range));
-        let places = bones.flatten().map(|bone| bone.place).collect();
+        let part_skeletons = ranges.filter_map(|range| self.skeleton.parts.get(range));
+        let places = part_skeletons.flatten().map(|part_skeleton| part_skeleton.place).collect();
         Some(RepaintPlan { places, gone })
     }
 
     /// The DOM id of a piece: that of its first part at the time of layout.
     fn element(&self, laid: &ItemLayout) -> Option<String> {
         Some(match &laid.stretch {
-            Stretch::Part(_) => format!("p-{}", laid.first),
-            Stretch::Block(_) => format!("g-{}", laid.first),
+            SegmentRange::Part(_) => format!("p-{}", laid.first),
+            SegmentRange::Block(_) => format!("g-{}", laid.first),
         })
     }
 
@@ -211,7 +213,7 @@ impl PaintedTurn {
 }
 
 fn lay_out(skeleton: &Skeleton) -> Vec<ItemLayout> {
-    present::layout(&skeleton.turn, &skeleton.parts, Rule::default())
+    present::layout(&skeleton.turn, &skeleton.parts, SegmentRule::default())
 }
 
 /// The differing middle of two layouts, without their common prefix and suffix.

@@ -79,11 +79,13 @@ impl State {
     fn note(&mut self, change: &Change) {
         let pending = &mut self.pending;
         match change {
-            Change::SessionTold { .. } | Change::SnapshotTaken { .. } | Change::Counted { .. } => {}
+            Change::SessionUpdated { .. }
+            | Change::SnapshotTaken { .. }
+            | Change::EventSkipped { .. } => {}
             Change::TurnOpened { turn } => {
                 pending.opened.insert(*turn);
             }
-            Change::TurnTold { turn, patch } => {
+            Change::TurnUpdated { turn, patch } => {
                 // Positions in the feeds are not shown.
                 let shown = TurnPatch { origin: None, ..(**patch).clone() };
                 if patch.number.is_some() && !pending.opened.contains(turn) {
@@ -92,7 +94,7 @@ impl State {
                     pending.heads.insert(*turn);
                 }
             }
-            Change::StepTold { turn, .. } => {
+            Change::StepUpdated { turn, .. } => {
                 pending.heads.insert(*turn);
             }
             Change::TurnRenamed { .. } | Change::TurnMerged { .. } => pending.all = true,
@@ -105,10 +107,10 @@ impl State {
                 }
                 self.pending.parts.insert(part.id);
             }
-            Change::PartGrew { part, .. } => {
+            Change::PartDelta { part, .. } => {
                 pending.parts.insert(*part);
             }
-            Change::PartTold { part, patch } => {
+            Change::PartUpdated { part, patch } => {
                 pending.parts.insert(*part);
                 let moves = patch.place.is_some() || patch.origin.is_some() || patch.step.is_some();
                 if moves || patch.body.is_some() {

@@ -23,7 +23,7 @@ impl Fields<'_> {
     }
 
     /// The same hash as `assemble::content_hash` of a tool and the input in a field.
-    pub fn likeness(&self, tool: &str, input: &str) -> u64 {
+    pub fn content_hash(&self, tool: &str, input: &str) -> u64 {
         let input = self.canonical_digest(input).unwrap_or(0);
         digest(format!("{tool}\n{input}").as_bytes())
     }

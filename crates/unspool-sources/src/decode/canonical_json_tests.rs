@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use unspool_core::assemble::likeness;
+use unspool_core::assemble::content_hash;
 
 use super::*;
 use crate::decode::JsonOutline;
@@ -69,8 +69,8 @@ fn calls_are_as_alike_as_the_core_says() {
         let text = format!("{{\"input\":{input}}}");
         let mut outline = JsonOutline::default();
         let fields = outline.read(&text).unwrap();
-        let found = fields.likeness("Bash", "input");
-        assert_eq!(found, likeness("Bash", fields.json("input").as_ref()));
+        let found = fields.content_hash("Bash", "input");
+        assert_eq!(found, content_hash("Bash", fields.json("input").as_ref()));
     }
 }
 

@@ -1,9 +1,9 @@
 //! `Record`, the input of a decoder, and `Emitter`, which builds its events.
 
 use jiff::Timestamp;
-use unspool_core::event::{Event, Key, What};
+use unspool_core::event::{Event, EventKey, EventKind};
 use unspool_core::id::digest;
-use unspool_core::telling::{Evidence, Name, Telling};
+use unspool_core::provenance::{Evidence, Feed, Name};
 
 /// One record of a source, with its position.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Record<'a> {
 
 /// Builds the events of one record. Their keys depend on the record alone.
 pub struct Emitter<'o> {
-    telling: Telling,
+    feed: Feed,
     evidence: Evidence,
     record: u64,
     nth: u32,
@@ -31,7 +31,7 @@ pub struct Emitter<'o> {
 impl<'o> Emitter<'o> {
     /// `id` is the source's own id of the record, if it has one.
     pub fn new(
-        telling: Telling,
+        feed: Feed,
         record: &Record<'_>,
         id: Option<&str>,
         out: &'o mut Vec<Event>,
@@ -43,32 +43,32 @@ impl<'o> Emitter<'o> {
         };
         let length = u32::try_from(record.text.len()).unwrap_or(u32::MAX);
         let evidence = Evidence {
-            telling,
+            feed,
             source: record.source,
             offset: record.offset,
             length,
             digest: content,
         };
-        Emitter { telling, evidence, record: key, nth: 0, at: None, turn: None, out }
+        Emitter { feed, evidence, record: key, nth: 0, at: None, turn: None, out }
     }
 
-    pub fn push(&mut self, what: What) {
-        let event = self.event(what);
+    pub fn push(&mut self, kind: EventKind) {
+        let event = self.event(kind);
         self.out.push(event);
     }
 
     /// Builds an event of this record without emitting it, so that it can be emitted later.
-    pub fn event(&mut self, what: What) -> Event {
-        let key = Key { record: self.record, nth: self.nth };
+    pub fn event(&mut self, kind: EventKind) -> Event {
+        let key = EventKey { record: self.record, nth: self.nth };
         self.nth = self.nth.saturating_add(1);
         Event {
             key,
-            telling: self.telling,
+            feed: self.feed,
             at: self.at,
             evidence: self.evidence,
             turn: self.turn.clone(),
             generation: None,
-            what,
+            kind,
         }
     }
 }

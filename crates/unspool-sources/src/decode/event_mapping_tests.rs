@@ -38,7 +38,7 @@ fn events(before: &[Value], record: &Value) -> (&'static Format, Value) {
         let record = Record { source: 0, line, offset: line * 1000, text: &text };
         decoder.decode(&record, &fields, &mut out);
     }
-    (format, out.iter().map(|event| serde_json::to_value(&event.what).unwrap()).collect())
+    (format, out.iter().map(|event| serde_json::to_value(&event.kind).unwrap()).collect())
 }
 
 /// True if a value has all expected fields. Lists must have the expected length.

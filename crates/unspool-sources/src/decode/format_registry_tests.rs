@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{FORMATS, Format, JsonOutline, RecordOwner, SessionsPerFile, recognise};
 use crate::agents::{AGENTS, Agent, VersionAge};
@@ -151,11 +151,11 @@ fn every_format_says_whose_it_is_and_every_agent_has_one() {
     let mut names = BTreeSet::new();
     for agent in AGENTS {
         assert!(names.insert(agent.name) && !agent.title.is_empty(), "{}", agent.name);
-        let has = |telling: Telling| {
-            FORMATS.iter().any(|format| format.agent == agent.name && format.telling == telling)
+        let has = |feed: Feed| {
+            FORMATS.iter().any(|format| format.agent == agent.name && format.feed == feed)
         };
         // Hooks and streams only add to a log.
-        assert!(has(Telling::Log), "{} has no log", agent.name);
+        assert!(has(Feed::Log), "{} has no log", agent.name);
         if let Some((oldest, newest)) = agent.recorded {
             assert_eq!(
                 [oldest, newest].map(|version| agent.version_age(version)),

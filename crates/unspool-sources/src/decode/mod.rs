@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::Event;
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 /// Turns the records of one feed of one session into events.
 pub trait Decoder: Send {
@@ -110,7 +110,7 @@ impl SideChain {
 pub struct Format {
     /// The agent's name on the command line: `claude-code`.
     pub agent: &'static str,
-    pub telling: Telling,
+    pub feed: Feed,
     /// How many sessions one file holds.
     pub sessions_per_file: SessionsPerFile,
     /// The display name.
@@ -187,7 +187,7 @@ pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, RecordOwne
     // A payload spooled by `unspool hook` names its agent.
     let agent = fields.text("agent").filter(|_| fields.has("payload") && fields.has("event"));
     let formats = FORMATS.iter().filter(|format| match &agent {
-        Some(agent) => format.agent == agent && format.telling == Telling::Hooks,
+        Some(agent) => format.agent == agent && format.feed == Feed::Hooks,
         None => true,
     });
     formats.into_iter().find_map(|format| Some((format, (format.recognise)(fields)?)))

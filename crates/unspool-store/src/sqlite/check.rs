@@ -161,7 +161,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         if names_of(&part).any(|name| !names.contains(&name)) {
             report.problem(format!("the turn of part {id} lacks one of its names"));
         }
-        if !part.origin.foreign && !indexed.has(number, &part) {
+        if !part.origin.hidden && !indexed.has(number, &part) {
             report.problem(format!("the words of part {id} are not in the index"));
         }
     }

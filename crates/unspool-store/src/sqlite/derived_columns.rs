@@ -5,8 +5,8 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use rustc_hash::FxHashSet;
 use unspool_core::part::Part;
+use unspool_core::provenance::Name;
 use unspool_core::session::{Session, Turn};
-use unspool_core::telling::Name;
 
 use super::load::Loader;
 use crate::batch::agents;
@@ -109,7 +109,7 @@ pub(super) fn part_values(part: &Part) -> Vec<Value> {
         milliseconds(part.started).into(),
         milliseconds(part.ended).into(),
         stored.duration.into(),
-        part.origin.foreign.into(),
+        part.origin.hidden.into(),
         first.map(|record| i64::from(record.source)).into(),
         first.map(|record| record.offset as i64).into(),
         first.map(|record| i64::from(record.length)).into(),

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId, StepId};
 use unspool_core::part::{Body, Part, Place};
+use unspool_core::provenance::{Name, Positions};
 use unspool_core::session::{Provenance, Step, Turn, Usage};
-use unspool_core::telling::{Name, Positions};
 
 use crate::pack::{self, Extent, PartKey};
 use crate::rows::RowId;

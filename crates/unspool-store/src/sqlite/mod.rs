@@ -179,7 +179,7 @@ impl Store for Sqlite {
         self.run_on_reader(move |connection| {
             let mut turns = read::turns(connection, session, window)?;
             for turn in &mut turns {
-                turn.parts.retain(|part| !part.origin.foreign);
+                turn.parts.retain(|part| !part.origin.hidden);
             }
             Ok(turns)
         })

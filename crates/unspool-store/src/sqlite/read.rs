@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
-use unspool_core::assemble::{Cursor, Outline};
+use unspool_core::assemble::{Cursor, TurnStub};
 use unspool_core::id::{SessionId, TurnId};
+use unspool_core::provenance::Feed;
 use unspool_core::session::{Parent, Turn};
 use unspool_core::summary::{Completeness, Summary};
-use unspool_core::telling::Telling;
 
 use super::load::{Loader, id, usage};
 use super::subagents::{SubagentIndex, agents_of, parent, spending};
@@ -99,7 +99,7 @@ fn session(
         name,
         sub_agent: row.get(7)?,
         seq: count(20)?,
-        oddities: serde_json::from_str(row.get_ref(22)?.as_str()?).map_err(PackError::from)?,
+        skip_counts: serde_json::from_str(row.get_ref(22)?.as_str()?).map_err(PackError::from)?,
     })
 }
 
@@ -321,16 +321,16 @@ pub fn outline(
         if !row.get::<_, bool>(3)? {
             outline.unsettled.push(turn.id);
         }
-        outline.turns.push((row.get(0)?, Outline { turn, names }));
+        outline.turns.push((row.get(0)?, TurnStub { turn, names }));
     }
     Ok(Some(outline))
 }
 
-fn telling(name: &str) -> Telling {
+fn feed(name: &str) -> Feed {
     match name {
-        "hooks" => Telling::Hooks,
-        "stream" => Telling::Stream,
-        _ => Telling::Log,
+        "hooks" => Feed::Hooks,
+        "stream" => Feed::Stream,
+        _ => Feed::Log,
     }
 }
 
@@ -339,7 +339,7 @@ fn cursors(connection: &Connection, session: RowId) -> Result<Vec<Cursor>, Store
         .prepare_cached("SELECT telling, source, offset, nth FROM cursor WHERE session = ?1")?;
     let rows = statement.query_map([session], |row| {
         Ok(Cursor {
-            telling: telling(row.get_ref(0)?.as_str()?),
+            feed: feed(row.get_ref(0)?.as_str()?),
             source: row.get(1)?,
             offset: row.get::<_, i64>(2)? as u64,
             nth: row.get(3)?,
@@ -361,7 +361,7 @@ fn sources(connection: &Connection, session: RowId) -> Result<Vec<SourceRow>, St
         found.push(SourceRow {
             file: row.get(0)?,
             number: row.get(1)?,
-            telling: telling(row.get_ref(2)?.as_str()?),
+            feed: feed(row.get_ref(2)?.as_str()?),
             first: count(3)?,
             sub_agent: row.get(9)?,
             records: StoredRecordCounts {

@@ -9,7 +9,7 @@ use unspool_core::id::{PartId, StepId, TurnId};
 use unspool_core::part::{Kind, Part, Place, ToolState};
 use unspool_core::present::tools::PLAN_TOOL_NAMES;
 use unspool_core::session::Turn;
-use unspool_core::skeleton::{Bone, Skeleton};
+use unspool_core::skeleton::{PartSkeleton, Skeleton};
 
 use super::load::{Loader, id};
 use crate::pack::PackError;
@@ -109,7 +109,7 @@ pub fn skeleton(
             }
         };
         let step = row.get_ref(3)?.as_str_or_null()?.map(id).transpose()?;
-        parts.push(Bone {
+        parts.push(PartSkeleton {
             id: PartId(id(row.get_ref(0)?.as_str()?)?),
             place: Place(row.get(1)?),
             kind: Kind::of_name(row.get_ref(2)?.as_str()?).unwrap_or(Kind::Data),

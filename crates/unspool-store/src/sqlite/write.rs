@@ -193,7 +193,7 @@ fn write_session(
 }
 
 fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {
-    let oddities = json(&write.oddities);
+    let skip_counts = json(&write.skip_counts);
     if let Some(session) = &write.head {
         let facts = &session.facts;
         let parent = session.parent.as_ref();
@@ -235,7 +235,7 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
         .prepare_cached(
             "UPDATE session SET seq = ?2, oddities = ?3, completeness = ?4 WHERE row = ?1",
         )?
-        .execute(params![write.row, write.seq as i64, oddities, write.completeness])?;
+        .execute(params![write.row, write.seq as i64, skip_counts, write.completeness])?;
     Ok(())
 }
 
@@ -346,8 +346,8 @@ fn write_step(
 
 #[derive(serde::Serialize)]
 struct StepOrigin<'a> {
-    name: &'a unspool_core::telling::Name,
-    at: unspool_core::telling::Positions,
+    name: &'a unspool_core::provenance::Name,
+    at: unspool_core::provenance::Positions,
     /// Counts that do not fit an SQLite integer.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<unspool_core::session::Usage>,
@@ -546,7 +546,7 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
             session.row,
             entry.file,
             entry.number,
-            feed_name(entry.telling),
+            feed_name(entry.feed),
             entry.first as i64,
             records.read as i64,
             records.in_parts as i64,
@@ -562,7 +562,7 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
     for entry in &session.cursors {
         cursor.execute(params![
             session.row,
-            feed_name(entry.telling),
+            feed_name(entry.feed),
             entry.source,
             entry.offset as i64,
             entry.nth
@@ -571,12 +571,12 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
     Ok(())
 }
 
-pub(super) fn feed_name(telling: unspool_core::telling::Telling) -> &'static str {
-    use unspool_core::telling::Telling;
-    match telling {
-        Telling::Hooks => "hooks",
-        Telling::Stream => "stream",
-        Telling::Log => "log",
+pub(super) fn feed_name(feed: unspool_core::provenance::Feed) -> &'static str {
+    use unspool_core::provenance::Feed;
+    match feed {
+        Feed::Hooks => "hooks",
+        Feed::Stream => "stream",
+        Feed::Log => "log",
     }
 }
 

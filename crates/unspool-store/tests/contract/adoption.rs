@@ -33,7 +33,7 @@ fn adopted<H: TestArchive>(script: &[Line], cut: usize) -> Outcome {
         let harness = Harness::<H>::new();
         let mut packer = harness.packer(mode);
         let mut writer = harness.recorder.begin(AGENT, "s");
-        writer.set_head(model.builder.session().clone(), model.seq, model.oddities());
+        writer.set_head(model.builder.session().clone(), model.seq, model.skip_counts());
         model.cursors().into_iter().for_each(|cursor| writer.set_cursor(cursor));
         model.rows().into_iter().for_each(|turn| writer.adopt(turn));
         writer.add_snapshot(Snapshot {

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{Outcome, ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{EventKind, ToolEnd, ToolOutcome};
 use unspool_core::id::SessionId;
 use unspool_core::session::Usage;
 use unspool_store::batch::IngestMode;
@@ -55,7 +55,7 @@ fn source(file: i64) -> SourceRow {
     SourceRow {
         file,
         number: 0,
-        telling: unspool_core::telling::Telling::Log,
+        feed: unspool_core::provenance::Feed::Log,
         first: 0,
         sub_agent: false,
         records: StoredRecordCounts::default(),
@@ -265,12 +265,13 @@ pub fn numbers_that_make_no_sense_are_kept<H: TestArchive>() {
         reasoning: u64::MAX,
         cache_write_1h: u64::MAX,
     };
-    let used = |step: &str| Line::from(What::UsageTold { step: message(step), usage: most });
-    let odd = Outcome {
+    let used =
+        |step: &str| Line::from(EventKind::UsageUpdated { step: message(step), usage: most });
+    let odd = ToolOutcome {
         exit_code: Some(i64::MIN),
         duration_ms: Some(u64::MAX),
         output: Some(String::new()),
-        ..Outcome::default()
+        ..ToolOutcome::default()
     };
     let script = vec![
         ask("p1", "how much?").at(-9_000_000_000),

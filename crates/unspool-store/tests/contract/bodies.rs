@@ -6,7 +6,7 @@ use unspool_core::id::SessionId;
 use unspool_core::id::{PartId, StepId};
 use unspool_core::json::Json;
 use unspool_core::part::*;
-use unspool_core::telling::{Evidence, Field, Name, Origin, Positions, Ranks, Telling};
+use unspool_core::provenance::{Evidence, Feed, Name, Origin, Positions, RankedField, Ranks};
 
 /// Text of any content and of many sizes, among them those around the thresholds for storing a
 /// payload by content.
@@ -198,7 +198,7 @@ pub fn part() -> impl Strategy<Value = Part> {
     };
     let evidence = (any::<u16>(), any::<u64>(), any::<u32>(), any::<u64>()).prop_map(
         |(source, offset, length, digest)| Evidence {
-            telling: Telling::Hooks,
+            feed: Feed::Hooks,
             source,
             offset,
             length,
@@ -220,27 +220,27 @@ pub fn part() -> impl Strategy<Value = Part> {
 
 fn origin() -> impl Strategy<Value = Origin> {
     (text(), any::<[bool; 5]>(), any::<[Option<u32>; 3]>(), any::<(u64, u32)>()).prop_map(
-        |(name, [rejected, asked, denied, foreign, unfinished], at, (content, nth))| {
+        |(name, [rejected, awaited_answer, denied, hidden, unfinished], at, (content, nth))| {
             let mut ranks = Ranks::default();
-            ranks.claim(Field::OutputText, Telling::Log);
-            ranks.claim(Field::Body, Telling::Hooks);
-            let (id, other): (std::sync::Arc<str>, _) = (name.into(), Telling::Stream);
+            ranks.claim(RankedField::OutputText, Feed::Log);
+            ranks.claim(RankedField::Body, Feed::Hooks);
+            let (id, other): (std::sync::Arc<str>, _) = (name.into(), Feed::Stream);
             Origin {
                 names: vec![
                     Name::Preamble,
                     Name::Call(id.clone()),
                     Name::Block(id, nth),
-                    Name::Alike(content, nth),
+                    Name::ByContent(content, nth),
                     Name::Nth(other, nth),
                     Name::Ending,
                 ],
                 at: Positions(at),
                 ranks,
                 rejected,
-                asked,
+                awaited_answer,
                 denied,
-                foreign,
-                alike: vec![(asked, content, nth)],
+                hidden,
+                occurrences: vec![(awaited_answer, content, nth)],
                 unfinished,
             }
         },

@@ -1,9 +1,9 @@
 //! `check`: reports no problem in a good archive, and finds each kind of damage.
 
 use unspool_core::event::EndReason::Completed;
+use unspool_core::event::EventKind;
+use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::What;
 use unspool_core::session::Usage;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
@@ -26,7 +26,7 @@ fn sample_archive() -> SqliteTestArchive {
             in_project("/home/ada"),
             ask("p2", "more of it"),
             step("m2"),
-            What::UsageTold { step: message("m2"), usage: used }.into(),
+            EventKind::UsageUpdated { step: message("m2"), usage: used }.into(),
             said_in(Reasoning, block("m2", 0), "hmm"),
             called("t2", "Task"),
             agent_started("t2", "child"),

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::Text;
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::Text;
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
+use unspool_core::provenance::Feed;
 use unspool_core::session::{Title, TitleOrigin, Usage};
-use unspool_core::telling::Telling;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Deleted;
@@ -27,7 +27,7 @@ fn id(session: &str) -> SessionId {
 
 fn title(text: &str) -> Line {
     let origin = TitleOrigin::Generated;
-    What::TitleTold(Title { text: text.to_owned(), origin }).into()
+    EventKind::TitleSet(Title { text: text.to_owned(), origin }).into()
 }
 
 pub fn a_name_stands_before_every_title<H: TestArchive>() {
@@ -94,13 +94,13 @@ fn crowded<H: TestArchive>() -> Harness<H> {
                 ended("t", ToolEnd::Completed, &same),
                 called("own", "Bash"),
                 ended("own", ToolEnd::Failed, &format!("{session} {}", "alone ".repeat(500))),
-                What::SnapshotTaken {
+                EventKind::SnapshotTaken {
                     kind: "policy".to_owned(),
                     sha256: "5ha2ed".to_owned(),
                     content: Json::string("both"),
                 }
                 .into(),
-                What::SnapshotTaken {
+                EventKind::SnapshotTaken {
                     kind: "policy".to_owned(),
                     sha256: format!("of-{session}"),
                     content: Json::string(session),
@@ -123,7 +123,7 @@ fn crowded<H: TestArchive>() -> Harness<H> {
         writer.sources.push(SourceRow {
             file,
             number: 0,
-            telling: Telling::Log,
+            feed: Feed::Log,
             first: u64::MAX,
             sub_agent: false,
             records: records(),
@@ -212,7 +212,7 @@ fn starting(call: &str, agent: &str) -> Vec<Line> {
     vec![
         ask(call, "delegate"),
         step(&format!("m-{call}")),
-        What::UsageTold { step: message(&format!("m-{call}")), usage: used }.into(),
+        EventKind::UsageUpdated { step: message(&format!("m-{call}")), usage: used }.into(),
         called(call, "Task"),
         agent_started(call, agent),
         over(Completed),
@@ -299,7 +299,10 @@ pub fn contents_are_stored_once_and_go_with_the_last_who_needs_them<H: TestArchi
             ask("q", "next"),
             refined(
                 "t",
-                unspool_core::event::Outcome { output: Some(long("better")), ..Default::default() },
+                unspool_core::event::ToolOutcome {
+                    output: Some(long("better")),
+                    ..Default::default()
+                },
             ),
         ];
         for line in lines {
@@ -383,7 +386,7 @@ pub fn what_is_kept_beside_the_turns_comes_back<H: TestArchive>() {
     assert_eq!(session_export.session.agent_session_id, "gone");
     assert_eq!(session_export.session.id, id("gone"));
     let source = &session_export.sources[0];
-    assert_eq!((source.number, source.telling, source.first), (0, Telling::Log, u64::MAX));
+    assert_eq!((source.number, source.feed, source.first), (0, Feed::Log, u64::MAX));
     assert_eq!(source.records, records());
     assert_eq!(session_export.cursors.len(), 1);
     let (path, warning) = &session_export.warnings[0];

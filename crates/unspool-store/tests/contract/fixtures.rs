@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use unspool_core::assemble::likeness;
-use unspool_core::event::{Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What};
+use unspool_core::assemble::content_hash;
+use unspool_core::event::{EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Data, File};
 use unspool_core::session::{Trigger, Usage};
@@ -86,19 +86,19 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
         // Any other record becomes a data part.
         let payload = Json::parse(line).unwrap();
         let kind = parsed.kind.unwrap_or_default();
-        return vec![What::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];
+        return vec![EventKind::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];
     };
     let content = inside.content.get();
     let step = inside.id.as_deref().unwrap_or(&uuid);
     let mut script: Vec<Line> = Vec::new();
     if let Some(model) = inside.model {
-        script.push(What::StepStarted { step: message(step), model: Some(model) }.into());
+        script.push(EventKind::StepStarted { step: message(step), model: Some(model) }.into());
         let used = inside.usage.unwrap_or_default();
         let (input, output) = (used.input_tokens, used.output_tokens);
         let usage = Usage { input, output, ..Usage::default() };
-        script.push(What::UsageTold { step: message(step), usage }.into());
+        script.push(EventKind::UsageUpdated { step: message(step), usage }.into());
     }
-    let begin = |user: Vec<Body>| What::TurnStarted {
+    let begin = |user: Vec<Body>| EventKind::TurnStarted {
         names: vec![prompt_name(&uuid)],
         trigger: Trigger::User,
         user,
@@ -111,20 +111,20 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
     for (index, part) in blocks.into_iter().enumerate() {
         let name = block(&format!("{step}/{uuid}"), index as u32);
         let json = |raw: Option<&RawValue>| raw.map(Json::raw);
-        let what = match (part.kind.as_str(), part.text, part.thinking) {
+        let kind = match (part.kind.as_str(), part.text, part.thinking) {
             ("text", Some(text), _) if asks => begin(vec![words(&text)]),
             ("text", Some(text), _) => {
-                said_with(Voice::Text, Some(name), &text, SaidDetail::default()).what
+                said_with(ProseKind::Text, Some(name), &text, ProseDetail::default()).kind
             }
             ("thinking", _, Some(text)) => {
-                said_with(Voice::Reasoning, Some(name), &text, SaidDetail::default()).what
+                said_with(ProseKind::Reasoning, Some(name), &text, ProseDetail::default()).kind
             }
             ("tool_use", _, _) => {
                 let (tool, input) = (part.name.unwrap_or_default(), json(part.input));
-                What::ToolCalled(Box::new(ToolCall {
+                EventKind::ToolCalled(Box::new(ToolCall {
                     call: call_id(part.id.as_deref().unwrap_or(&uuid)),
                     parent_call_id: None,
-                    likeness: likeness(&tool, input.as_ref()),
+                    content_hash: content_hash(&tool, input.as_ref()),
                     name: tool,
                     input,
                     provider_executed: false,
@@ -132,16 +132,16 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
                     running: true,
                 }))
             }
-            ("tool_result", _, _) => What::ToolEnded {
+            ("tool_result", _, _) => EventKind::ToolEnded {
                 call: call_id(part.tool_use_id.as_deref().unwrap_or(&uuid)),
                 end: if part.is_error == Some(true) { ToolEnd::Failed } else { ToolEnd::Completed },
-                outcome: Outcome {
+                outcome: ToolOutcome {
                     output: part.content.map(|raw| {
                         let text = serde_json::from_str::<String>(raw.get());
                         text.unwrap_or_else(|_| raw.get().to_owned())
                     }),
                     result: json(parsed.result),
-                    ..Outcome::default()
+                    ..ToolOutcome::default()
                 },
             },
             ("image", _, _) => begin(vec![
@@ -151,10 +151,10 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
             (kind, _, _) => {
                 let payload = Json::parse(content).unwrap();
                 let name = record(&format!("{uuid} {index}"));
-                What::DataGiven(Some(name), Data { kind: kind.to_owned(), payload })
+                EventKind::DataGiven(Some(name), Data { kind: kind.to_owned(), payload })
             }
         };
-        script.push(what.into());
+        script.push(kind.into());
     }
     script
 }

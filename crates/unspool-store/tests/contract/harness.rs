@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use unspool_core::event::{Event, What};
+use unspool_core::event::{Event, EventKind};
 use unspool_core::id::{PartId, SessionId};
 use unspool_core::part::Body;
 use unspool_core::session::Turn;
@@ -185,7 +185,7 @@ pub fn ask(id: &str, text: &str) -> Line {
 }
 
 pub fn in_project(project: &str) -> Line {
-    Line::from(What::SessionTold {
+    Line::from(EventKind::SessionUpdated {
         project: Some(project.to_owned()),
         branch: None,
         version: None,

@@ -9,8 +9,8 @@
 
 // The scripts of the assembler's tests, so that the archive is tested with the same events.
 #[allow(dead_code, unused_imports)]
-#[path = "../../../unspool-core/tests/fold/alphabet.rs"]
-mod alphabet;
+#[path = "../../../unspool-core/tests/fold/generators.rs"]
+mod generators;
 #[allow(dead_code, unused_imports)]
 #[path = "../../../unspool-core/tests/fold/script.rs"]
 mod script;

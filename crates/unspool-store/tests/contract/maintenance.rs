@@ -1,8 +1,8 @@
 //! Maintenance and rebuilding do not change search results.
 
 use unspool_core::event::EndReason::Completed;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::Text;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::search::SearchRequest;

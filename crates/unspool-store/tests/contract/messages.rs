@@ -2,8 +2,8 @@
 //! parts on each query.
 
 use unspool_core::event::EndReason::Completed;
+use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::{Reasoning, Text};
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, File, Kind};
 use unspool_core::session::Turn;

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::test_runner::TestCaseError;
 use unspool_core::assemble::{Assembler, Cursor};
-use unspool_core::change::{Change, Oddity};
+use unspool_core::change::{Change, SkipReason};
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Body;
+use unspool_core::provenance::Feed;
 use unspool_core::session::{Parent, Transcript, Turn};
 use unspool_core::summary::{Completeness, Summary};
-use unspool_core::telling::Telling;
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_store::rows::user_part_id;
 use unspool_store::searchable::texts;
 
@@ -23,14 +23,14 @@ pub type Outcome = Result<(), TestCaseError>;
 pub struct Model {
     pub id: SessionId,
     pub assembler: Assembler,
-    pub builder: Mirror,
+    pub builder: TranscriptBuilder,
     pub seq: u64,
 }
 
 impl Model {
     pub fn new(agent: &str, session: &str) -> Model {
         let id = SessionId::of(agent, session);
-        let (assembler, builder) = (Assembler::new(id), Mirror::new(agent, session));
+        let (assembler, builder) = (Assembler::new(id), TranscriptBuilder::new(agent, session));
         Model { id, assembler, builder, seq: 0 }
     }
 
@@ -61,9 +61,9 @@ impl Model {
     }
 
     /// Skipped events by reason. Duplicates come from re-reading a file and do not count.
-    pub fn oddities(&self) -> BTreeMap<String, u64> {
-        let odd = self.builder.oddities().filter(|(what, _)| *what != Oddity::Duplicate);
-        odd.map(|(what, count)| (what.name().to_owned(), count)).collect()
+    pub fn skip_counts(&self) -> BTreeMap<String, u64> {
+        let odd = self.builder.skip_counts().filter(|(reason, _)| *reason != SkipReason::Duplicate);
+        odd.map(|(reason, count)| (reason.name().to_owned(), count)).collect()
     }
 
     fn agents(&self) -> Vec<(SessionId, String)> {
@@ -81,8 +81,8 @@ impl Model {
 
     /// The expected summary of the session, given all stored sessions.
     pub fn summary(&self, all: &[&Model]) -> Summary {
-        let strongest = self.assembler.cursors().map(|cursor| cursor.telling).max();
-        let full = strongest >= Some(Telling::Stream);
+        let strongest = self.assembler.cursors().map(|cursor| cursor.feed).max();
+        let full = strongest >= Some(Feed::Stream);
         let completeness = if full { Completeness::Full } else { Completeness::Partial };
         let mut below = BTreeSet::from([self.id]);
         let mut agents = Vec::new();
@@ -124,7 +124,7 @@ impl Model {
 }
 
 /// Compares two values. On failure reports only the differing lines.
-pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, stored: &T, model: &T) -> Outcome {
+pub fn same<T: PartialEq + std::fmt::Debug>(reason: &str, stored: &T, model: &T) -> Outcome {
     if stored == model {
         return Ok(());
     }
@@ -139,7 +139,7 @@ pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, stored: &T, model: &T) -
     if stored != model {
         differ.push(format!("{stored} lines, not {model}"));
     }
-    Err(TestCaseError::fail(format!("{what}: stored ≠ model\n{}", differ.join("\n"))))
+    Err(TestCaseError::fail(format!("{reason}: stored ≠ model\n{}", differ.join("\n"))))
 }
 
 /// Which of the words a part contains as whole words, and which at least inside others.

@@ -150,7 +150,7 @@ impl<H: TestArchive> Run<H> {
                 UserOp::Late(session) => {
                     let late = refined(
                         &format!("t-turn{}", self.turns),
-                        unspool_core::event::Outcome {
+                        unspool_core::event::ToolOutcome {
                             output: Some("birch ".repeat(120)),
                             ..Default::default()
                         },

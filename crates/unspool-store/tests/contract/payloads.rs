@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::{Outcome, ToolEnd, What};
+use unspool_core::event::{EventKind, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part, Tool};
 use unspool_store::batch::IngestMode;
@@ -151,7 +151,7 @@ fn every_part_of_every_fixture_comes_back() {
     // Law 4
     let mut parts = 0;
     for (name, script) in fixtures() {
-        for turn in fold(script).mirror.rows().turns {
+        for turn in fold(script).builder.rows().turns {
             for part in turn.parts {
                 assert!(there_and_back(&part) == part, "{name}: {}", part.id);
                 parts += 1;
@@ -195,14 +195,14 @@ pub fn very_large_payloads_are_kept<H: TestArchive>() {
     let harness = Harness::<H>::new();
     let output = "5 MB of output\n".repeat(5 * 1024 * 1024 / 15);
     let result = Json::string(&output);
-    let outcome = Outcome {
+    let outcome = ToolOutcome {
         output: Some(output.clone()),
         result: Some(result.clone()),
-        ..Outcome::default()
+        ..ToolOutcome::default()
     };
     for mode in [IngestMode::Bulk, IngestMode::Live] {
         let name = format!("{mode:?}");
-        let ended = What::ToolEnded {
+        let ended = EventKind::ToolEnded {
             call: call_id("t"),
             end: ToolEnd::Completed,
             outcome: outcome.clone(),

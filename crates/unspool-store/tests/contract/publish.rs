@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::Text;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::id::SessionId;
 use unspool_core::session::Turn;
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_store::batch::{IngestMode, Packer};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::{ChangeSet, Recorder};
@@ -27,7 +27,7 @@ struct Follower {
     published: Receiver<ChangeSet>,
     id: SessionId,
     /// None until the session is stored.
-    held: Option<(u64, Mirror)>,
+    held: Option<(u64, TranscriptBuilder)>,
     loads: u64,
     applied: u64,
 }
@@ -45,7 +45,7 @@ impl Follower {
         self.loads += 1;
         let found = block_on(store.find(self.id.to_string())).unwrap().pop();
         self.held = found.map(|stored| {
-            let mut builder = Mirror::resume(stored.summary.session);
+            let mut builder = TranscriptBuilder::resume(stored.summary.session);
             let turns = block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap();
             turns.into_iter().for_each(|turn| builder.adopt_turn(turn));
             (stored.seq, builder)

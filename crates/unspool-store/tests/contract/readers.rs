@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use unspool_core::event::EndReason::Completed;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::Text;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::search::SearchRequest;

@@ -245,7 +245,7 @@ pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Ou
     compare_messages(store, model.id, &shown)?;
     same("summary", &stored.summary, &model.summary(all))?;
     same("seq", &stored.seq, &model.seq)?;
-    same("oddities", &stored.oddities, &model.oddities())?;
+    same("oddities", &stored.skip_counts, &model.skip_counts())?;
     let session_export = block_on(store.session_export(stored.row)).unwrap();
     same("head", &session_export.session, model.builder.session())?;
     let outline = block_on(store.outline(model.id)).unwrap().unwrap();

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use unspool_core::assemble::likeness;
-use unspool_core::event::{ToolCall, What};
+use unspool_core::assemble::content_hash;
+use unspool_core::event::{EventKind, ToolCall};
 use unspool_core::json::Json;
 use unspool_core::part::{
     Body, Compaction, ContextInfo, Data, File, Interjection, McpServer, McpSnapshot, Patch,
@@ -14,14 +14,14 @@ use unspool_core::session::{
     PromptPiece, Provenance, SnapshotUse, Title, TitleOrigin, Trigger, Usage,
 };
 
-use crate::alphabet::{Alphabet, deltas_once, in_order};
+use crate::generators::{Alphabet, deltas_once, in_order};
 use crate::script::{Line, message, record, words};
 
 /// No word contains another.
 pub const WORDS: [&str; 8] =
     ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"];
 
-const SENSIBLE: Alphabet = Alphabet { nonsense: false, ..crate::alphabet::ALL };
+const SENSIBLE: Alphabet = Alphabet { nonsense: false, ..crate::generators::ALL };
 
 /// Scripts for a recorder that never restarts: all sensible events, with repeats.
 pub fn any_script(most: usize) -> impl Strategy<Value = Vec<Line>> {
@@ -41,10 +41,10 @@ fn decorated(scripts: impl Strategy<Value = Vec<Line>>) -> impl Strategy<Value =
     (scripts, extras, seeds).prop_map(|(script, extras, seeds)| {
         let last = script.iter().filter_map(|line| line.key).max().unwrap_or_default();
         let mut script: Vec<Line> = script.into_iter().map(|line| decorate(line, &seeds)).collect();
-        for ((at, what), key) in extras.into_iter().zip(last + 1..) {
+        for ((at, kind), key) in extras.into_iter().zip(last + 1..) {
             let at = at.index(script.len() + 1);
-            let telling = script.get(at).map_or(unspool_core::telling::Telling::Log, |l| l.telling);
-            script.insert(at, Line::from(what).by(telling).key(key));
+            let feed = script.get(at).map_or(unspool_core::provenance::Feed::Log, |l| l.feed);
+            script.insert(at, Line::from(kind).by(feed).key(key));
         }
         in_sequence(script)
     })
@@ -69,71 +69,71 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
     let seed = seeds[line.key.unwrap_or_default() as usize % seeds.len()] as usize;
     let word = WORDS[seed % WORDS.len()];
     let size = [0, 0, 40, 700, 700, 40, 0, 20_000][seed / 8 % 8];
-    match &mut line.what {
-        What::Grew { text, .. } if !text.trim().is_empty() => {
+    match &mut line.kind {
+        EventKind::ProseDelta { text, .. } if !text.trim().is_empty() => {
             *text = format!("{word}{}", if seed.is_multiple_of(3) { "" } else { " " });
         }
-        What::Said { text, .. } => *text = format!("{word} {}", WORDS[seed / 8 % 3]),
-        What::ToolOutputGrew { text, .. } => *text = filled(word, size),
-        What::ToolEnded { outcome, .. } | What::ToolRefined { outcome, .. } => {
+        EventKind::ProseCompleted { text, .. } => *text = format!("{word} {}", WORDS[seed / 8 % 3]),
+        EventKind::ToolOutputDelta { text, .. } => *text = filled(word, size),
+        EventKind::ToolEnded { outcome, .. } | EventKind::ToolRefined { outcome, .. } => {
             outcome.output = outcome.output.take().map(|_| filled(word, size));
             outcome.result =
                 (seed / 64).is_multiple_of(2).then(|| Json::string(&filled(word, size)));
         }
-        What::ToolCalled(call) if seed.is_multiple_of(4) => set_input(call, word, size),
-        What::TurnStarted { user, trigger, .. } => {
+        EventKind::ToolCalled(call) if seed.is_multiple_of(4) => set_input(call, word, size),
+        EventKind::TurnStarted { user, trigger, .. } => {
             *trigger = [Trigger::User, Trigger::Command, Trigger::Hook][seed / 8 % 3];
             *user = vec![words(&filled(word, seed / 16 % 3))];
             if seed.is_multiple_of(5) {
                 user.push(Body::File(file(word, size)));
             }
         }
-        What::StepStarted { model, .. } => {
+        EventKind::StepStarted { model, .. } => {
             *model = [None, Some("sonnet"), Some("opus")][seed % 3].map(str::to_owned);
         }
-        What::UsageTold { usage, .. } => {
+        EventKind::UsageUpdated { usage, .. } => {
             let (output, reasoning) = (seed as u64 % 1000, seed as u64 % 10);
             *usage = Usage { output, reasoning, cache_read: u64::from(seed < 9), ..*usage };
         }
-        What::DataGiven(_, Data { payload, .. }) => {
+        EventKind::DataGiven(_, Data { payload, .. }) => {
             *payload = Json::parse(&format!("{{ \"{word}\" :\t[{size}, \"\\ud800\"] }}")).unwrap();
         }
-        What::SessionTold { .. }
-        | What::TitleTold(_)
-        | What::StartedBy(_)
-        | What::BranchedOff(_)
-        | What::TurnInherited
-        | What::OutcomesOnly(_)
-        | What::SessionEnded
-        | What::UserAdded(_)
-        | What::ThinkingTold(_)
-        | What::TurnEnded(_)
-        | What::Rewound { .. }
-        | What::StepEnded { .. }
-        | What::ProvenanceTold { .. }
-        | What::SnapshotTaken { .. }
-        | What::Grew { .. }
-        | What::BlockStarted { .. }
-        | What::BlockEnded { .. }
-        | What::ToolInputGrew { .. }
-        | What::ToolCalled(_)
-        | What::ToolStarted { .. }
-        | What::QuestionAsked { .. }
-        | What::QuestionAnswered { .. }
-        | What::AgentStarted { .. }
-        | What::AgentProgressed { .. }
-        | What::AgentEnded { .. }
-        | What::Interjected(..)
-        | What::TasksListed(..)
-        | What::SkillLoaded(..)
-        | What::McpListed(..)
-        | What::ContextAdded(..)
-        | What::Compacted(..)
-        | What::FileGiven(..)
-        | What::SourceCited(..)
-        | What::Patched(..)
-        | What::Noticed(..)
-        | What::Failed(..) => {}
+        EventKind::SessionUpdated { .. }
+        | EventKind::TitleSet(_)
+        | EventKind::StartedBy(_)
+        | EventKind::BranchedOff(_)
+        | EventKind::TurnInherited
+        | EventKind::OutcomesOnly(_)
+        | EventKind::SessionEnded
+        | EventKind::UserAdded(_)
+        | EventKind::ThinkingUpdated(_)
+        | EventKind::TurnEnded(_)
+        | EventKind::Rewound { .. }
+        | EventKind::StepEnded { .. }
+        | EventKind::ProvenanceUpdated { .. }
+        | EventKind::SnapshotTaken { .. }
+        | EventKind::ProseDelta { .. }
+        | EventKind::BlockStarted { .. }
+        | EventKind::BlockEnded { .. }
+        | EventKind::ToolInputDelta { .. }
+        | EventKind::ToolCalled(_)
+        | EventKind::ToolStarted { .. }
+        | EventKind::QuestionAsked { .. }
+        | EventKind::QuestionAnswered { .. }
+        | EventKind::AgentStarted { .. }
+        | EventKind::AgentProgressed { .. }
+        | EventKind::AgentEnded { .. }
+        | EventKind::Interjected(..)
+        | EventKind::TasksListed(..)
+        | EventKind::SkillLoaded(..)
+        | EventKind::McpListed(..)
+        | EventKind::ContextAdded(..)
+        | EventKind::Compacted(..)
+        | EventKind::FileGiven(..)
+        | EventKind::SourceCited(..)
+        | EventKind::Patched(..)
+        | EventKind::Noticed(..)
+        | EventKind::Failed(..) => {}
     }
     line
 }
@@ -141,7 +141,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
 /// Replaces the input of a call, with any size.
 fn set_input(call: &mut ToolCall, word: &str, size: usize) {
     call.input = Json::parse(&format!("{{\"say\": {:?}}}", filled(word, size)));
-    call.likeness = likeness(&call.name, call.input.as_ref());
+    call.content_hash = content_hash(&call.name, call.input.as_ref());
 }
 
 /// A word followed by `size` bytes of filler.
@@ -159,14 +159,14 @@ fn file(word: &str, size: usize) -> File {
 }
 
 /// Events that `generators.rs` leaves out.
-fn extra() -> impl Strategy<Value = What> {
+fn extra() -> impl Strategy<Value = EventKind> {
     (0..18usize, select(&WORDS[..]), select(vec![0usize, 30, 30, 700, 18_000]), any::<bool>())
         .prop_map(|(kind, word, size, other)| {
             let text = filled(word, size);
             let name = |of: &str| Some(record(&format!("{of}{}", u8::from(other))));
             let some = || Some(word.to_owned());
             match kind {
-                0 => What::SessionTold {
+                0 => EventKind::SessionUpdated {
                     project: Some(format!("/home/{word}")),
                     branch: some(),
                     version: Some("1.0".to_owned()),
@@ -174,12 +174,12 @@ fn extra() -> impl Strategy<Value = What> {
                 },
                 1 | 2 => {
                     let origin = [TitleOrigin::Generated, TitleOrigin::Custom][usize::from(other)];
-                    What::TitleTold(Title { text: format!("{word} title"), origin })
+                    EventKind::TitleSet(Title { text: format!("{word} title"), origin })
                 }
-                3 => What::SessionEnded,
-                4 => What::UserAdded(words(&text)),
-                5 => What::UserAdded(Body::File(file(word, size))),
-                6 => What::ProvenanceTold {
+                3 => EventKind::SessionEnded,
+                4 => EventKind::UserAdded(words(&text)),
+                5 => EventKind::UserAdded(Body::File(file(word, size))),
+                6 => EventKind::ProvenanceUpdated {
                     step: message("m1"),
                     provenance: Provenance {
                         pieces: vec![PromptPiece { kind: text, value: String::new(), span: None }],
@@ -187,40 +187,43 @@ fn extra() -> impl Strategy<Value = What> {
                         snapshots: vec![SnapshotUse { kind: "k".into(), sha256: word.into() }],
                     },
                 },
-                7 => What::SnapshotTaken {
+                7 => EventKind::SnapshotTaken {
                     kind: "tools".to_owned(),
                     sha256: word.to_owned(),
                     content: Json::string(word),
                 },
-                8 => What::Interjected(name("interjection"), Interjection { text }),
-                9 => What::TasksListed(
+                8 => EventKind::Interjected(name("interjection"), Interjection { text }),
+                9 => EventKind::TasksListed(
                     name("tasks"),
                     TaskList { items: vec![TaskItem { text, ..TaskItem::default() }] },
                 ),
                 10 => {
                     let skill = SkillLoad { name: word.to_owned(), call_id: some(), text };
-                    What::SkillLoaded(name("skill"), skill)
+                    EventKind::SkillLoaded(name("skill"), skill)
                 }
                 11 => {
                     let server =
                         McpServer { name: text, tools: vec![word.to_owned()], status: None };
-                    What::McpListed(name("servers"), McpSnapshot { servers: vec![server] })
+                    EventKind::McpListed(name("servers"), McpSnapshot { servers: vec![server] })
                 }
-                12 => What::ContextAdded(name("context"), ContextInfo { title: word.into(), text }),
-                13 => What::Compacted(
+                12 => EventKind::ContextAdded(
+                    name("context"),
+                    ContextInfo { title: word.into(), text },
+                ),
+                13 => EventKind::Compacted(
                     name("compaction"),
                     Compaction { summary: text, tokens_before: Some(9), ..Compaction::default() },
                 ),
-                14 => What::FileGiven(name("file"), file(word, size)),
-                15 => What::SourceCited(
+                14 => EventKind::FileGiven(name("file"), file(word, size)),
+                15 => EventKind::SourceCited(
                     name("source"),
                     SourceLink { url: some(), title: Some(text), quote: None },
                 ),
                 16 => {
                     let patch = Patch { path: some(), diff: text, call_id: None };
-                    What::Patched(name("patch"), patch)
+                    EventKind::Patched(name("patch"), patch)
                 }
-                _ => What::UsageTold {
+                _ => EventKind::UsageUpdated {
                     step: message("m2"),
                     usage: Usage { input: u64::from(other), output: 7, ..Usage::default() },
                 },

@@ -1,8 +1,8 @@
 //! Search: hits, their locations, and texts that must not be found.
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{Outcome, ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{EventKind, ToolEnd, ToolOutcome};
 use unspool_core::session::{Title, TitleOrigin};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
@@ -18,7 +18,7 @@ fn request(query: &str) -> SearchRequest {
 }
 
 fn title(text: &str) -> Line {
-    What::TitleTold(Title { text: text.to_owned(), origin: TitleOrigin::Custom }).into()
+    EventKind::TitleSet(Title { text: text.to_owned(), origin: TitleOrigin::Custom }).into()
 }
 
 /// One session with a distinct word in each of its parts.
@@ -26,7 +26,7 @@ fn wordy() -> Vec<Line> {
     vec![
         in_project("/home/ada/engine").at(1000),
         ask("p1", "Please mend the Quicksort").at(1000),
-        What::StepStarted { step: message("m1"), model: Some("sonnet-4".to_owned()) }.into(),
+        EventKind::StepStarted { step: message("m1"), model: Some("sonnet-4".to_owned()) }.into(),
         said_in(Reasoning, block("m1", 0), "perhaps the pivot is wrong").at(1001),
         said_in(Text, block("m1", 1), "I read src/sort.rs, then I run the tests.").at(1002),
         called_with("t1", "Bash", r#"{"command":"cargo test --all\t\u00e4hm"}"#).at(1003),
@@ -159,7 +159,7 @@ pub fn titles_names_folders_and_branches_are_found<H: TestArchive>() {
     let harness = Harness::<H>::new();
     harness.record("s", wordy());
     harness.record("s", [title("Sorting things out")]);
-    let branch = What::SessionTold {
+    let branch = EventKind::SessionUpdated {
         project: None,
         branch: Some("feature/heaps".to_owned()),
         version: None,
@@ -223,12 +223,12 @@ pub fn a_part_is_one_hit_however_often_it_was_indexed<H: TestArchive>() {
     harness.take(&mut writer, [ask("p", "go"), called("t", "Bash")]);
     for nth in 0..30 {
         let output = Some(format!("word word word {nth}"));
-        let outcome = Outcome { output, ..Outcome::default() };
+        let outcome = ToolOutcome { output, ..ToolOutcome::default() };
         let call = call_id("t");
-        let ended = What::ToolEnded { call: call.clone(), end: ToolEnd::Completed, outcome };
+        let ended = EventKind::ToolEnded { call: call.clone(), end: ToolEnd::Completed, outcome };
         harness.take(&mut writer, [ended.into()]);
-        let more = Outcome { exit_code: Some(nth), ..Outcome::default() };
-        harness.take(&mut writer, [What::ToolRefined { call, outcome: more }.into()]);
+        let more = ToolOutcome { exit_code: Some(nth), ..ToolOutcome::default() };
+        harness.take(&mut writer, [EventKind::ToolRefined { call, outcome: more }.into()]);
         harness.commit(&mut packer, &mut writer);
     }
     harness.live("s", [notice(Some("n"), "word")]);
@@ -284,7 +284,7 @@ pub fn parts_and_turns_that_turn_out_to_be_one_are_found_once<H: TestArchive>() 
     // Hooks and the log report the same turn; the two are merged only later.
     for mode in [IngestMode::Bulk, IngestMode::Live] {
         let harness = Harness::<H>::new();
-        let alike = unspool_core::telling::Name::Alike(1, 0);
+        let alike = unspool_core::provenance::Name::ByContent(1, 0);
         let record = |script: Vec<Line>| harness.record_as(AGENT, "s", mode, script);
         record(vec![
             started(vec![alike.clone()], vec![words("walrus")]).hook(),

@@ -1,8 +1,8 @@
 //! Listing and finding sessions, facets, and ranges of turns.
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::Text;
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::Text;
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::id::SessionId;
 use unspool_core::price::Prices;
 use unspool_core::session::{Parent, Usage};
@@ -26,7 +26,7 @@ fn short(from: i64, to: i64, project: &str) -> Vec<Line> {
 }
 
 fn step_of(id: &str, model: &str) -> Line {
-    What::StepStarted { step: message(id), model: Some(model.to_owned()) }.into()
+    EventKind::StepStarted { step: message(id), model: Some(model.to_owned()) }.into()
 }
 
 fn all() -> SessionFilter {
@@ -131,7 +131,7 @@ pub fn sessions_are_chosen_by_model_by_errors_and_by_whose_they_are<H: TestArchi
 
     // Marked as a sub-agent by its own log or by its parent's.
     let parent = Parent { session: SessionId::of(AGENT, "one"), call_id: None, kind: None };
-    let started_by = Line::from(What::StartedBy(parent));
+    let started_by = Line::from(EventKind::StartedBy(parent));
     harness.record("below", [started_by, ask("p", "f").at(600), said(Text, "hi")]);
     harness.record("named", [ask("p", "g").at(700), said(Text, "hi")]);
     harness.record("one", [ask("p", "a"), called("t", "Task"), agent_started("t", "named")]);
@@ -155,8 +155,10 @@ fn record_many<H: TestArchive>(harness: &Harness<H>) {
             let model = ["opus", "opus-4", "gpt"][nth as usize % 3];
             script.push(step_of("st", model).at(100 * nth + 1));
             let usage = Usage { input: 1000, output: nth as u64, ..Usage::default() };
-            script
-                .push(Line::from(What::UsageTold { step: message("st"), usage }).at(100 * nth + 2));
+            script.push(
+                Line::from(EventKind::UsageUpdated { step: message("st"), usage })
+                    .at(100 * nth + 2),
+            );
         }
         if nth % 5 == 0 {
             script.push(called("c", "Bash").at(100 * nth + 3));
@@ -420,7 +422,7 @@ pub fn what_is_not_shown_is_kept<H: TestArchive>() {
     let shown = harness.turns(row);
     let whole = block_on(harness.store().whole_turns(row, TurnWindow::All)).unwrap();
     assert_eq!((shown[0].parts.len(), whole[0].parts.len()), (1, 2));
-    assert!(whole[0].parts.iter().any(|part| part.origin.foreign));
+    assert!(whole[0].parts.iter().any(|part| part.origin.hidden));
     assert_eq!(harness.session("s").summary.parts, 1);
     assert!(harness.found("secret").is_empty(), "what is not shown is not found");
     block_on(harness.store().rebuild()).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unspool_core::event::EndReason::Completed;
-use unspool_core::event::Voice::Reasoning;
-use unspool_core::event::{ToolEnd, What};
+use unspool_core::event::ProseKind::Reasoning;
+use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, Kind, ToolState};
 use unspool_core::session::{Transcript, Usage};
@@ -123,7 +123,7 @@ pub fn figures_can_be_narrowed<H: TestArchive>() {
     assert_eq!(block_on(harness.store().stats(StatsRequest::default())).unwrap(), Stats::default());
     let used = |step: &str, input: u64| -> Line {
         let usage = Usage { input, ..Usage::default() };
-        What::UsageTold { step: message(step), usage }.into()
+        EventKind::UsageUpdated { step: message(step), usage }.into()
     };
     let script = |project: &str, at: i64| {
         vec![

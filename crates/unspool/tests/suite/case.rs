@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use unspool_core::provenance::Feed;
 use unspool_core::session::Transcript;
-use unspool_core::telling::Telling;
 use unspool_sources::in_memory::{DecodedSession, OpenInput, SessionSet};
 use unspool_sources::read::lines::Line;
 
@@ -137,7 +137,7 @@ pub fn main_session(session_set: &SessionSet) -> &DecodedSession {
 pub fn case_sessions(session_set: &SessionSet) -> impl Iterator<Item = &DecodedSession> {
     let main = main_session(session_set);
     session_set.sessions.iter().filter(move |session| {
-        let logged = session.is_sub_agent() && session.spine == Some(Telling::Log);
+        let logged = session.is_sub_agent() && session.spine == Some(Feed::Log);
         session.agent != "claude-code" || std::ptr::eq(*session, main) || logged
     })
 }

@@ -9,9 +9,9 @@ use unspool_core::document::{BodyDocument, PartDocument};
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 use unspool_core::part::Body;
+use unspool_core::provenance::Feed;
 use unspool_core::session::Transcript;
-use unspool_core::telling::Telling;
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_server::frames_encoder::FramesEncoder;
 
 use crate::harness::{Machine, lines, recorded, until};
@@ -184,15 +184,15 @@ fn changes(session_events: &SessionEvents, events: &[Event]) -> Vec<Vec<Change>>
     events.iter().map(|event| assembler.apply(event.clone())).collect()
 }
 
-fn empty(session_events: &SessionEvents) -> Mirror {
-    Mirror::new(session_events.agent, &session_events.session)
+fn empty(session_events: &SessionEvents) -> TranscriptBuilder {
+    TranscriptBuilder::new(session_events.agent, &session_events.session)
 }
 
 /// Streams changes in batches of this size to a client connected from the start, and to others that
 /// connect later.
 fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: usize) -> Client {
-    let mut mirror = empty(session_events);
-    let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
+    let mut builder = empty(session_events);
+    let mut channel = FramesEncoder::new(builder.session().clone(), Vec::new());
     let mut client = Client::default();
     let take = |client: &mut Client, frames: Vec<Value>| {
         frames.iter().for_each(|frame| client.take(frame).unwrap());
@@ -203,22 +203,22 @@ fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: u
     let count = pieces.len().div_ceil(size);
     for (nth, piece) in pieces.chunks(size).enumerate() {
         let piece: Vec<Change> = merged(piece.iter().flatten().cloned());
-        mirror.apply_all(piece.iter().cloned());
+        builder.apply_all(piece.iter().cloned());
         take(&mut client, channel.frames(&piece));
         for (channel, client) in &mut late {
             take(client, channel.frames(&piece));
         }
         // At every quarter, compare, and connect another client.
         if nth % (count / 4).max(1) == 0 {
-            assert_same(&format!("{whose} at {nth}"), &client, &mirror.transcript());
-            let rows = mirror.rows();
+            assert_same(&format!("{whose} at {nth}"), &client, &builder.transcript());
+            let rows = builder.rows();
             let mut channel = FramesEncoder::new(rows.session, rows.turns);
             let mut client = Client::default();
             take(&mut client, channel.snapshot());
             late.push((channel, client));
         }
     }
-    let transcript = mirror.transcript();
+    let transcript = builder.transcript();
     assert_same(whose, &client, &transcript);
     for (at, (_, client)) in late.iter().enumerate() {
         assert_same(&format!("{whose}, who came {at}."), client, &transcript);
@@ -227,10 +227,10 @@ fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: u
 }
 
 /// The events of the feeds in this order.
-fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
-    let of = |feed: &Telling| {
+fn in_order(events: &[Event], order: &[Feed]) -> Vec<Event> {
+    let of = |feed: &Feed| {
         let feed = *feed;
-        events.iter().filter(move |event| event.telling == feed).cloned()
+        events.iter().filter(move |event| event.feed == feed).cloned()
     };
     order.iter().flat_map(of).collect()
 }
@@ -238,12 +238,10 @@ fn in_order(events: &[Event], order: &[Telling]) -> Vec<Event> {
 #[test]
 fn folding_the_frames_of_every_recording_gives_what_is_stored() {
     // R-000-12 R-000-13 R-000-14
-    use Telling::{Hooks, Log, Stream};
+    use Feed::{Hooks, Log, Stream};
     for session_events in session_events() {
-        let feeds: BTreeSet<Telling> =
-            session_events.events.iter().map(|event| event.telling).collect();
-        let mut orders: Vec<Vec<Telling>> =
-            vec![vec![Log, Stream, Hooks], vec![Hooks, Stream, Log]];
+        let feeds: BTreeSet<Feed> = session_events.events.iter().map(|event| event.feed).collect();
+        let mut orders: Vec<Vec<Feed>> = vec![vec![Log, Stream, Hooks], vec![Hooks, Stream, Log]];
         orders.extend(feeds.iter().map(|feed| vec![*feed]));
         for order in orders {
             let events = in_order(&session_events.events, &order);
@@ -264,11 +262,13 @@ fn folding_the_frames_of_every_recording_gives_what_is_stored() {
 fn a_client_of_the_last_turns_gets_no_earlier_turns() {
     let mut seen = 0;
     for session_events in session_events() {
-        let events = in_order(&session_events.events, &[Telling::Log]);
+        let events = in_order(&session_events.events, &[Feed::Log]);
         let pieces = changes(&session_events, &events);
-        let mut mirror = empty(&session_events);
-        pieces[..pieces.len() / 2].iter().for_each(|piece| mirror.apply_all(piece.iter().cloned()));
-        let mut rows = mirror.rows();
+        let mut builder = empty(&session_events);
+        pieces[..pieces.len() / 2]
+            .iter()
+            .for_each(|piece| builder.apply_all(piece.iter().cloned()));
+        let mut rows = builder.rows();
         let Some(first) = rows.turns.iter().map(|turn| turn.number).max() else { continue };
         rows.turns.retain(|turn| turn.number == first);
         let mut channel = FramesEncoder::new(rows.session, rows.turns);
@@ -276,10 +276,10 @@ fn a_client_of_the_last_turns_gets_no_earlier_turns() {
         let mut frames = channel.snapshot();
         for piece in &pieces[pieces.len() / 2..] {
             frames.extend(channel.frames(piece));
-            mirror.apply_all(piece.iter().cloned());
+            builder.apply_all(piece.iter().cloned());
         }
         frames.iter().for_each(|frame| client.take(frame).unwrap());
-        let mut transcript = mirror.transcript();
+        let mut transcript = builder.transcript();
         transcript.turns.retain(|turn| turn.number >= first);
         assert_same(&session_events.case, &client, &transcript);
         seen += usize::from(first > 1);
@@ -292,7 +292,7 @@ fn growing_messages_are_never_restarted() {
     // A stream alone, delta by delta: each reply starts once unless something follows its end.
     let mut again = BTreeSet::new();
     for session_events in session_events() {
-        let events = in_order(&session_events.events, &[Telling::Stream]);
+        let events = in_order(&session_events.events, &[Feed::Stream]);
         if events.is_empty() || !["claude-code", "codex"].contains(&session_events.agent) {
             continue;
         }
@@ -313,12 +313,12 @@ fn duplicate_frames_are_ignored_and_gaps_are_detected() {
         .into_iter()
         .find(|session_events| session_events.case == "discovery-loop")
         .unwrap();
-    let mut mirror = empty(&session_events);
-    let mut channel = FramesEncoder::new(mirror.session().clone(), Vec::new());
+    let mut builder = empty(&session_events);
+    let mut channel = FramesEncoder::new(builder.session().clone(), Vec::new());
     let mut frames = channel.snapshot();
     for piece in changes(&session_events, &session_events.events) {
         frames.extend(channel.frames(&piece));
-        mirror.apply_all(piece);
+        builder.apply_all(piece);
     }
     assert!(frames.len() > 20);
     for (at, frame) in frames.iter().enumerate() {
@@ -330,7 +330,7 @@ fn duplicate_frames_are_ignored_and_gaps_are_detected() {
     for frame in frames.iter().flat_map(|frame| [frame, frame]) {
         client.take(frame).unwrap();
     }
-    assert_same("twice", &client, &mirror.transcript());
+    assert_same("twice", &client, &builder.transcript());
     let mut gap = Client::default();
     let outcome: Result<(), String> = frames
         .iter()
@@ -351,7 +351,7 @@ fn duplicate_frames_are_ignored_and_gaps_are_detected() {
     assert_eq!(kinds, BTreeSet::from(all));
     assert!(frames.iter().any(|frame| frame["kind"] == "reasoning"));
     assert!(
-        mirror
+        builder
             .transcript()
             .turns
             .iter()

@@ -5,13 +5,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use unspool_core::event::{Event, Voice, What};
+use unspool_core::event::{Event, EventKind, ProseKind};
 use unspool_core::id::digest;
 use unspool_core::part::Body;
 use unspool_core::price::Prices;
+use unspool_core::provenance::Name;
 use unspool_core::session::Transcript;
 use unspool_core::summary::Completeness;
-use unspool_core::telling::Name;
 use unspool_core::{lines, plain, present};
 use unspool_sources::in_memory::SessionSet;
 
@@ -97,7 +97,7 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
     let mut transcripts = Vec::new();
     for session in case_sessions(&session_set) {
         writeln!(written, "── {:?}", session.record_counts).unwrap();
-        writeln!(written, "── counted and not applied: {:?}", session.oddities()).unwrap();
+        writeln!(written, "── counted and not applied: {:?}", session.skip_counts()).unwrap();
         let mut transcript = session.transcript();
         unspool_core::document::settle_as_file(&mut transcript);
         transcripts.push(transcript);
@@ -107,12 +107,13 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
 
 /// One line per event; consecutive deltas of one block share a line.
 fn note(written: &mut String, grown: &mut Option<(u64, String, String)>, line: u64, event: &Event) {
-    if let What::Grew { voice, block, text } = &event.what {
-        let voice = match voice {
-            Voice::Text => "text",
-            Voice::Reasoning => "reasoning",
+    if let EventKind::ProseDelta { prose_kind, block, text } = &event.kind {
+        let prose_kind = match prose_kind {
+            ProseKind::Text => "text",
+            ProseKind::Reasoning => "reasoning",
         };
-        let key = format!("{voice} of {}", block.as_ref().map_or("no block".into(), short_name));
+        let key =
+            format!("{prose_kind} of {}", block.as_ref().map_or("no block".into(), short_name));
         match grown {
             Some((_, held, all)) if *held == key => all.push_str(text),
             _ => {
@@ -122,13 +123,13 @@ fn note(written: &mut String, grown: &mut Option<(u64, String, String)>, line: u
         }
         return;
     }
-    if matches!(&event.what, What::ToolInputGrew { text, .. } if !text.is_empty()) {
+    if matches!(&event.kind, EventKind::ToolInputDelta { text, .. } if !text.is_empty()) {
         return;
     }
     flush(written, grown);
     let turn = event.turn.as_ref().map_or(String::new(), |turn| format!("[{}] ", short_name(turn)));
-    let what = serde_json::to_string(&event.what).unwrap();
-    writeln!(written, "{line:>4}  {turn}{}", shortened(&what)).unwrap();
+    let kind = serde_json::to_string(&event.kind).unwrap();
+    writeln!(written, "{line:>4}  {turn}{}", shortened(&kind)).unwrap();
 }
 
 fn flush(written: &mut String, grown: &mut Option<(u64, String, String)>) {

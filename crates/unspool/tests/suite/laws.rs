@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use unspool_core::assemble::{Assembler, Outline};
+use unspool_core::assemble::{Assembler, TurnStub};
 use unspool_core::change::{Change, merged};
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::{Transcript, Turn, TurnState};
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{all_cases, captures, case_sessions, difference, main_session, name};
@@ -53,25 +53,25 @@ fn session_events_of(case: &Path) -> Vec<SessionEvents> {
 
 struct LiveFold {
     assembler: Assembler,
-    mirror: Mirror,
+    builder: TranscriptBuilder,
 }
 
 impl LiveFold {
     fn new(session_events: &SessionEvents) -> LiveFold {
         LiveFold {
             assembler: Assembler::new(SessionId::of(session_events.agent, &session_events.session)),
-            mirror: Mirror::new(session_events.agent, &session_events.session),
+            builder: TranscriptBuilder::new(session_events.agent, &session_events.session),
         }
     }
 
     fn apply(&mut self, event: Event) {
-        self.mirror.apply_all(self.assembler.apply(event));
+        self.builder.apply_all(self.assembler.apply(event));
     }
 
     fn all(session_events: &SessionEvents) -> Transcript {
         let mut fold = LiveFold::new(session_events);
         session_events.events.iter().for_each(|event| fold.apply(event.clone()));
-        fold.mirror.into_transcript()
+        fold.builder.into_transcript()
     }
 }
 
@@ -92,41 +92,41 @@ fn law_2_live_is_stored() {
         let step = if events.len() > 300 { 7 } else { 1 };
         for (cut, event) in events.iter().enumerate() {
             if cut % step == 0 {
-                let stored = live.mirror.clone();
+                let stored = live.builder.clone();
                 let mut resumed =
-                    LiveFold { assembler: Assembler::resume(&stored.rows()), mirror: stored };
+                    LiveFold { assembler: Assembler::resume(&stored.rows()), builder: stored };
                 events[cut..].iter().for_each(|event| resumed.apply(event.clone()));
                 let what = format!("{} cut at {cut}", case);
-                assert_same(what, &expected, &resumed.mirror.into_transcript());
+                assert_same(what, &expected, &resumed.builder.into_transcript());
                 let what = format!("{} taken up in outline at {cut}", case);
                 assert_same(what, &expected, &from_outline(&live, &events[cut..]));
             }
             live.apply(event.clone());
         }
-        assert_same(case.clone(), &expected, &live.mirror.into_transcript());
+        assert_same(case.clone(), &expected, &live.builder.into_transcript());
     }
 }
 
 /// Continues like a recorder that opens a stored session: it starts with outlines, and restores a
 /// turn from its rows when an event needs it.
 fn from_outline(stored: &LiveFold, events: &[Event]) -> Transcript {
-    let rows = stored.mirror.rows();
-    let outlines = rows.turns.iter().map(|turn| Outline {
+    let rows = stored.builder.rows();
+    let outlines = rows.turns.iter().map(|turn| TurnStub {
         turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
         names: turn.name_digests(),
     });
-    let mut assembler = Assembler::resume_outlined(&rows.session, outlines);
+    let mut assembler = Assembler::resume_from_stubs(&rows.session, outlines);
     for turn in rows.turns.iter().filter(|turn| !stored.assembler.is_settled(turn.id)) {
         assembler.restore(turn);
     }
-    let mut mirror = stored.mirror.clone();
+    let mut builder = stored.builder.clone();
     for event in events {
         for turn in assembler.needs(event) {
-            assembler.restore(mirror.find_turn(turn).unwrap());
+            assembler.restore(builder.find_turn(turn).unwrap());
         }
-        mirror.apply_all(assembler.apply(event.clone()));
+        builder.apply_all(assembler.apply(event.clone()));
     }
-    mirror.into_transcript()
+    builder.into_transcript()
 }
 
 #[test]
@@ -141,12 +141,12 @@ fn changes_alone_rebuild_the_session() {
         let count = changes.len();
         let merged = merged(changes);
         assert!(merged.len() <= count);
-        let mut mirror = Mirror::new(session_events.agent, &session_events.session);
+        let mut builder = TranscriptBuilder::new(session_events.agent, &session_events.session);
         for change in merged {
             let written = serde_json::to_string(&change).unwrap();
-            mirror.apply(serde_json::from_str(&written).unwrap());
+            builder.apply(serde_json::from_str(&written).unwrap());
         }
-        assert_same(session_events.case, &expected, &mirror.into_transcript());
+        assert_same(session_events.case, &expected, &builder.into_transcript());
     }
 }
 
@@ -159,7 +159,7 @@ fn law_5_twice_is_once() {
         for _ in 0..2 {
             session_events.events.iter().for_each(|event| fold.apply(event.clone()));
         }
-        assert_same(session_events.case, &expected, &fold.mirror.into_transcript());
+        assert_same(session_events.case, &expected, &fold.builder.into_transcript());
     }
 }
 
@@ -196,14 +196,14 @@ fn law_9_memory_is_bounded() {
         let mut fold = LiveFold::new(&session_events);
         for event in session_events.events {
             for turn in fold.assembler.needs(&event) {
-                let stored = fold.mirror.find_turn(turn).unwrap().clone();
+                let stored = fold.builder.find_turn(turn).unwrap().clone();
                 fold.assembler.restore(&stored);
             }
             fold.apply(event);
-            let turns: Vec<_> = fold.mirror.turn_ids().collect();
+            let turns: Vec<_> = fold.builder.turn_ids().collect();
             released += turns.iter().filter(|turn| fold.assembler.release(**turn)).count();
         }
-        assert_same(session_events.case, &expected, &fold.mirror.into_transcript());
+        assert_same(session_events.case, &expected, &fold.builder.into_transcript());
     }
     assert!(released > 50, "only {released} turns were let go");
 }

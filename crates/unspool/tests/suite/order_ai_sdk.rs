@@ -9,7 +9,7 @@ use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, ToolState};
 use unspool_core::session::Transcript;
-use unspool_core::transcript::Mirror;
+use unspool_core::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
@@ -189,18 +189,18 @@ fn law_5_a_message_and_its_stream_are_one_in_any_order() {
         assert_eq!(id, other, "{}", name(&case));
         let fold = |mix: &mut dyn FnMut(usize, usize) -> bool| {
             let mut assembler = Assembler::new(SessionId::of("ai-sdk", &id));
-            let mut mirror = Mirror::new("ai-sdk", &id);
+            let mut builder = TranscriptBuilder::new("ai-sdk", &id);
             let (mut logged, mut streamed) = (log.iter(), stream.iter());
             loop {
                 let (left, right) = (logged.len(), streamed.len());
                 let next = match (left, right) {
-                    (0, 0) => break mirror.into_transcript(),
+                    (0, 0) => break builder.into_transcript(),
                     (_, 0) => logged.next(),
                     (0, _) => streamed.next(),
                     (_, _) if mix(left, right) => logged.next(),
                     (_, _) => streamed.next(),
                 };
-                mirror.apply_all(assembler.apply(next.unwrap().clone()));
+                builder.apply_all(assembler.apply(next.unwrap().clone()));
             }
         };
         let expected = fold(&mut |_, _| true);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use unspool_core::feed::Telling;
+use unspool_core::feed::Feed;
 use unspool_core::id::digest;
 use unspool_core::part::Part;
 use unspool_engine::raw::{Absent, Raw, raw};
@@ -65,9 +65,9 @@ fn every_part_of_every_recording_leads_to_its_records() {
                     .insert(Path::new(path).extension().unwrap().to_str().unwrap()[..2].to_owned());
             }
             // The strongest feed first, each in its order.
-            let order: Vec<_> = raw.records.iter().map(|it| (it.telling, it.offset)).collect();
-            let log = order.iter().take_while(|(feed, _)| *feed == Telling::Log).count();
-            assert!(order[log..].iter().all(|(feed, _)| *feed != Telling::Log), "{whose}");
+            let order: Vec<_> = raw.records.iter().map(|it| (it.feed, it.offset)).collect();
+            let log = order.iter().take_while(|(feed, _)| *feed == Feed::Log).count();
+            assert!(order[log..].iter().all(|(feed, _)| *feed != Feed::Log), "{whose}");
         }
     }
     for form in ["js", "zs", "db", "ss"] {

@@ -1,7 +1,7 @@
 //! Snapshots of prompts and tools that agents record are kept, identified by a digest.
 
 use serde_json::Value;
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::sha256;
 use unspool_sources::in_memory::SessionSet;
 
@@ -21,7 +21,8 @@ fn check_source(source: &str, recorded: fn(u64, &Value) -> Vec<(&'static str, Va
             let mut snapshots: Vec<(u64, String, Value)> = Vec::new();
             let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
                 for event in decoded.events {
-                    let What::SnapshotTaken { kind, sha256: digest, content } = &event.what else {
+                    let EventKind::SnapshotTaken { kind, sha256: digest, content } = &event.kind
+                    else {
                         continue;
                     };
                     assert_eq!(*digest, sha256(content.text().as_bytes()));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use unspool_core::document::settle_as_file;
-use unspool_core::json::mended;
+use unspool_core::json::replace_lone_surrogates;
 use unspool_core::part::{Body, Tool};
 use unspool_core::session::{Transcript, Turn};
 use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
@@ -39,7 +39,7 @@ pub fn transcripts(case: &Path) -> Vec<Transcript> {
 type LabelledText = (&'static str, String);
 
 fn of_tool(tool: &Tool) -> Vec<LabelledText> {
-    let raw = |json: &unspool_core::json::Json| mended(json.text()).into_owned();
+    let raw = |json: &unspool_core::json::Json| replace_lone_surrogates(json.text()).into_owned();
     let mut pieces = vec![("call", tool.call_id.clone())];
     pieces.extend(tool.input.as_ref().map(|input| ("input", raw(input))));
     pieces.extend(tool.output.clone().map(|output| ("output", output)));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unspool_core::document::{AnswerDocument, BodyDocument, QuestionDocument};
-use unspool_core::json::{Json, mended};
+use unspool_core::json::{Json, replace_lone_surrogates};
 use unspool_core::part::{Body, Text, Tool};
 use unspool_core::session::{Session, Step, Usage};
 
@@ -23,7 +23,7 @@ impl Fields {
         self.0.push_str(&name);
         self.0.push(':');
         // Readers reject lone surrogates.
-        self.0.push_str(&mended(&value));
+        self.0.push_str(&replace_lone_surrogates(&value));
         self
     }
 
@@ -48,7 +48,7 @@ impl Fields {
 /// A part without a label of its own: the whole part in our JSON format.
 pub fn body(session: &Session, body: &Body) -> Json {
     let written = serde_json::to_string(&BodyDocument { agent: &session.agent, body });
-    Json::checked(&mended(&written.unwrap_or_else(|_| "{}".to_owned())))
+    Json::checked(&replace_lone_surrogates(&written.unwrap_or_else(|_| "{}".to_owned())))
 }
 
 pub fn text(text: &Text) -> Json {

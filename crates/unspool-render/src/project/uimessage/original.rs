@@ -9,8 +9,8 @@ use serde_json::Value;
 use unspool_core::id::Id;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part};
+use unspool_core::provenance::Name;
 use unspool_core::session::{Session, Turn};
-use unspool_core::telling::Name;
 
 use super::{UiMessage, UiPart};
 

@@ -3,12 +3,12 @@
 //! They are reproduced, since a client that follows a stream must get the value of an export.
 
 use serde_json::Value;
-use unspool_core::json::{Json, mended};
+use unspool_core::json::{Json, replace_lone_surrogates};
 
 /// The value of the text so far, if any.
 pub fn value(text: &str) -> Option<Json> {
     let read = |text: &str| serde_json::from_str::<Value>(text).ok().map(|_| Json::checked(text));
-    let text = mended(text);
+    let text = replace_lone_surrogates(text);
     read(&text).or_else(|| read(&completed(&text)))
 }
 

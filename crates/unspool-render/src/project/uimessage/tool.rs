@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use unspool_core::id::PartId;
-use unspool_core::json::{Json, mended};
+use unspool_core::json::{Json, replace_lone_surrogates};
 use unspool_core::part::{Answer, Decision, QuestionKind, Tool, ToolState};
 use unspool_core::session::Session;
 
@@ -155,7 +155,7 @@ fn allowed(approval: Option<Value>) -> Option<Value> {
 /// JSON that the SDK accepts: it rejects keys that could pollute JavaScript prototypes, and lone
 /// surrogates. Such a value is kept as a string.
 pub fn safe(json: &Json) -> Json {
-    let text = mended(json.text());
+    let text = replace_lone_surrogates(json.text());
     if (text.contains("proto") || text.contains("\\u")) && pollutes_prototype(&json.value()) {
         return Json::string(&text);
     }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, What};
+use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::id::sha256;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, ContextInfo, Data};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Title, TitleOrigin, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
@@ -40,7 +40,7 @@ impl Decoder for DocumentDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Feed::Log, record, None, out);
         emit.at = time(fields);
         // A rewritten chat is read again as another source. Without this name, records before the
         // first prompt would then be attributed to the latest turn.
@@ -122,7 +122,7 @@ pub(super) fn emit_unmapped(
     rest: &UnmappedFields,
 ) -> bool {
     let Some(data) = rest.data() else { return false };
-    emit.push(What::DataGiven(Some(part_names.own("rest", "")), data));
+    emit.push(EventKind::DataGiven(Some(part_names.own("rest", "")), data));
     true
 }
 
@@ -135,7 +135,7 @@ impl DocumentDecoder {
         keep_fields(&mut rest, fields);
         user.extend(rest.data().map(Body::Data));
         let trigger = trigger(fields).unwrap_or_default();
-        emit.push(What::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
+        emit.push(EventKind::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
     }
 
     fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -144,7 +144,7 @@ impl DocumentDecoder {
         if let Some(trigger) = trigger(fields).filter(|_| self.replying) {
             let (names, user) = (vec![Name::Record(id.clone())], Vec::new());
             emit.turn = None;
-            emit.push(What::TurnStarted { names, trigger, user });
+            emit.push(EventKind::TurnStarted { names, trigger, user });
             self.began = true;
         }
         let metadata = fields.json("metadata").map(|json| json.value()).unwrap_or_default();
@@ -166,7 +166,7 @@ impl DocumentDecoder {
                 reply.start_step(emit);
             }
             if let Some(step) = reply.step.clone() {
-                emit.push(What::UsageTold { step, usage });
+                emit.push(EventKind::UsageUpdated { step, usage });
             }
         }
         keep_fields(&mut reply.rest, fields);
@@ -176,7 +176,11 @@ impl DocumentDecoder {
         let over = trigger(fields).is_some() && fields.fields("metadata").is("state", "completed");
         if parts && (over || !reply.open) {
             emit.at = None;
-            emit.push(What::TurnEnded(if over { EndReason::Completed } else { EndReason::Idle }));
+            emit.push(EventKind::TurnEnded(if over {
+                EndReason::Completed
+            } else {
+                EndReason::Idle
+            }));
         }
         if parts || kept { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
@@ -198,9 +202,9 @@ impl DocumentDecoder {
             };
             let (kind, content) = ("system-policy".to_owned(), Json::string(&text));
             let sha256 = sha256(text.as_bytes());
-            emit.push(What::SnapshotTaken { kind, sha256, content });
+            emit.push(EventKind::SnapshotTaken { kind, sha256, content });
             let info = ContextInfo { title: "System message".to_owned(), text };
-            emit.push(What::ContextAdded(Some(part_names.part("system")), info));
+            emit.push(EventKind::ContextAdded(Some(part_names.part("system")), info));
             rest.keep_except(index, &part, &["type", "text", "state"]);
             rest.keep_non_texts(index, &part, &["state"]);
         }
@@ -213,11 +217,11 @@ impl DocumentDecoder {
     fn chat(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.around = self.around.saturating_add(1);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
-            emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+            emit.push(EventKind::TitleSet(Title { text, origin: TitleOrigin::Generated }));
         }
         let (project, branch, version, cost_usd) = (None, None, None, None);
         if emit.at.is_some() {
-            emit.push(What::SessionTold { project, branch, version, cost_usd });
+            emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
         }
         let mut rest = UnmappedFields::default();
         rest.keep_fields_except(fields, &["id", "title"]);
@@ -225,7 +229,7 @@ impl DocumentDecoder {
         emit.turn = Some(Name::Preamble);
         let name = Name::Record(format!("chat {}", self.around).into());
         let data = Data { kind: "chat".to_owned(), payload: kept.payload };
-        emit.push(What::DataGiven(Some(name), data));
+        emit.push(EventKind::DataGiven(Some(name), data));
         RecordOutcome::InParts
     }
 }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::event::{EventKind, ProseDetail, ProseKind};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text, signature_name};
+use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields};
 use super::part_names::{Calls, PartNames};
@@ -37,8 +37,8 @@ impl Reply<'_> {
             }
             "text" => {
                 let citations: Vec<Json> = part.read("citations").unwrap_or_default();
-                let detail = SaidDetail { citations, ..SaidDetail::default() };
-                self.say(emit, Voice::Text, index, part, detail);
+                let detail = ProseDetail { citations, ..ProseDetail::default() };
+                self.say(emit, ProseKind::Text, index, part, detail);
             }
             "reasoning" => {
                 let empty = part.text("text").is_none_or(|text| text.is_empty());
@@ -46,7 +46,7 @@ impl Reply<'_> {
                 if !is_all {
                     self.rest.keep_present(index, part, "providerMetadata");
                 }
-                self.say(emit, Voice::Reasoning, index, part, detail);
+                self.say(emit, ProseKind::Reasoning, index, part, detail);
             }
             _ => match tool::tool_name(part) {
                 Some(name) => {
@@ -66,7 +66,7 @@ impl Reply<'_> {
     pub fn start_step(&mut self, emit: &mut Emitter<'_>) {
         let step = self.part_names.step();
         self.step = Some(step.clone());
-        emit.push(What::StepStarted { step, model: self.model.clone() });
+        emit.push(EventKind::StepStarted { step, model: self.model.clone() });
     }
 
     /// Starts a step if there is none: the model's parts need one, even if the application marks no
@@ -80,13 +80,13 @@ impl Reply<'_> {
     fn say(
         &mut self,
         emit: &mut Emitter<'_>,
-        voice: Voice,
+        prose_kind: ProseKind,
         index: u32,
         part: &Fields<'_>,
-        detail: SaidDetail,
+        detail: ProseDetail,
     ) {
         self.need_step(emit);
-        let kind = prose_kind_name(voice);
+        let kind = prose_kind_name(prose_kind);
         let name = self.part_names.part(kind);
         let text = part.string("text").unwrap_or_default();
         let unfinished = part.is("state", "streaming");
@@ -94,12 +94,12 @@ impl Reply<'_> {
         let mut mapped_fields = vec!["type"];
         mapped_fields.extend(part.is_text("text").then_some("text"));
         mapped_fields.extend(part.is("state", "done").then_some("state"));
-        match voice {
-            Voice::Text => {
+        match prose_kind {
+            ProseKind::Text => {
                 let citations: Option<Vec<Json>> = part.read("citations");
                 mapped_fields.extend(citations.map(|_| "citations"));
             }
-            Voice::Reasoning => mapped_fields.push("providerMetadata"),
+            ProseKind::Reasoning => mapped_fields.push("providerMetadata"),
         }
         self.rest.keep_except(index, part, &mapped_fields);
         if text.trim().is_empty() && !detail.redacted {
@@ -109,14 +109,14 @@ impl Reply<'_> {
             }
             return;
         }
-        emit.push(What::Said { voice, block: Some(name), text, detail });
+        emit.push(EventKind::ProseCompleted { prose_kind, block: Some(name), text, detail });
     }
 }
 
-pub(super) fn prose_kind_name(voice: Voice) -> &'static str {
-    match voice {
-        Voice::Text => "text",
-        Voice::Reasoning => "reasoning",
+pub(super) fn prose_kind_name(prose_kind: ProseKind) -> &'static str {
+    match prose_kind {
+        ProseKind::Text => "text",
+        ProseKind::Reasoning => "reasoning",
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn emit_standalone_part(
     let kind = part.string("type").unwrap_or_default();
     match &*kind {
         "file" | "reasoning-file" => {
-            emit.push(What::FileGiven(Some(part_names.part("file")), file(part)));
+            emit.push(EventKind::FileGiven(Some(part_names.part("file")), file(part)));
             rest.keep_except(index, part, &FILE_FIELDS);
             rest.keep_non_texts(index, part, &FILE_FIELDS);
             if kind != "file" {
@@ -141,7 +141,7 @@ pub(super) fn emit_standalone_part(
         "source-url" | "source-document" => {
             let (url, title) = (part.string("url"), part.string("title"));
             let source = SourceLink { url, title, quote: None };
-            emit.push(What::SourceCited(Some(part_names.part("source")), source));
+            emit.push(EventKind::SourceCited(Some(part_names.part("source")), source));
             rest.keep_except(index, part, &["type", "url", "title"]);
             rest.keep_non_texts(index, part, &["url", "title"]);
         }
@@ -150,9 +150,9 @@ pub(super) fn emit_standalone_part(
                 part.list("parts").filter_map(|part| part.string("text")).collect();
             let id = part.string("id").unwrap_or_default();
             let name = part_names.own("steering", &id);
-            emit.push(What::Interjected(Some(name), Interjection { text: texts.join("\n") }));
+            emit.push(EventKind::Interjected(Some(name), Interjection { text: texts.join("\n") }));
             for given in part.list("parts").filter(|part| part.is("type", "file")) {
-                emit.push(What::FileGiven(Some(part_names.part("file")), file(&given)));
+                emit.push(EventKind::FileGiven(Some(part_names.part("file")), file(&given)));
             }
             rest.keep_except(index, part, &["type"]);
         }
@@ -161,7 +161,7 @@ pub(super) fn emit_standalone_part(
                 Some(id) if kind.starts_with("data-") => part_names.own(&kind, &id),
                 Some(_) | None => part_names.part("data"),
             };
-            emit.push(What::DataGiven(Some(name), data(part)));
+            emit.push(EventKind::DataGiven(Some(name), data(part)));
         }
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn user_part(rest: &mut UnmappedFields, index: u32, part: &Fields<'_>
 }
 
 /// The signature that a provider attached to reasoning, and whether nothing else is attached.
-pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (SaidDetail, bool) {
+pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (ProseDetail, bool) {
     const SIGNATURE_FIELDS: [&str; 5] = [
         "signature",
         "redactedData",
@@ -214,13 +214,13 @@ pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (SaidDetai
         Some((provider.clone().into_owned(), name, text))
     });
     let Some((signer, name, signature)) = signed else {
-        return (SaidDetail::default(), providers.is_empty());
+        return (ProseDetail::default(), providers.is_empty());
     };
     let alone = providers.len() == 1 && metadata.fields(&signer).each().count() == 1;
     let is_all = alone && name == signature_name(&signer, empty);
     // Our own exports write `unspool` for an unknown signer.
     let (signature, signer) = (Some(signature), Some(signer).filter(|name| name != "unspool"));
-    (SaidDetail { signature, signer, redacted: empty, ..SaidDetail::default() }, is_all)
+    (ProseDetail { signature, signer, redacted: empty, ..ProseDetail::default() }, is_all)
 }
 
 /// The time of a message, if the application stored one.

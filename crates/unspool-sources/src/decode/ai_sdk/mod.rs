@@ -13,7 +13,7 @@ mod stream;
 mod tool;
 mod unmapped;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -21,7 +21,7 @@ const AGENT: &str = "ai-sdk";
 
 pub const DOCUMENT: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "AI SDK messages",
     recognise: recognise_message,
@@ -31,7 +31,7 @@ pub const DOCUMENT: Format = Format {
 
 pub const STREAM: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "AI SDK message stream",
     recognise: recognise_chunk,

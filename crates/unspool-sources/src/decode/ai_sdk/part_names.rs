@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 /// The position in a message, from which the next names are made.
 #[derive(Clone, Default, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Text or reasoning that is being streamed.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::event::{EventKind, ProseDetail, ProseKind};
 use unspool_core::json::Json;
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::fields::unescaped;
 use super::super::{Emitter, Fields, JsonOutline};
@@ -14,7 +14,7 @@ use super::unmapped::UnmappedFields;
 #[serde(deny_unknown_fields)]
 pub(super) struct Prose {
     #[serde(rename = "voice")]
-    pub voice: Voice,
+    pub prose_kind: ProseKind,
     pub name: Name,
     pub text: String,
     pub index: u32,
@@ -48,33 +48,33 @@ impl Prose {
     pub fn end(mut self, emit: &mut Emitter<'_>, rest: &mut UnmappedFields, citations: Vec<Json>) {
         let left = std::mem::take(&mut self.half);
         self.text.push_str(&unescaped(&format!("\"{left}\"")));
-        let mut detail = SaidDetail { citations, ..SaidDetail::default() };
+        let mut detail = ProseDetail { citations, ..ProseDetail::default() };
         if let Some(metadata) = self.metadata.take() {
             let mut outline = JsonOutline::default();
             let fields = outline.read(metadata.text()).unwrap_or_default();
             let (reasoning_detail, is_all) = reasoning_detail(&fields, self.text.is_empty());
-            if self.voice == Voice::Reasoning {
-                detail = SaidDetail { citations: detail.citations, ..reasoning_detail };
+            if self.prose_kind == ProseKind::Reasoning {
+                detail = ProseDetail { citations: detail.citations, ..reasoning_detail };
             }
             let said = !self.text.trim().is_empty() || detail.redacted;
-            if self.voice == Voice::Text || !is_all || !said {
+            if self.prose_kind == ProseKind::Text || !is_all || !said {
                 rest.keep(self.index, "providerMetadata", metadata);
             }
         }
-        let Prose { voice, name, text, quiet, .. } = self;
+        let Prose { prose_kind, name, text, quiet, .. } = self;
         if text.trim().is_empty() && !detail.redacted {
-            let kind = prose_kind_name(voice);
+            let kind = prose_kind_name(prose_kind);
             rest.keep(self.index, "type", Json::string(kind));
             rest.keep(self.index, "text", Json::string(&text));
             if let Some(citations) = written(&detail.citations) {
                 rest.keep(self.index, "citations", citations);
             }
-            return emit.push(What::BlockEnded { block: name });
+            return emit.push(EventKind::BlockEnded { block: name });
         }
-        if quiet || !left.is_empty() || detail != SaidDetail::default() {
-            emit.push(What::Said { voice, block: Some(name), text, detail });
+        if quiet || !left.is_empty() || detail != ProseDetail::default() {
+            emit.push(EventKind::ProseCompleted { prose_kind, block: Some(name), text, detail });
         } else {
-            emit.push(What::BlockEnded { block: name });
+            emit.push(EventKind::BlockEnded { block: name });
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{Call, EndReason, Event, Outcome, ToolEnd, Voice, What};
+use unspool_core::event::{CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Failure, Notice};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;
@@ -77,7 +77,7 @@ impl Decoder for StreamDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Stream, record, None, out);
+        let mut emit = Emitter::new(Feed::Stream, record, None, out);
         let kind = fields.string("type").unwrap_or_default();
         if kind == "start" {
             self.start(&mut emit, fields);
@@ -95,8 +95,8 @@ impl Decoder for StreamDecoder {
         // A delta or end needs a start. Results do not: the call may be in an earlier stream.
         let kind = fields.text("type").unwrap_or_default();
         let began = match kind.rsplit_once('-') {
-            Some((voice @ ("text" | "reasoning"), "delta" | "end")) => {
-                let key = format!("{voice} {}", fields.text("id").unwrap_or_default());
+            Some((prose_kind @ ("text" | "reasoning"), "delta" | "end")) => {
+                let key = format!("{prose_kind} {}", fields.text("id").unwrap_or_default());
                 self.message.as_ref().is_some_and(|message| message.open.contains_key(&key))
             }
             Some(("tool-input", "delta")) => {
@@ -122,7 +122,7 @@ impl StreamDecoder {
         if !goes_on {
             let id = message_id(fields, "messageId", &mut self.messages);
             let names = vec![Name::Record(id.clone())];
-            emit.push(What::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
             let part_names = PartNames::of(&id);
             self.message = Some(Message { id, part_names, ..Message::default() });
         }
@@ -150,17 +150,17 @@ impl Message {
                 // Open prose gets no more deltas here; it is emitted whole when it ends.
                 self.open.values_mut().for_each(|prose| prose.quiet = true);
                 if let Some(step) = self.step.clone() {
-                    emit.push(What::StepEnded { step, stop_reason: None });
+                    emit.push(EventKind::StepEnded { step, stop_reason: None });
                 }
                 return RecordOutcome::Metadata;
             }
             "reset-step" => self.reset_step(emit),
-            "text-start" => self.start_prose(emit, Voice::Text, fields),
-            "reasoning-start" => self.start_prose(emit, Voice::Reasoning, fields),
-            "text-delta" => self.grow(emit, Voice::Text, fields),
-            "reasoning-delta" => self.grow(emit, Voice::Reasoning, fields),
-            "text-end" => self.end_prose(emit, Voice::Text, fields),
-            "reasoning-end" => self.end_prose(emit, Voice::Reasoning, fields),
+            "text-start" => self.start_prose(emit, ProseKind::Text, fields),
+            "reasoning-start" => self.start_prose(emit, ProseKind::Reasoning, fields),
+            "text-delta" => self.grow(emit, ProseKind::Text, fields),
+            "reasoning-delta" => self.grow(emit, ProseKind::Reasoning, fields),
+            "text-end" => self.end_prose(emit, ProseKind::Text, fields),
+            "reasoning-end" => self.end_prose(emit, ProseKind::Reasoning, fields),
             "message-metadata" => {
                 self.take_metadata(fields);
                 return RecordOutcome::Metadata;
@@ -172,17 +172,17 @@ impl Message {
             "abort" => {
                 if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
                     let notice = Notice { code: "interrupted".to_owned(), text };
-                    emit.push(What::Noticed(Some(self.part_names.own("abort", "")), notice));
+                    emit.push(EventKind::Noticed(Some(self.part_names.own("abort", "")), notice));
                 }
                 self.close(emit);
-                emit.push(What::TurnEnded(EndReason::Interrupted));
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             }
             "error" => {
                 let text = fields.string("errorText").unwrap_or_default();
                 let failure = Failure { text: text.clone(), ..Failure::default() };
-                emit.push(What::Failed(Some(self.part_names.part("error")), failure));
+                emit.push(EventKind::Failed(Some(self.part_names.part("error")), failure));
                 self.close(emit);
-                emit.push(What::TurnEnded(EndReason::Failed(Some(text))));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(Some(text))));
             }
             "tool-approval-response" => {
                 let approval_request = fields.text("approvalId").unwrap_or_default();
@@ -219,7 +219,7 @@ impl Message {
         self.used.clear();
         self.spent.clear();
         self.steps.push(step.clone());
-        emit.push(What::StepStarted { step, model: None });
+        emit.push(EventKind::StepStarted { step, model: None });
     }
 
     fn need_step(&mut self, emit: &mut Emitter<'_>) {
@@ -241,34 +241,34 @@ impl Message {
         self.resets = self.resets.saturating_add(1);
         let name = self.part_names.own("reset", &self.resets.to_string());
         let text = "The step was thrown away and begun again".to_owned();
-        emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+        emit.push(EventKind::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
     }
 
     // ── Prose ───────────────────────────────────────────────────────────────────────────────
 
-    fn start_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn start_prose(&mut self, emit: &mut Emitter<'_>, prose_kind: ProseKind, fields: &Fields<'_>) {
         self.need_step(emit);
-        let name = self.part_names.part(prose_kind_name(voice));
+        let name = self.part_names.part(prose_kind_name(prose_kind));
         let quiet = self.spent.contains(&name);
         self.used.push(name.clone());
         let id = fields.text("id").unwrap_or_default();
         let index = self.parts;
         self.parts += 1;
-        if voice == Voice::Reasoning {
+        if prose_kind == ProseKind::Reasoning {
             self.rest.keep(index, "id", Json::string(&id));
         }
         let (text, half) = (String::new(), String::new());
-        let mut prose = Prose { voice, name, text, index, metadata: None, half, quiet };
+        let mut prose = Prose { prose_kind, name, text, index, metadata: None, half, quiet };
         prose.attach(fields);
         // An open part with the same id is never closed.
-        self.open.insert(format!("{} {id}", prose_kind_name(voice)), prose);
+        self.open.insert(format!("{} {id}", prose_kind_name(prose_kind)), prose);
     }
 
-    fn grow(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn grow(&mut self, emit: &mut Emitter<'_>, prose_kind: ProseKind, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
-        let key = format!("{} {id}", prose_kind_name(voice));
+        let key = format!("{} {id}", prose_kind_name(prose_kind));
         if !self.open.contains_key(&key) {
-            self.start_prose(emit, voice, fields);
+            self.start_prose(emit, prose_kind, fields);
         }
         let Some(prose) = self.open.get_mut(&key) else { return };
         prose.attach(fields);
@@ -278,13 +278,14 @@ impl Message {
         }
         prose.text.push_str(&text);
         if !prose.quiet {
-            emit.push(What::Grew { voice, block: Some(prose.name.clone()), text });
+            emit.push(EventKind::ProseDelta { prose_kind, block: Some(prose.name.clone()), text });
         }
     }
 
-    fn end_prose(&mut self, emit: &mut Emitter<'_>, voice: Voice, fields: &Fields<'_>) {
+    fn end_prose(&mut self, emit: &mut Emitter<'_>, prose_kind: ProseKind, fields: &Fields<'_>) {
         let id = fields.text("id").unwrap_or_default();
-        if let Some(mut prose) = self.open.remove(&format!("{} {id}", prose_kind_name(voice))) {
+        if let Some(mut prose) = self.open.remove(&format!("{} {id}", prose_kind_name(prose_kind)))
+        {
             prose.attach(fields);
             let citations = fields.read("citations");
             if citations.is_none() {
@@ -325,7 +326,7 @@ impl Message {
             "tool-input-start" => emit_call(emit, &call, &name, fields, None, false),
             "tool-input-delta" => {
                 let text = fields.string("inputTextDelta").unwrap_or_default();
-                emit.push(What::ToolInputGrew { call: Call::Id(call), name, text });
+                emit.push(EventKind::ToolInputDelta { call: CallRef::Id(call), name, text });
                 return RecordOutcome::InParts;
             }
             "tool-input-available" => {
@@ -333,7 +334,7 @@ impl Message {
                 tool.how = exported_end(&fields.fields("providerMetadata"));
                 if tool.how == Some(ToolEnd::Interrupted) {
                     tool.over = true;
-                    emit_end(emit, &call, ToolEnd::Interrupted, Outcome::default());
+                    emit_end(emit, &call, ToolEnd::Interrupted, ToolOutcome::default());
                 }
                 if tool.how.is_some() {
                     return RecordOutcome::InParts;
@@ -358,7 +359,7 @@ impl Message {
             }
             "tool-output-available" if fields.flag("preliminary") => {
                 let outcome = outcome(fields);
-                emit.push(What::ToolRefined { call: Call::Id(call), outcome });
+                emit.push(EventKind::ToolRefined { call: CallRef::Id(call), outcome });
             }
             "tool-output-available" => {
                 tool.over = true;
@@ -446,7 +447,7 @@ impl Message {
         self.take_metadata(fields);
         let reason = fields.string("finishReason");
         if let (Some(step), Some(_)) = (self.step.clone(), &reason) {
-            emit.push(What::StepEnded { step, stop_reason: reason.clone() });
+            emit.push(EventKind::StepEnded { step, stop_reason: reason.clone() });
         }
         self.close(emit);
         let open = self.tools.values().any(|tool| !tool.over);
@@ -457,20 +458,20 @@ impl Message {
             _ if open => return,
             _ => EndReason::Completed,
         };
-        emit.push(What::TurnEnded(end));
+        emit.push(EventKind::TurnEnded(end));
     }
 
     fn emit_unmapped(&mut self, emit: &mut Emitter<'_>) {
         // Metadata may change until the end, so the model is known only now.
         if let Some(model) = model(&self.metadata) {
             for step in self.steps.clone() {
-                emit.push(What::StepStarted { step, model: Some(model.clone()) });
+                emit.push(EventKind::StepStarted { step, model: Some(model.clone()) });
             }
         }
         if let Some(usage) = usage(&self.metadata) {
             self.need_step(emit);
             if let Some(step) = self.step.clone() {
-                emit.push(What::UsageTold { step, usage });
+                emit.push(EventKind::UsageUpdated { step, usage });
             }
         }
         if !self.metadata.is_null() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
 
@@ -61,7 +61,7 @@ pub(super) fn part(
     rest: &mut UnmappedFields,
 ) -> bool {
     let state = part.text("state").unwrap_or_default();
-    let id = || Call::Id(call.clone());
+    let id = || CallRef::Id(call.clone());
     let metadata = part.fields("callProviderMetadata");
     let how = exported_end(&metadata);
     rest.keep_except(index, part, if how.is_some() { &TOOL_FIELDS } else { &TOOL_FIELDS[..11] });
@@ -88,7 +88,7 @@ pub(super) fn part(
     if input.is_none() {
         let text = raw.or_else(|| part.raw_or_null("input").map(str::to_owned)).unwrap_or_default();
         if !text.is_empty() {
-            emit.push(What::ToolInputGrew { call: id(), name: name.to_owned(), text });
+            emit.push(EventKind::ToolInputDelta { call: id(), name: name.to_owned(), text });
         }
     } else {
         rest.keep_present(index, part, "rawInput");
@@ -97,7 +97,7 @@ pub(super) fn part(
     let outcome = outcome(part);
     match &*state {
         "output-available" if part.flag("preliminary") => {
-            emit.push(What::ToolRefined { call: id(), outcome });
+            emit.push(EventKind::ToolRefined { call: id(), outcome });
             return false;
         }
         "output-available" => emit_end(emit, call, ToolEnd::Completed, outcome),
@@ -128,29 +128,34 @@ pub(super) fn emit_call(
     input: Option<&str>,
     running: bool,
 ) {
-    emit.push(What::ToolCalled(Box::new(ToolCall {
-        call: Call::Id(call.clone()),
+    emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+        call: CallRef::Id(call.clone()),
         parent_call_id: None,
         name: name.to_owned(),
         input: input.map(Json::checked),
-        likeness: fields.likeness(name, "input"),
+        content_hash: fields.content_hash(name, "input"),
         provider_executed: fields.flag("providerExecuted"),
         title: fields.string("title"),
         running,
     })));
 }
 
-pub(super) fn emit_end(emit: &mut Emitter<'_>, call: &Arc<str>, end: ToolEnd, outcome: Outcome) {
-    emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+pub(super) fn emit_end(
+    emit: &mut Emitter<'_>,
+    call: &Arc<str>,
+    end: ToolEnd,
+    outcome: ToolOutcome,
+) {
+    emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
 }
 
 /// The outcome of a call. An output that is no string is kept as the result, and its text content
 /// is the output.
-pub(super) fn outcome(fields: &Fields<'_>) -> Outcome {
+pub(super) fn outcome(fields: &Fields<'_>) -> ToolOutcome {
     if let Some(text) = fields.string("errorText").or_else(|| fields.string("output")) {
-        return Outcome { output: Some(text), ..Outcome::default() };
+        return ToolOutcome { output: Some(text), ..ToolOutcome::default() };
     }
-    let Some(output) = fields.raw_or_null("output") else { return Outcome::default() };
+    let Some(output) = fields.raw_or_null("output") else { return ToolOutcome::default() };
     let texts: Vec<String> = fields
         .fields("output")
         .list("content")
@@ -158,7 +163,11 @@ pub(super) fn outcome(fields: &Fields<'_>) -> Outcome {
         .filter_map(|item| item.string("text"))
         .collect();
     let text = if texts.is_empty() { output.to_owned() } else { texts.join("\n") };
-    Outcome { output: Some(text), result: Some(Json::checked(output)), ..Outcome::default() }
+    ToolOutcome {
+        output: Some(text),
+        result: Some(Json::checked(output)),
+        ..ToolOutcome::default()
+    }
 }
 
 /// Emits an approval request and its response. An automatic approval asks no one.
@@ -199,8 +208,8 @@ pub(super) fn approval_request(
 ) {
     let question = reason.unwrap_or_else(|| format!("Allow {tool}?"));
     let items = vec![QuestionItem { question, ..QuestionItem::default() }];
-    emit.push(What::QuestionAsked {
-        call: Call::Id(call.clone()),
+    emit.push(EventKind::QuestionAsked {
+        call: CallRef::Id(call.clone()),
         tool: tool.to_owned(),
         question: Question { request_id, kind: QuestionKind::Permission, items },
         requested: true,
@@ -217,5 +226,5 @@ pub(super) fn approval_response(
     let text = reason.filter(|reason| !reason.is_empty());
     let text = text.unwrap_or_else(|| decision.name().to_owned());
     let answer = Answer { decision, text, choices: Vec::new(), observed: true };
-    emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+    emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
 }

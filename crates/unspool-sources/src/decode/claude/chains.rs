@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, What};
+use unspool_core::event::{AgentRef, EventKind};
 use unspool_core::id::digest;
 
 use super::super::{Emitter, Fields, SideChain};
@@ -129,7 +129,7 @@ impl Chains {
     pub fn report(&mut self, emit: &mut Emitter<'_>) {
         for (call, id) in self.unreported.drain(..) {
             let agent = AgentRef { call: Some(call), id: Some(id) };
-            emit.push(What::AgentProgressed { agent, activity: None, background: false });
+            emit.push(EventKind::AgentProgressed { agent, activity: None, background: false });
         }
     }
 }

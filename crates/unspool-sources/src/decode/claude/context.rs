@@ -1,12 +1,12 @@
 //! Log records other than prompts and replies: texts that the program wrote for the model,
 //! attachments, and system records.
 
-use unspool_core::event::{AgentEnd, AgentRef, EndReason, What};
+use unspool_core::event::{AgentEnd, AgentRef, EndReason, EventKind};
 use unspool_core::part::{
     Body, Compaction, ContextInfo, Data, File, Interjection, Notice, SkillLoad, Text,
 };
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
@@ -15,7 +15,7 @@ use super::message::file_of;
 
 /// The name of the n-th retry of a turn: log and stream share no id for it.
 pub(super) fn retry_name(nth: u32) -> Name {
-    Name::Alike(unspool_core::id::digest(b"retry"), nth)
+    Name::ByContent(unspool_core::id::digest(b"retry"), nth)
 }
 
 pub(super) fn record_name(fields: &Fields<'_>) -> Option<Name> {
@@ -31,7 +31,7 @@ impl LogDecoder {
         text: &str,
     ) {
         let notice = Notice { code: code.to_owned(), text: text.to_owned() };
-        emit.push(What::Noticed(record_name(fields), notice));
+        emit.push(EventKind::Noticed(record_name(fields), notice));
     }
 
     /// A text that the program wrote for the model.
@@ -58,15 +58,15 @@ impl LogDecoder {
                 call_id: Some(call),
                 text: text.to_owned(),
             };
-            emit.push(What::SkillLoaded(record_name(fields), skill));
+            emit.push(EventKind::SkillLoaded(record_name(fields), skill));
         } else if self.answered {
             self.notice(emit, fields, "continuation", text);
         } else if let Some(name) = skill_name(text) {
             let skill = SkillLoad { name, call_id: None, text: text.to_owned() };
-            emit.push(What::SkillLoaded(record_name(fields), skill));
+            emit.push(EventKind::SkillLoaded(record_name(fields), skill));
         } else {
             let info = ContextInfo { title: "Expanded prompt".to_owned(), text: text.to_owned() };
-            emit.push(What::ContextAdded(record_name(fields), info));
+            emit.push(EventKind::ContextAdded(record_name(fields), info));
         }
         RecordOutcome::InParts
     }
@@ -98,7 +98,7 @@ impl LogDecoder {
             Some(_) => AgentEnd::Failed,
             None => return,
         };
-        emit.push(What::AgentEnded { agent, end });
+        emit.push(EventKind::AgentEnded { agent, end });
     }
 
     pub(super) fn attachment(
@@ -115,9 +115,9 @@ impl LogDecoder {
                     let title = file.name.clone().unwrap_or_default();
                     let text = file.text.clone().unwrap_or_default();
                     let info = ContextInfo { title, text };
-                    emit.push(What::ContextAdded(record_name(fields), info));
+                    emit.push(EventKind::ContextAdded(record_name(fields), info));
                 } else {
-                    emit.push(What::UserAdded(Body::File(file)));
+                    emit.push(EventKind::UserAdded(Body::File(file)));
                 }
             }
             "queued_command" => {
@@ -128,7 +128,7 @@ impl LogDecoder {
                     self.notice(emit, fields, "task-notification", summary);
                 } else {
                     let name = self.interjection(&text);
-                    emit.push(What::Interjected(Some(name), Interjection { text }));
+                    emit.push(EventKind::Interjected(Some(name), Interjection { text }));
                 }
             }
             "hook_blocking_error" => {
@@ -144,7 +144,7 @@ impl LogDecoder {
                 let content: Vec<String> = attachment.read("content").unwrap_or_default();
                 let event = attachment.text("hookEvent").unwrap_or_default();
                 let info = ContextInfo { title: format!("{event} hook"), text: content.join("\n") };
-                emit.push(What::ContextAdded(record_name(fields), info));
+                emit.push(EventKind::ContextAdded(record_name(fields), info));
             }
             "plan_mode" => self.notice(emit, fields, "mode-change", "Plan mode"),
             "plan_mode_exit" => self.notice(emit, fields, "mode-change", "Left plan mode"),
@@ -171,7 +171,7 @@ impl LogDecoder {
             _ => {
                 let kind = format!("attachment/{kind}");
                 let payload = attachment.whole();
-                emit.push(What::DataGiven(record_name(fields), Data { kind, payload }));
+                emit.push(EventKind::DataGiven(record_name(fields), Data { kind, payload }));
             }
         }
         RecordOutcome::InParts
@@ -189,7 +189,7 @@ impl LogDecoder {
                     fields.number("maxRetries"),
                     &why.unwrap_or_default(),
                 );
-                emit.push(What::Noticed(Some(retry_name(self.retries)), notice));
+                emit.push(EventKind::Noticed(Some(retry_name(self.retries)), notice));
                 self.retries += 1;
             }
             "compact_boundary" => {
@@ -229,13 +229,13 @@ impl LogDecoder {
             }
             "stop_hook_summary" => return RecordOutcome::Metadata,
             "turn_duration" => {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 return RecordOutcome::Metadata;
             }
             _ => {
                 let kind = format!("system/{subtype}");
                 let payload = fields.whole();
-                emit.push(What::DataGiven(record_name(fields), Data { kind, payload }));
+                emit.push(EventKind::DataGiven(record_name(fields), Data { kind, payload }));
             }
         }
         RecordOutcome::InParts
@@ -249,7 +249,7 @@ impl LogDecoder {
         self.start(emit, fields, Trigger::User, user);
         let why = content.split_once("\n\nOriginal prompt: ").map_or(content, |(why, _)| why);
         self.notice(emit, fields, "hook-feedback", why);
-        emit.push(What::TurnEnded(EndReason::Completed));
+        emit.push(EventKind::TurnEnded(EndReason::Completed));
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::SessionId;
 use unspool_core::session::ForkedFrom;
 
@@ -40,7 +40,7 @@ impl ForkOrigin {
         let own = fields.is("sessionId", from);
         if !own && !from.is_empty() && !std::mem::replace(&mut self.is_reported, true) {
             let session = SessionId::of(super::AGENT, from);
-            emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
+            emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{
-    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolEnd, Voice, What,
+    AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome,
 };
 use unspool_core::id::SessionId;
 use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Parent, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::log::{interjection_hash, prompt_hash};
@@ -30,12 +30,12 @@ pub(super) struct HooksDecoder {
     prompt_counts: BTreeMap<u64, u32>,
     interjections: BTreeMap<u64, u32>,
     /// The open calls of this turn, by hash of tool and input, oldest first.
-    open: BTreeMap<u64, Vec<Call>>,
+    open: BTreeMap<u64, Vec<CallRef>>,
     /// The number of calls of this turn, by hash of tool and input.
     counts: BTreeMap<u64, u32>,
     /// Calls with a permission request.
     #[serde(rename = "asked")]
-    permission_requested: Vec<Call>,
+    permission_requested: Vec<CallRef>,
     /// The parent of this sub-agent was reported.
     named_parent: bool,
 }
@@ -51,7 +51,7 @@ impl Decoder for HooksDecoder {
         let (inner, at) = (fields.fields("payload"), fields.time("at"));
         let fields = if fields.is("agent", super::AGENT) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
-        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Feed::Hooks, record, None, out);
         emit.at = at;
         if !self.named_parent && super::is_inside_agent(fields, &event) {
             self.named_parent = true;
@@ -66,12 +66,12 @@ impl Decoder for HooksDecoder {
             "SessionStart" => {
                 let project = fields.string("cwd");
                 let (branch, version, cost_usd) = (None, None, None);
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {
                 // After `/clear` the program continues in another session.
-                emit.push(What::SessionEnded);
+                emit.push(EventKind::SessionEnded);
                 RecordOutcome::Metadata
             }
             "UserPromptSubmit" => self.prompt(&mut emit, fields, prompt),
@@ -89,11 +89,11 @@ impl Decoder for HooksDecoder {
             "PermissionRequest" => self.permission(&mut emit, fields),
             "MessageDisplay" => self.text(&mut emit, fields),
             "Stop" => {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
             "StopFailure" => {
-                emit.push(What::TurnEnded(EndReason::Failed(fields.string("error"))));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(fields.string("error"))));
                 RecordOutcome::Metadata
             }
             "SubagentStop" => self.agent_stops(&mut emit, fields),
@@ -128,15 +128,15 @@ impl HooksDecoder {
             let words = interjection_hash(&text);
             let count = self.interjections.entry(words).or_default();
             *count += 1;
-            let name = Name::Alike(words, *count - 1);
-            emit.push(What::Interjected(Some(name), Interjection { text }));
+            let name = Name::ByContent(words, *count - 1);
+            emit.push(EventKind::Interjected(Some(name), Interjection { text }));
             return RecordOutcome::InParts;
         }
         self.turn(prompt.clone());
         let words = prompt_hash(&text);
         let count = self.prompt_counts.entry(words).or_default();
         *count += 1;
-        let alike = Name::Alike(words, *count - 1);
+        let alike = Name::ByContent(words, *count - 1);
         let names = prompt.map(Name::Prompt).into_iter().chain([alike]).collect();
         let trigger = match mark(&text) {
             Mark::TaskNotification(_) => Trigger::Agent,
@@ -152,29 +152,29 @@ impl HooksDecoder {
         };
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.turn = None;
-        emit.push(What::TurnStarted { names, trigger, user });
+        emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts
     }
 
     /// The call of a payload. Versions before 2.1.20 omit its id.
-    fn call(&mut self, fields: &Fields<'_>, hash: u64) -> Call {
+    fn call(&mut self, fields: &Fields<'_>, hash: u64) -> CallRef {
         match fields.text("tool_use_id") {
-            Some(id) => Call::Id(id.into()),
+            Some(id) => CallRef::Id(id.into()),
             None => {
                 let count = self.counts.entry(hash).or_default();
                 *count += 1;
-                Call::Alike(hash, *count - 1)
+                CallRef::ByContent(hash, *count - 1)
             }
         }
     }
 
     fn tool_starts(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let hash = fields.likeness(&tool, "tool_input");
+        let hash = fields.content_hash(&tool, "tool_input");
         let call = self.call(fields, hash);
         self.open.entry(hash).or_default().push(call.clone());
         called(emit, call.clone(), &tool, fields.json("tool_input"), hash, false);
-        if let Call::Id(id) = &call
+        if let CallRef::Id(id) = &call
             && fields.has("tool_input")
         {
             started(emit, id, &tool, &fields.fields("tool_input"));
@@ -184,10 +184,10 @@ impl HooksDecoder {
 
     fn tool_ends(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, end: ToolEnd) {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let hash = fields.likeness(&tool, "tool_input");
+        let hash = fields.content_hash(&tool, "tool_input");
         let call = match fields.text("tool_use_id") {
             Some(id) => {
-                let call = Call::Id(id.into());
+                let call = CallRef::Id(id.into());
                 // No permission request can follow.
                 if let Some(open) = self.open.get_mut(&hash) {
                     open.retain(|held| *held != call);
@@ -200,7 +200,7 @@ impl HooksDecoder {
             },
         };
         let kept = fields.fields("tool_response");
-        if let Call::Id(id) = &call
+        if let CallRef::Id(id) = &call
             && kept.is_object()
         {
             report_agent(emit, id, &tool, &kept);
@@ -209,7 +209,7 @@ impl HooksDecoder {
                 let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
                 let (decision, text) = (Decision::Answered, text.join(" · "));
                 let answer = Answer { decision, text, choices, observed: true };
-                emit.push(What::QuestionAnswered { call: call.clone(), answer });
+                emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
             }
         }
         let output = match end {
@@ -219,16 +219,20 @@ impl HooksDecoder {
             }
         };
         let result = fields.json("tool_response");
-        let outcome =
-            Outcome { output, result, exit_code: None, duration_ms: fields.number("duration_ms") };
-        emit.push(What::ToolEnded { call, end, outcome });
+        let outcome = ToolOutcome {
+            output,
+            result,
+            exit_code: None,
+            duration_ms: fields.number("duration_ms"),
+        };
+        emit.push(EventKind::ToolEnded { call, end, outcome });
     }
 
     /// A permission request names no call: take the oldest open call with this tool and input that
     /// has no request yet.
     fn permission(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let tool = fields.string("tool_name").unwrap_or_default();
-        let hash = fields.likeness(&tool, "tool_input");
+        let hash = fields.content_hash(&tool, "tool_input");
         let open = self.open.get(&hash).map(Vec::as_slice).unwrap_or_default();
         let call = match open.iter().find(|call| !self.permission_requested.contains(call)).cloned()
         {
@@ -237,7 +241,7 @@ impl HooksDecoder {
         };
         self.permission_requested.push(call.clone());
         let question = request(None, &tool, &fields.fields("tool_input"));
-        emit.push(What::QuestionAsked { call, tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
         RecordOutcome::InParts
     }
 
@@ -248,9 +252,13 @@ impl HooksDecoder {
         };
         let block = Name::Record(id.into());
         let text = fields.string("delta").unwrap_or_default();
-        emit.push(What::Grew { voice: Voice::Text, block: Some(block.clone()), text });
+        emit.push(EventKind::ProseDelta {
+            prose_kind: ProseKind::Text,
+            block: Some(block.clone()),
+            text,
+        });
         if fields.flag("final") {
-            emit.push(What::BlockEnded { block });
+            emit.push(EventKind::BlockEnded { block });
         }
         RecordOutcome::InParts
     }
@@ -262,7 +270,7 @@ impl HooksDecoder {
         }
         let id = fields.text("agent_id").map(|id| id.into());
         let agent = AgentRef { call: None, id };
-        emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+        emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
         RecordOutcome::InParts
     }
 }
@@ -273,7 +281,7 @@ fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("session_id") {
         let session = SessionId::of(super::AGENT, &parent);
         let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());
-        emit.push(What::StartedBy(Parent { session, call_id: None, kind }));
+        emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind }));
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{EndReason, Event, What};
+use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::id::{SessionId, digest, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Compaction, ContextInfo, Data, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Parent, Title, TitleOrigin, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SideChain};
 use super::chains::Chains;
@@ -62,7 +62,7 @@ pub(super) struct LogDecoder {
     #[serde(rename = "told")]
     reported: Option<[Option<String>; 3]>,
     /// Titles that wait for the record that they summarise.
-    summaries: BTreeMap<u64, What>,
+    summaries: BTreeMap<u64, EventKind>,
     /// A compaction that waits for its summary in the next record.
     boundary: Option<(Event, Compaction)>,
     /// Counts within the turn, for parts that log and stream name differently.
@@ -86,7 +86,7 @@ impl Decoder for LogDecoder {
             out.extend(self.boundary.take().map(|(event, _)| event));
         }
         let uuid = fields.text("uuid");
-        let mut emit = Emitter::new(Telling::Log, record, uuid.as_deref(), out);
+        let mut emit = Emitter::new(Feed::Log, record, uuid.as_deref(), out);
         emit.at = fields.time("timestamp");
         if kind == "agent-meta" {
             return super::meta::meta(&mut emit, fields);
@@ -171,7 +171,7 @@ impl LogDecoder {
         let reported = reported.map(|text| text.map(Cow::into_owned));
         self.reported = Some(reported.clone());
         let [project, branch, version] = reported;
-        emit.push(What::SessionTold { project, branch, version, cost_usd: None });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd: None });
     }
 
     /// 2.0.x starts sub-agents with the prompt `Warmup` before the user has typed anything.
@@ -196,11 +196,11 @@ impl LogDecoder {
         // A manual compaction begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
             let names = self.tree.current().cloned().into_iter().collect();
-            return emit.push(What::TurnStarted { names, trigger, user });
+            return emit.push(EventKind::TurnStarted { names, trigger, user });
         }
         let left = fields.text("parentUuid").map(|parent| self.tree.rewind(&parent));
         if let Some(turns) = left.filter(|turns| !turns.is_empty()) {
-            emit.push(What::Rewound { turns });
+            emit.push(EventKind::Rewound { turns });
         }
         let prompt: Option<Arc<str>> = fields.text("promptId").map(|id| id.into());
         let mut names: Vec<Name> = Vec::new();
@@ -219,7 +219,7 @@ impl LogDecoder {
             None => {
                 let words = user_words(&user);
                 let count = self.prompt_counts.entry(words).or_default();
-                names.push(Name::Alike(words, *count));
+                names.push(Name::ByContent(words, *count));
                 *count += 1;
             }
         }
@@ -231,10 +231,10 @@ impl LogDecoder {
         self.interjections.clear();
         self.answered = false;
         self.tree.begin(names.first().cloned().unwrap_or(Name::Preamble));
-        emit.push(What::TurnStarted { names, trigger, user });
+        emit.push(EventKind::TurnStarted { names, trigger, user });
         self.inherited = self.is_copied(emit);
         if self.inherited {
-            emit.push(What::TurnInherited);
+            emit.push(EventKind::TurnInherited);
         }
     }
 
@@ -264,8 +264,8 @@ impl LogDecoder {
         let message = fields.fields("message");
         if fields.flag("isApiErrorMessage") {
             let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
-            emit.push(What::Failed(name, failure(fields, message_text(&message))));
-            emit.push(What::TurnEnded(EndReason::Failed(None)));
+            emit.push(EventKind::Failed(name, failure(fields, message_text(&message))));
+            emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
             return RecordOutcome::InParts;
         }
         let id = message.text("id").or_else(|| fields.text("uuid")).unwrap_or_default();
@@ -274,7 +274,7 @@ impl LogDecoder {
         let synthetic = message.text("model").as_deref() == Some("<synthetic>");
         if !synthetic && !self.inherited && self.is_copied_reply(emit, fields) {
             self.inherited = true;
-            emit.push(What::TurnInherited);
+            emit.push(EventKind::TurnInherited);
         }
         self.answered = true;
         self.start_step(emit, fields, &id, &message, synthetic);
@@ -291,13 +291,13 @@ impl LogDecoder {
         // The usage of copied replies counts in the original session.
         if !synthetic && !self.inherited {
             let usage = usage(&message.fields("usage"));
-            emit.push(What::UsageTold { step: step.clone(), usage });
+            emit.push(EventKind::UsageUpdated { step: step.clone(), usage });
         }
         if let Some(stop_reason) = message.string("stop_reason") {
             let done = matches!(&*stop_reason, "end_turn" | "stop_sequence" | "refusal");
-            emit.push(What::StepEnded { step, stop_reason: Some(stop_reason) });
+            emit.push(EventKind::StepEnded { step, stop_reason: Some(stop_reason) });
             if done {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
             }
         }
         if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
@@ -316,10 +316,10 @@ impl LogDecoder {
         }
         self.message = Some(id.clone());
         let model = message.string("model").filter(|_| !synthetic);
-        emit.push(What::StepStarted { step: Name::Message(id.clone()), model });
+        emit.push(EventKind::StepStarted { step: Name::Message(id.clone()), model });
         let request = fields.text("requestRef").unwrap_or_default();
         if let Some((_, thinking)) = self.requests.iter().find(|(id, _)| **id == request) {
-            emit.push(What::ThinkingTold(*thinking));
+            emit.push(EventKind::ThinkingUpdated(*thinking));
         }
     }
 
@@ -344,7 +344,7 @@ impl LogDecoder {
             let text = message_text(&message);
             if !text.trim().is_empty() {
                 let info = ContextInfo { title: "Beside the result".to_owned(), text };
-                emit.push(What::ContextAdded(record_name(fields), info));
+                emit.push(EventKind::ContextAdded(record_name(fields), info));
             }
             return RecordOutcome::InParts;
         }
@@ -361,7 +361,7 @@ impl LogDecoder {
         match mark {
             Mark::Interruption => {
                 self.notice(emit, fields, "interrupted", &text);
-                emit.push(What::TurnEnded(EndReason::Interrupted));
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             }
             Mark::Command(command) => self.start(emit, fields, Trigger::Command, words(&command)),
             Mark::Shell(command) => {
@@ -372,7 +372,7 @@ impl LogDecoder {
                     return RecordOutcome::Metadata;
                 }
                 self.notice(emit, fields, "command-output", output);
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
             }
             Mark::ShellOutput { stdout, stderr } => {
                 let output = [stdout, stderr].join("\n");
@@ -412,7 +412,7 @@ impl LogDecoder {
             self.answered = true;
         }
         let (name, compaction) = match self.boundary.take() {
-            Some((event, compaction)) => (event.what.names().pop(), compaction),
+            Some((event, compaction)) => (event.kind.names().pop(), compaction),
             None => {
                 let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
                 (name, Compaction::default())
@@ -421,7 +421,7 @@ impl LogDecoder {
         if self.is_copied(emit) {
             self.forked.report_summary(emit, fields, &text);
         }
-        emit.push(What::Compacted(name, Compaction { summary: text, ..compaction }));
+        emit.push(EventKind::Compacted(name, Compaction { summary: text, ..compaction }));
         RecordOutcome::InParts
     }
 
@@ -433,7 +433,7 @@ impl LogDecoder {
         compaction: Compaction,
     ) {
         let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
-        let event = record.event(What::Compacted(name, compaction.clone()));
+        let event = record.event(EventKind::Compacted(name, compaction.clone()));
         self.boundary = Some((event, compaction));
     }
 
@@ -442,7 +442,7 @@ impl LogDecoder {
         let words = interjection_hash(text);
         let count = self.interjections.entry(words).or_default();
         *count += 1;
-        Name::Alike(words, *count - 1)
+        Name::ByContent(words, *count - 1)
     }
 
     /// Records outside the tree: state that is written repeatedly.
@@ -454,21 +454,21 @@ impl LogDecoder {
         record: &Record<'_>,
     ) -> RecordOutcome {
         let title = |field: &str, origin| {
-            fields.string(field).map(|text| What::TitleTold(Title { text, origin }))
+            fields.string(field).map(|text| EventKind::TitleSet(Title { text, origin }))
         };
         match kind {
-            "custom-title" => title("customTitle", TitleOrigin::Custom).map(|what| emit.push(what)),
+            "custom-title" => title("customTitle", TitleOrigin::Custom).map(|kind| emit.push(kind)),
             "ai-title" => title("aiTitle", TitleOrigin::Generated)
                 .or_else(|| title("title", TitleOrigin::Generated))
-                .map(|what| emit.push(what)),
+                .map(|kind| emit.push(kind)),
             // A summary may be of another session: it applies once its leaf occurs here.
             "summary" => {
                 let leaf = fields.text("leafUuid").map(|leaf| digest(leaf.as_bytes()));
-                if let (Some(leaf), Some(what)) = (leaf, title("summary", TitleOrigin::Summary)) {
+                if let (Some(leaf), Some(kind)) = (leaf, title("summary", TitleOrigin::Summary)) {
                     if self.tree.contains(leaf) {
-                        emit.push(what);
+                        emit.push(kind);
                     } else {
-                        self.summaries.insert(leaf, what);
+                        self.summaries.insert(leaf, kind);
                     }
                 }
                 Some(())
@@ -476,7 +476,7 @@ impl LogDecoder {
             "cost-state" => {
                 let cost_usd = fields.read("totalCostUSD");
                 let (project, branch, version) = (None, None, None);
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 Some(())
             }
             "queue-operation" => {
@@ -508,7 +508,7 @@ impl LogDecoder {
             | "progress" => return RecordOutcome::left_out(kind),
             _ => {
                 let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
-                emit.push(What::DataGiven(None, Data { kind: kind.to_owned(), payload }));
+                emit.push(EventKind::DataGiven(None, Data { kind: kind.to_owned(), payload }));
                 return RecordOutcome::InParts;
             }
         };
@@ -518,7 +518,7 @@ impl LogDecoder {
     pub(super) fn snapshot(&self, emit: &mut Emitter<'_>, kind: &str, content: Option<Json>) {
         if let Some(content) = content {
             let sha256 = sha256(content.text().as_bytes());
-            emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+            emit.push(EventKind::SnapshotTaken { kind: kind.to_owned(), sha256, content });
         }
     }
 }
@@ -552,9 +552,9 @@ fn report_chain(emit: &mut Emitter<'_>, chain: SideChain) {
     let SideChain { parent, call, kind, title, .. } = chain;
     let session = SessionId::of(super::AGENT, &parent);
     let call_id = call.map(|call| call.to_string());
-    emit.push(What::StartedBy(Parent { session, call_id, kind }));
+    emit.push(EventKind::StartedBy(Parent { session, call_id, kind }));
     if let Some(text) = title {
-        emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+        emit.push(EventKind::TitleSet(Title { text, origin: TitleOrigin::Generated }));
     }
 }
 
@@ -562,6 +562,6 @@ fn report_chain(emit: &mut Emitter<'_>, chain: SideChain) {
 fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
         let session = SessionId::of(super::AGENT, &parent);
-        emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
+        emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, Call, SaidDetail, ToolCall, Voice, What};
+use unspool_core::event::{AgentRef, CallRef, EventKind, ProseDetail, ProseKind, ToolCall};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{
     Body, Data, Failure, File, Question, QuestionItem, QuestionKind, QuestionOption, Text,
 };
+use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields};
 
@@ -52,22 +52,22 @@ pub(super) fn block(
     match block.text("type").as_deref() {
         Some("text") => {
             let citations: Vec<Json> = block.read("citations").unwrap_or_default();
-            let detail = SaidDetail { citations, ..SaidDetail::default() };
-            say(emit, Voice::Text, name, text("text"), detail)
+            let detail = ProseDetail { citations, ..ProseDetail::default() };
+            say(emit, ProseKind::Text, name, text("text"), detail)
         }
         Some("thinking") => {
             let signature = block.string("signature").filter(|text| !text.is_empty());
-            let detail = SaidDetail { signature, duration_ms, ..SaidDetail::default() };
-            say(emit, Voice::Reasoning, name, text("thinking"), detail)
+            let detail = ProseDetail { signature, duration_ms, ..ProseDetail::default() };
+            say(emit, ProseKind::Reasoning, name, text("thinking"), detail)
         }
         Some("redacted_thinking") => {
-            let detail = SaidDetail {
+            let detail = ProseDetail {
                 signature: block.string("data"),
                 redacted: true,
                 duration_ms,
-                ..SaidDetail::default()
+                ..ProseDetail::default()
             };
-            say(emit, Voice::Reasoning, name, String::new(), detail)
+            say(emit, ProseKind::Reasoning, name, String::new(), detail)
         }
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
             tool_call(emit, calls, block);
@@ -81,15 +81,21 @@ pub(super) fn block(
         kind => {
             let kind = kind.unwrap_or("block").to_owned();
             let payload = block.whole();
-            emit.push(What::DataGiven(Some(name), Data { kind, payload }));
+            emit.push(EventKind::DataGiven(Some(name), Data { kind, payload }));
             true
         }
     }
 }
 
-fn say(emit: &mut Emitter<'_>, voice: Voice, name: Name, text: String, detail: SaidDetail) -> bool {
+fn say(
+    emit: &mut Emitter<'_>,
+    prose_kind: ProseKind,
+    name: Name,
+    text: String,
+    detail: ProseDetail,
+) -> bool {
     let made = detail.redacted || !text.trim().is_empty();
-    emit.push(What::Said { voice, block: Some(name), text, detail });
+    emit.push(EventKind::ProseCompleted { prose_kind, block: Some(name), text, detail });
     made
 }
 
@@ -99,8 +105,8 @@ fn tool_call(emit: &mut Emitter<'_>, calls: &mut Calls, block: &Fields<'_>) {
     let input = block.json("input");
     let provider_executed = block.text("type").as_deref() != Some("tool_use");
     calls.insert(id.clone(), name.clone());
-    let likeness = block.likeness(&name, "input");
-    called(emit, Call::Id(id.clone()), &name, input, likeness, provider_executed);
+    let content_hash = block.content_hash(&name, "input");
+    called(emit, CallRef::Id(id.clone()), &name, input, content_hash, provider_executed);
     if block.has("input") {
         started(emit, &id, &name, &block.fields("input"));
     }
@@ -109,18 +115,18 @@ fn tool_call(emit: &mut Emitter<'_>, calls: &mut Calls, block: &Fields<'_>) {
 /// Emits a call, from any feed.
 pub(super) fn called(
     emit: &mut Emitter<'_>,
-    call: Call,
+    call: CallRef,
     name: &str,
     input: Option<Json>,
-    likeness: u64,
+    content_hash: u64,
     provider_executed: bool,
 ) {
-    emit.push(What::ToolCalled(Box::new(ToolCall {
+    emit.push(EventKind::ToolCalled(Box::new(ToolCall {
         call,
         parent_call_id: None,
         name: name.to_owned(),
         input,
-        likeness,
+        content_hash,
         provider_executed,
         title: None,
         // The call is written when its message is complete; then it runs or waits.
@@ -132,7 +138,7 @@ pub(super) fn called(
 pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
     match name {
         "Agent" | "Task" => {
-            emit.push(What::AgentStarted {
+            emit.push(EventKind::AgentStarted {
                 agent: AgentRef { call: Some(id.clone()), id: None },
                 name: input.string("subagent_type").unwrap_or_else(|| "agent".to_owned()),
                 task: input.string("description").unwrap_or_default(),
@@ -141,8 +147,8 @@ pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: 
         }
         "AskUserQuestion" => {
             if let Some(question) = choice(input) {
-                emit.push(What::QuestionAsked {
-                    call: Call::Id(id.clone()),
+                emit.push(EventKind::QuestionAsked {
+                    call: CallRef::Id(id.clone()),
                     tool: name.to_owned(),
                     question,
                     requested: false,

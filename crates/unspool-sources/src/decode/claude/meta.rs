@@ -1,7 +1,7 @@
 //! The metadata of a sub-agent (`read/agent_meta.rs`): the call that started it, its agent type and
 //! its description.
 
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::SessionId;
 use unspool_core::session::{Parent, Title, TitleOrigin};
 
@@ -13,10 +13,10 @@ pub(super) fn meta(emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome
     if let Some(parent) = meta.text("parentAgentId").or_else(|| fields.text("sessionId")) {
         let session = SessionId::of(super::AGENT, &parent);
         let (call_id, kind) = (meta.string("toolUseId"), meta.string("agentType"));
-        emit.push(What::StartedBy(Parent { session, call_id, kind }));
+        emit.push(EventKind::StartedBy(Parent { session, call_id, kind }));
     }
     if let Some(text) = meta.string("description").filter(|text| !text.trim().is_empty()) {
-        emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+        emit.push(EventKind::TitleSet(Title { text, origin: TitleOrigin::Generated }));
     }
     RecordOutcome::Metadata
 }

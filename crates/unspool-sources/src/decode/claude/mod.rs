@@ -14,7 +14,7 @@ mod result;
 mod stream;
 mod tree;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -22,7 +22,7 @@ const AGENT: &str = "claude-code";
 
 pub const LOG: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Claude Code session log",
     recognise: recognise_log,
@@ -32,7 +32,7 @@ pub const LOG: Format = Format {
 
 pub const STREAM: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Claude Code stream-json",
     recognise: recognise_stream,
@@ -42,7 +42,7 @@ pub const STREAM: Format = Format {
 
 pub const HOOKS: Format = Format {
     agent: AGENT,
-    telling: Telling::Hooks,
+    feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
+use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
 use unspool_core::part::{Answer, Decision};
 
 use super::super::{Emitter, Fields, json_of};
@@ -35,10 +35,10 @@ pub(super) fn result(
         // An answer implies a question. `AskUserQuestion` has already emitted its own.
         if tool != "AskUserQuestion" {
             let question = request(None, &tool, &Fields::default());
-            let (call, tool, requested) = (Call::Id(id.clone()), tool.clone(), true);
-            emit.push(What::QuestionAsked { call, tool, question, requested });
+            let (call, tool, requested) = (CallRef::Id(id.clone()), tool.clone(), true);
+            emit.push(EventKind::QuestionAsked { call, tool, question, requested });
         }
-        emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+        emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id.clone()), answer });
     }
     let structured = details.structured.and_then(json_of);
     if details.kept.is_object() {
@@ -47,8 +47,8 @@ pub(super) fn result(
     let exit_code = (tool == "Bash" && is_error).then(|| exit_code(&output)).flatten();
     // Keep blocks that are not text (images).
     let result = structured.or_else(|| block.json("content").filter(|_| !block.is_text("content")));
-    let outcome = Outcome { output: Some(output), result, exit_code, duration_ms: None };
-    emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+    let outcome = ToolOutcome { output: Some(output), result, exit_code, duration_ms: None };
+    emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
 }
 
 /// The result of a tool that the provider ran.
@@ -67,9 +67,12 @@ pub(super) fn server_result(emit: &mut Emitter<'_>, calls: &mut Calls, block: &F
         .collect();
     let output =
         if failed { content.string("error_code").unwrap_or_default() } else { titles.join("\n") };
-    let outcome =
-        Outcome { output: Some(output), result: block.json("content"), ..Outcome::default() };
-    emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+    let outcome = ToolOutcome {
+        output: Some(output),
+        result: block.json("content"),
+        ..ToolOutcome::default()
+    };
+    emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
 }
 
 fn end_of(is_error: bool, output: &str, details: &ResultDetails<'_>) -> ToolEnd {
@@ -134,9 +137,9 @@ pub(super) fn report_agent(emit: &mut Emitter<'_>, call: &Arc<str>, tool: &str, 
     let id = kept.text("agentId").map(|id| id.into());
     let agent = AgentRef { call: Some(call.clone()), id };
     let background = kept.flag("isAsync");
-    emit.push(What::AgentProgressed { agent: agent.clone(), activity: None, background });
+    emit.push(EventKind::AgentProgressed { agent: agent.clone(), activity: None, background });
     if !background && kept.has("content") {
-        emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+        emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
     }
 }
 

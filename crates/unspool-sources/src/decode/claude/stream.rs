@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Event, Voice, What};
+use unspool_core::event::{AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseKind};
 use unspool_core::part::{Answer, Body, Compaction, Data, Decision, Notice, SkillLoad};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::context::{record_name, refusal, retry, retry_name, skill_name};
@@ -51,7 +51,7 @@ impl Decoder for StreamDecoder {
         let inner = fields.fields("msg");
         let wrapped = fields.has("dir") && fields.has("msg");
         let fields = if wrapped { &inner } else { fields };
-        let mut emit = Emitter::new(Telling::Stream, record, fields.text("uuid").as_deref(), out);
+        let mut emit = Emitter::new(Feed::Stream, record, fields.text("uuid").as_deref(), out);
         emit.at = fields.time("timestamp");
         // Frames from inside a sub-agent. Its progress comes as task frames instead.
         if fields.has("parent_tool_use_id") {
@@ -68,7 +68,7 @@ impl Decoder for StreamDecoder {
             Some("control_cancel_request") => RecordOutcome::left_out("control_cancel_request"),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(What::DataGiven(
+                emit.push(EventKind::DataGiven(
                     record_name(fields),
                     Data { kind, payload: fields.whole() },
                 ));
@@ -87,7 +87,7 @@ impl StreamDecoder {
         let subtype = fields.string("subtype").unwrap_or_default();
         match &*subtype {
             "init" => {
-                emit.push(What::SessionTold {
+                emit.push(EventKind::SessionUpdated {
                     project: fields.string("cwd"),
                     branch: None,
                     version: fields.string("claude_code_version"),
@@ -106,7 +106,7 @@ impl StreamDecoder {
                 self.retries = 0;
                 self.fresh = record_name(fields);
                 self.idle = false;
-                emit.push(What::TurnStarted { names, trigger, user });
+                emit.push(EventKind::TurnStarted { names, trigger, user });
                 RecordOutcome::Metadata
             }
             "task_started" | "task_progress" | "task_notification" => {
@@ -119,7 +119,7 @@ impl StreamDecoder {
                     (None, error) => error.unwrap_or_default().into_owned(),
                 };
                 let notice = retry(fields.number("attempt"), fields.number("max_retries"), &why);
-                emit.push(What::Noticed(Some(retry_name(self.retries)), notice));
+                emit.push(EventKind::Noticed(Some(retry_name(self.retries)), notice));
                 self.retries += 1;
                 RecordOutcome::InParts
             }
@@ -134,7 +134,7 @@ impl StreamDecoder {
                 };
                 let name = record_name(fields);
                 self.boundary = name.clone().map(|name| (name, compaction.clone()));
-                emit.push(What::Compacted(name, compaction));
+                emit.push(EventKind::Compacted(name, compaction));
                 RecordOutcome::InParts
             }
             "informational" => {
@@ -161,7 +161,7 @@ impl StreamDecoder {
             | "task_updated" => RecordOutcome::left_out(format!("system/{subtype}")),
             _ => {
                 let kind = format!("system/{subtype}");
-                emit.push(What::DataGiven(
+                emit.push(EventKind::DataGiven(
                     record_name(fields),
                     Data { kind, payload: fields.whole() },
                 ));
@@ -171,7 +171,7 @@ impl StreamDecoder {
     }
 
     fn notice(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>, code: &str, text: String) {
-        emit.push(What::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
+        emit.push(EventKind::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
     }
 
     /// Sub-agents and background commands are tasks; only this session's agents become parts.
@@ -191,13 +191,13 @@ impl StreamDecoder {
         let id: Option<Arc<str>> = fields.text("task_id").map(|id| id.into());
         let call: Option<Arc<str>> = fields.text("tool_use_id").map(|id| id.into());
         match subtype {
-            "task_started" => emit.push(What::AgentStarted {
+            "task_started" => emit.push(EventKind::AgentStarted {
                 agent: AgentRef { call, id },
                 name: fields.string("subagent_type").unwrap_or_default(),
                 task: fields.string("description").unwrap_or_default(),
                 background: fields.flag("is_backgrounded"),
             }),
-            "task_progress" => emit.push(What::AgentProgressed {
+            "task_progress" => emit.push(EventKind::AgentProgressed {
                 agent: AgentRef { call: None, id },
                 activity: fields.string("description"),
                 background: false,
@@ -209,7 +209,7 @@ impl StreamDecoder {
                     Some(_) | None => AgentEnd::Failed,
                 };
                 // Without its call: background commands report in the same way.
-                emit.push(What::AgentEnded { agent: AgentRef { call: None, id }, end });
+                emit.push(EventKind::AgentEnded { agent: AgentRef { call: None, id }, end });
             }
         }
         RecordOutcome::InParts
@@ -236,8 +236,8 @@ impl StreamDecoder {
                 self.open = Some((index, call.clone()));
                 if let Some(call) = call {
                     let name = content.string("name").unwrap_or_default();
-                    emit.push(What::ToolInputGrew {
-                        call: Call::Id(call),
+                    emit.push(EventKind::ToolInputDelta {
+                        call: CallRef::Id(call),
                         name,
                         text: String::new(),
                     });
@@ -249,14 +249,14 @@ impl StreamDecoder {
             Some("content_block_delta") => self.delta(emit, index, &event.fields("delta")),
             Some("content_block_stop") => {
                 self.open = None;
-                emit.push(What::BlockEnded { block: self.block_name(index) });
+                emit.push(EventKind::BlockEnded { block: self.block_name(index) });
             }
             Some("message_delta") => {
                 if let Some(id) = self.message.clone() {
                     self.report_usage(emit, &id, &event.fields("usage"));
                     let stop_reason = event.fields("delta").string("stop_reason");
                     if stop_reason.is_some() {
-                        emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
+                        emit.push(EventKind::StepEnded { step: Name::Message(id), stop_reason });
                     }
                 }
                 return RecordOutcome::Metadata;
@@ -277,19 +277,19 @@ impl StreamDecoder {
     }
 
     fn delta(&mut self, emit: &mut Emitter<'_>, index: u32, delta: &Fields<'_>) {
-        let grew = |voice, field: &str| What::Grew {
-            voice,
+        let grew = |prose_kind, field: &str| EventKind::ProseDelta {
+            prose_kind,
             block: Some(self.block_name(index)),
             text: delta.string(field).unwrap_or_default(),
         };
         match delta.text("type").as_deref() {
-            Some("text_delta") => emit.push(grew(Voice::Text, "text")),
-            Some("thinking_delta") => emit.push(grew(Voice::Reasoning, "thinking")),
+            Some("text_delta") => emit.push(grew(ProseKind::Text, "text")),
+            Some("thinking_delta") => emit.push(grew(ProseKind::Reasoning, "thinking")),
             Some("input_json_delta") => {
                 if let Some((_, Some(call))) = &self.open {
                     let text = delta.string("partial_json").unwrap_or_default();
-                    let call = Call::Id(call.clone());
-                    emit.push(What::ToolInputGrew { call, name: String::new(), text });
+                    let call = CallRef::Id(call.clone());
+                    emit.push(EventKind::ToolInputDelta { call, name: String::new(), text });
                 }
             }
             // Signatures and citations come with the complete block.
@@ -301,19 +301,22 @@ impl StreamDecoder {
         if self.message.as_ref() != Some(id) {
             self.message = Some(id.clone());
             self.fresh = None;
-            emit.push(What::StepStarted { step: Name::Message(id.clone()), model });
+            emit.push(EventKind::StepStarted { step: Name::Message(id.clone()), model });
         }
     }
 
     fn report_usage(&self, emit: &mut Emitter<'_>, id: &Arc<str>, input: &Fields<'_>) {
-        emit.push(What::UsageTold { step: Name::Message(id.clone()), usage: usage(input) });
+        emit.push(EventKind::UsageUpdated { step: Name::Message(id.clone()), usage: usage(input) });
     }
 
     fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("is_api_error_message") || fields.flag("isApiErrorMessage") {
-            emit.push(What::Failed(record_name(fields), failure(fields, message_text(&message))));
-            emit.push(What::TurnEnded(EndReason::Failed(None)));
+            emit.push(EventKind::Failed(
+                record_name(fields),
+                failure(fields, message_text(&message)),
+            ));
+            emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
             return RecordOutcome::InParts;
         }
         let id = message.text("id").unwrap_or_default();
@@ -361,13 +364,13 @@ impl StreamDecoder {
             return RecordOutcome::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
-            emit.push(What::Compacted(Some(name), Compaction { summary: text, ..compaction }));
+            emit.push(EventKind::Compacted(Some(name), Compaction { summary: text, ..compaction }));
             return RecordOutcome::InParts;
         }
         match mark(&text) {
             Mark::Interruption => {
                 self.notice(emit, fields, "interrupted", text);
-                emit.push(What::TurnEnded(EndReason::Interrupted));
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             }
             Mark::HookFeedback(feedback) => {
                 self.notice(emit, fields, "hook-feedback", feedback.to_owned());
@@ -381,7 +384,7 @@ impl StreamDecoder {
             Mark::None if fields.flag("isSynthetic") => match skill_name(&text) {
                 Some(name) => {
                     let skill = SkillLoad { name, call_id: None, text };
-                    emit.push(What::SkillLoaded(record_name(fields), skill));
+                    emit.push(EventKind::SkillLoaded(record_name(fields), skill));
                 }
                 None => self.notice(emit, fields, "continuation", text),
             },
@@ -401,7 +404,7 @@ impl StreamDecoder {
         match self.fresh.take() {
             Some(fresh) => {
                 let names = [fresh].into_iter().chain(name).collect();
-                emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+                emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
             }
             None => self.prompt = Some((name, user)),
         }
@@ -416,10 +419,10 @@ impl StreamDecoder {
         } else {
             EndReason::Failed(input)
         };
-        emit.push(What::TurnEnded(reason));
+        emit.push(EventKind::TurnEnded(reason));
         let cost_usd = fields.read("total_cost_usd");
         let (project, branch, version) = (None, None, None);
-        emit.push(What::SessionTold { project, branch, version, cost_usd });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
         (self.message, self.fresh, self.idle) = (None, None, true);
         RecordOutcome::Metadata
     }
@@ -433,8 +436,8 @@ impl StreamDecoder {
                 let tool = control.string("tool_name").unwrap_or_default();
                 let question = request(Some(id.clone()), &tool, &control.fields("input"));
                 self.requests.insert(id, call.clone());
-                let (call, requested) = (Call::Id(call), true);
-                emit.push(What::QuestionAsked { call, tool, question, requested });
+                let (call, requested) = (CallRef::Id(call), true);
+                emit.push(EventKind::QuestionAsked { call, tool, question, requested });
                 RecordOutcome::InParts
             }
             (subtype, _) => {
@@ -460,7 +463,7 @@ impl StreamDecoder {
             (Decision::Answered, text.join(" · "))
         };
         let answer = Answer { decision, text, choices, observed: true };
-        emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
+        emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
         RecordOutcome::InParts
     }
 }

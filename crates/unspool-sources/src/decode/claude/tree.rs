@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 /// The records and turns of a log, in order.
 #[derive(Default, Serialize, Deserialize)]

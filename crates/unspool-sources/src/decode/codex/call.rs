@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
@@ -25,8 +25,8 @@ pub(super) fn emit_call(
     name: &str,
     input: Option<Json>,
 ) {
-    let likeness = likeness(name, input.as_ref());
-    emit_call_with_hash(emit, id, parent, name, input, likeness);
+    let content_hash = content_hash(name, input.as_ref());
+    emit_call_with_hash(emit, id, parent, name, input, content_hash);
 }
 
 /// Emits a call whose content hash cannot be computed from its input.
@@ -36,14 +36,14 @@ pub(super) fn emit_call_with_hash(
     parent: Option<&Arc<str>>,
     name: &str,
     input: Option<Json>,
-    likeness: u64,
+    content_hash: u64,
 ) {
-    emit.push(What::ToolCalled(Box::new(ToolCall {
-        call: Call::Id(id.clone()),
+    emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+        call: CallRef::Id(id.clone()),
         parent_call_id: parent.map(|parent| parent.to_string()),
         name: name.to_owned(),
         input,
-        likeness,
+        content_hash,
         provider_executed: name == SEARCH_TOOL,
         title: None,
         // A call is written once its input is complete; it then runs or waits for approval.
@@ -53,7 +53,7 @@ pub(super) fn emit_call_with_hash(
 
 /// The content hash that matches calls with those of `exec --json`, which has no call ids. For a
 /// command it covers the script only: `exec` omits the other arguments.
-pub(super) fn likeness(name: &str, input: Option<&Json>) -> u64 {
+pub(super) fn content_hash(name: &str, input: Option<&Json>) -> u64 {
     let value = input.map(Json::value);
     let text = |key: &str| value.as_ref()?.get(key)?.as_str();
     match (name, text("cmd").or_else(|| text("message"))) {
@@ -62,7 +62,7 @@ pub(super) fn likeness(name: &str, input: Option<&Json>) -> u64 {
             text_hash(name, &targets(value.as_ref()).join("\n"))
         }
         (PATCH_TOOL, None) => text_hash(name, &paths(value.as_ref()).join("\n")),
-        (_, None) => unspool_core::assemble::likeness(name, input),
+        (_, None) => unspool_core::assemble::content_hash(name, input),
     }
 }
 
@@ -132,14 +132,14 @@ pub(super) fn item_end(item: &Fields<'_>) -> Option<ToolEnd> {
 }
 
 /// The outcome of a call, from its item.
-pub(super) fn item_outcome(item: &Fields<'_>) -> Outcome {
+pub(super) fn item_outcome(item: &Fields<'_>) -> ToolOutcome {
     let number = |names| either(item, names).and_then(|raw| raw.parse().ok());
     let spent = item.fields("duration");
     let value = spent.number("secs").map(|seconds| {
         let nanos = spent.number("nanos").unwrap_or(0);
         seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
     });
-    Outcome {
+    ToolOutcome {
         output: None,
         result: Some(item.whole()),
         exit_code: number(["exit_code", "exitCode"]),
@@ -224,7 +224,7 @@ pub(super) fn emit_collab_call(emit: &mut Emitter<'_>, call: Option<&str>, item:
                 (Some(role), Some(nick)) => format!("{role} {nick}"),
                 (role, nick) => role.or(nick).unwrap_or_default(),
             };
-            emit.push(What::AgentStarted {
+            emit.push(EventKind::AgentStarted {
                 agent: agent(call, id),
                 name,
                 task: item.string("prompt").unwrap_or_default(),
@@ -249,7 +249,7 @@ pub(super) fn emit_collab_call(emit: &mut Emitter<'_>, call: Option<&str>, item:
         } else {
             continue;
         };
-        emit.push(What::AgentEnded { agent: agent(None, id), end });
+        emit.push(EventKind::AgentEnded { agent: agent(None, id), end });
     }
 }
 
@@ -260,22 +260,25 @@ pub(super) fn emit_agent_activity(emit: &mut Emitter<'_>, item: &Fields<'_>) {
     let path = text(["agent_path", "agentPath"]).unwrap_or_default();
     let call = item.text("id");
     match item.text("kind").as_deref() {
-        Some("started") => emit.push(What::AgentStarted {
+        Some("started") => emit.push(EventKind::AgentStarted {
             agent: agent(call.as_deref(), &id),
             name: path.rsplit('/').next().unwrap_or_default().to_owned(),
             task: String::new(),
             background: true,
         }),
         Some("completed") => {
-            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Completed });
+            emit.push(EventKind::AgentEnded { agent: agent(None, &id), end: AgentEnd::Completed });
         }
         Some("failed" | "errored") => {
-            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Failed });
+            emit.push(EventKind::AgentEnded { agent: agent(None, &id), end: AgentEnd::Failed });
         }
         Some("interrupted") => {
-            emit.push(What::AgentEnded { agent: agent(None, &id), end: AgentEnd::Interrupted });
+            emit.push(EventKind::AgentEnded {
+                agent: agent(None, &id),
+                end: AgentEnd::Interrupted,
+            });
         }
-        _ => emit.push(What::AgentProgressed {
+        _ => emit.push(EventKind::AgentProgressed {
             agent: agent(None, &id),
             activity: None,
             background: false,

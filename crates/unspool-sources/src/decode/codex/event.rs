@@ -1,10 +1,10 @@
 //! The `event_msg` records of a rollout, written for display: turn boundaries, user messages, token
 //! counts, and what Codex itself did. Extends `LogDecoder`.
 
-use unspool_core::event::{EndReason, What};
+use unspool_core::event::{EndReason, EventKind};
 use unspool_core::part::{Body, Compaction, Data, Failure, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
@@ -42,19 +42,19 @@ impl LogDecoder {
                     let failure = failure(&error);
                     let why = Some(failure.text.clone());
                     self.first(emit, super::call::text_hash("failed", &failure.text));
-                    emit.push(What::Failed(Some(failure_name()), failure));
+                    emit.push(EventKind::Failed(Some(failure_name()), failure));
                     EndReason::Failed(why)
                 } else {
                     EndReason::Completed
                 };
-                emit.push(What::TurnEnded(reason));
+                emit.push(EventKind::TurnEnded(reason));
                 self.review = None;
                 RecordOutcome::Metadata
             }
             "turn_aborted" => {
                 self.flush(emit);
                 self.name_turn(emit, turn.as_deref());
-                emit.push(What::TurnEnded(EndReason::Interrupted));
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
             "token_count" => {
@@ -107,7 +107,7 @@ impl LogDecoder {
             "thread_settings_applied" => RecordOutcome::Metadata,
             "error" => {
                 let text = event.string("message").unwrap_or_default();
-                emit.push(What::Failed(None, Failure { text, ..Failure::default() }));
+                emit.push(EventKind::Failed(None, Failure { text, ..Failure::default() }));
                 RecordOutcome::InParts
             }
             "turn_diff"
@@ -118,7 +118,7 @@ impl LogDecoder {
             | "mcp_tool_call_begin" => RecordOutcome::left_out(format!("event_msg/{kind}")),
             _ => {
                 let kind = format!("event_msg/{kind}");
-                emit.push(What::DataGiven(None, Data { kind, payload: event.whole() }));
+                emit.push(EventKind::DataGiven(None, Data { kind, payload: event.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -159,7 +159,7 @@ impl LogDecoder {
         {
             let names = vec![turn_name(turn)];
             let (trigger, user) = (Trigger::Command, Vec::new());
-            emit.push(What::TurnStarted { names, trigger, user });
+            emit.push(EventKind::TurnStarted { names, trigger, user });
         }
         let name = compaction_name(self.compactions);
         self.compactions += 1;
@@ -168,7 +168,7 @@ impl LogDecoder {
             summary: value.string("message").unwrap_or_default(),
             ..Compaction::default()
         };
-        emit.push(What::Compacted(Some(name), compaction));
+        emit.push(EventKind::Compacted(Some(name), compaction));
         RecordOutcome::InParts
     }
 }

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unspool_core::assemble::prose_likeness;
+use unspool_core::assemble::prose_content_hash;
 use unspool_core::event::{
-    Call, EndReason, Event, Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What,
+    CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd, ToolOutcome,
 };
 use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{Data, Failure, Notice, TaskItem, TaskList, TaskState};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{
@@ -32,7 +32,7 @@ pub(super) struct ExecDecoder {
     turns: BTreeMap<u64, u32>,
     /// Occurrences of each content hash in the turn.
     counts: BTreeMap<u64, u32>,
-    calls: BTreeMap<String, Call>,
+    calls: BTreeMap<String, CallRef>,
     /// Notices that came before the turn had a name: whether it is a retry, and the text.
     waiting: Vec<(bool, String)>,
 }
@@ -44,7 +44,7 @@ impl Decoder for ExecDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Stream, record, None, out);
+        let mut emit = Emitter::new(Feed::Stream, record, None, out);
         let item = fields.fields("item");
         match fields.text("type").as_deref() {
             Some("thread.started") => RecordOutcome::Metadata,
@@ -59,21 +59,21 @@ impl Decoder for ExecDecoder {
             Some("item.completed") => self.item(&mut emit, &item, true),
             // Its token counts cover the whole turn; the rollout has them per response.
             Some("turn.completed") => {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
             Some("turn.failed") => {
                 let why = fields.fields("error").string("message").unwrap_or_default();
                 self.begin(&mut emit, text_hash("failed", &why));
                 let failure = Failure { text: why.clone(), ..Failure::default() };
-                emit.push(What::Failed(Some(failure_name()), failure));
-                emit.push(What::TurnEnded(EndReason::Failed(Some(why))));
+                emit.push(EventKind::Failed(Some(failure_name()), failure));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(Some(why))));
                 RecordOutcome::Metadata
             }
             Some("error") => self.error(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("event").to_owned();
-                emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
+                emit.push(EventKind::DataGiven(None, Data { kind, payload: fields.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -97,9 +97,9 @@ impl ExecDecoder {
         }
         let words = turn_hash(first);
         let count = self.turns.entry(words).or_default();
-        let names = vec![Name::Alike(words, *count)];
+        let names = vec![Name::ByContent(words, *count)];
         *count += 1;
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user: Vec::new() });
         for (retry, text) in std::mem::take(&mut self.waiting) {
             self.note(emit, retry, text);
         }
@@ -111,14 +111,24 @@ impl ExecDecoder {
         *count - 1
     }
 
-    fn say(&mut self, emit: &mut Emitter<'_>, voice: Voice, text: String) -> RecordOutcome {
+    fn say(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        prose_kind: ProseKind,
+        text: String,
+    ) -> RecordOutcome {
         if text.trim().is_empty() {
             return RecordOutcome::Metadata;
         }
-        let content = prose_likeness(voice, &text);
+        let content = prose_content_hash(prose_kind, &text);
         self.begin(emit, content);
-        let block = Some(Name::Alike(content, self.count(content)));
-        emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+        let block = Some(Name::ByContent(content, self.count(content)));
+        emit.push(EventKind::ProseCompleted {
+            prose_kind,
+            block,
+            text,
+            detail: ProseDetail::default(),
+        });
         RecordOutcome::InParts
     }
 
@@ -131,9 +141,9 @@ impl ExecDecoder {
                 }
                 let text = item.string("text").unwrap_or_default();
                 if kind == "reasoning" {
-                    self.say(emit, Voice::Reasoning, paragraphs(&text))
+                    self.say(emit, ProseKind::Reasoning, paragraphs(&text))
                 } else {
-                    self.say(emit, Voice::Text, text)
+                    self.say(emit, ProseKind::Text, text)
                 }
             }
             "command_execution" => {
@@ -151,7 +161,7 @@ impl ExecDecoder {
             "web_search" => {
                 // The record holds two ids; the second one is the rollout's.
                 let hash =
-                    unspool_core::assemble::likeness(SEARCH_TOOL, item.json("action").as_ref());
+                    unspool_core::assemble::content_hash(SEARCH_TOOL, item.json("action").as_ref());
                 self.call(emit, item, SEARCH_TOOL, hash, item.json("action"), done)
             }
             "collab_tool_call" => {
@@ -176,7 +186,7 @@ impl ExecDecoder {
                 let server = item.string("server").unwrap_or_default();
                 let name = format!("mcp__{server}__{}", item.text("tool").unwrap_or_default());
                 let input = item.json("arguments");
-                let hash = unspool_core::assemble::likeness(&name, input.as_ref());
+                let hash = unspool_core::assemble::content_hash(&name, input.as_ref());
                 self.call(emit, item, &name, hash, input, done)
             }
             "todo_list" => {
@@ -192,8 +202,8 @@ impl ExecDecoder {
                         },
                     })
                     .collect();
-                let name = item.text("id").map(|id| Name::Alike(digest(id.as_bytes()), 0));
-                emit.push(What::TasksListed(name, TaskList { items }));
+                let name = item.text("id").map(|id| Name::ByContent(digest(id.as_bytes()), 0));
+                emit.push(EventKind::TasksListed(name, TaskList { items }));
                 RecordOutcome::InParts
             }
             "error" => {
@@ -205,7 +215,7 @@ impl ExecDecoder {
                     return RecordOutcome::Metadata;
                 }
                 let kind = format!("item/{kind}");
-                emit.push(What::DataGiven(None, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::DataGiven(None, Data { kind, payload: item.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -231,14 +241,14 @@ impl ExecDecoder {
             Some(call) => call.clone(),
             None => {
                 self.begin(emit, hash);
-                let call = Call::Alike(hash, self.count(hash));
+                let call = CallRef::ByContent(hash, self.count(hash));
                 self.calls.insert(id, call.clone());
-                emit.push(What::ToolCalled(Box::new(ToolCall {
+                emit.push(EventKind::ToolCalled(Box::new(ToolCall {
                     call: call.clone(),
                     parent_call_id: None,
                     name: name.to_owned(),
                     input,
-                    likeness: hash,
+                    content_hash: hash,
                     provider_executed: name == SEARCH_TOOL,
                     title: None,
                     running: true,
@@ -249,8 +259,8 @@ impl ExecDecoder {
         if done {
             let end = item_end(item).unwrap_or(ToolEnd::Completed);
             let output = item.string("aggregated_output");
-            let outcome = Outcome { output, ..item_outcome(item) };
-            emit.push(What::ToolEnded { call, end, outcome });
+            let outcome = ToolOutcome { output, ..item_outcome(item) };
+            emit.push(EventKind::ToolEnded { call, end, outcome });
         }
         RecordOutcome::InParts
     }
@@ -277,7 +287,7 @@ impl ExecDecoder {
         };
         let nth = self.count(content ^ digest(b"notice"));
         let notice = Notice { code: code.to_owned(), text };
-        emit.push(What::Noticed(Some(Name::Alike(content, nth)), notice));
+        emit.push(EventKind::Noticed(Some(Name::ByContent(content, nth)), notice));
     }
 }
 

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unspool_core::event::{
-    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, SaidDetail, ToolEnd, Voice, What,
+    AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolEnd,
+    ToolOutcome,
 };
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Compaction, Question, QuestionItem, QuestionKind, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{COMMAND_TOOL, PATCH_TOOL, emit_call};
@@ -34,7 +35,7 @@ impl Decoder for HooksDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Feed::Hooks, record, None, out);
         let came = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
         let came = came.and_then(|at| Timestamp::from_millisecond(at).ok());
         emit.at = came.or_else(|| fields.time("at"));
@@ -51,7 +52,7 @@ impl Decoder for HooksDecoder {
             "SessionStart" => {
                 let project = payload.string("cwd");
                 let (branch, version, cost_usd) = (None, None, None);
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 RecordOutcome::Metadata
             }
             "UserPromptSubmit" => {
@@ -64,18 +65,18 @@ impl Decoder for HooksDecoder {
                 RecordOutcome::InParts
             }
             "PostToolUse" => {
-                let call = Call::Id(payload.text("tool_use_id").unwrap_or_default().into());
+                let call = CallRef::Id(payload.text("tool_use_id").unwrap_or_default().into());
                 let output = payload.string("tool_response");
                 let result = payload.json("tool_response").filter(|_| output.is_none());
-                let outcome = Outcome { output, result, ..Outcome::default() };
-                emit.push(What::ToolEnded { call, end: ToolEnd::Completed, outcome });
+                let outcome = ToolOutcome { output, result, ..ToolOutcome::default() };
+                emit.push(EventKind::ToolEnded { call, end: ToolEnd::Completed, outcome });
                 RecordOutcome::InParts
             }
             "PermissionRequest" => self.permission_request(&mut emit, &payload),
             "SubagentStop" => {
                 let id = payload.text("agent_id").map(Into::into);
                 let agent = AgentRef { call: None, id };
-                emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+                emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
                 RecordOutcome::InParts
             }
             "PreCompact" => {
@@ -83,12 +84,12 @@ impl Decoder for HooksDecoder {
                 self.compactions += 1;
                 let trigger = payload.string("trigger");
                 let compaction = Compaction { trigger, ..Compaction::default() };
-                emit.push(What::Compacted(Some(name), compaction));
+                emit.push(EventKind::Compacted(Some(name), compaction));
                 RecordOutcome::InParts
             }
             "Stop" => {
                 self.reply(&mut emit, payload.string("last_assistant_message"));
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
             _ => RecordOutcome::left_out(format!("hook/{event}")),
@@ -118,7 +119,7 @@ impl HooksDecoder {
         self.prompted = true;
         let names = self.turn.iter().map(turn_name).collect();
         let user = vec![Body::Text(Text { text, ..Text::default() })];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }
 
@@ -126,8 +127,8 @@ impl HooksDecoder {
     fn reply(&self, emit: &mut Emitter<'_>, text: Option<String>) {
         let name = self.turn.as_ref().map(|turn| Name::Record(format!("{turn}/reply").into()));
         if let (Some(block), Some(text)) = (name, text.filter(|text| !text.trim().is_empty())) {
-            let (voice, detail) = (Voice::Text, SaidDetail::default());
-            emit.push(What::Said { voice, block: Some(block), text, detail });
+            let (prose_kind, detail) = (ProseKind::Text, ProseDetail::default());
+            emit.push(EventKind::ProseCompleted { prose_kind, block: Some(block), text, detail });
         }
     }
 
@@ -143,8 +144,8 @@ impl HooksDecoder {
         let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
         let (kind, items) = (QuestionKind::Permission, vec![item]);
         let question = Question { request_id: None, kind, items };
-        let (call, requested) = (Call::Id(id.into()), true);
-        emit.push(What::QuestionAsked { call, tool, question, requested });
+        let (call, requested) = (CallRef::Id(id.into()), true);
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
         RecordOutcome::InParts
     }
 
@@ -156,7 +157,7 @@ impl HooksDecoder {
             self.prompt(emit, text);
         }
         self.reply(emit, fields.string("last-assistant-message"));
-        emit.push(What::TurnEnded(EndReason::Completed));
+        emit.push(EventKind::TurnEnded(EndReason::Completed));
         RecordOutcome::InParts
     }
 }

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{Call, What};
+use unspool_core::event::{CallRef, EventKind};
 use unspool_core::part::Data;
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
@@ -54,8 +54,8 @@ impl LogDecoder {
             "Reasoning" if reviewed => {
                 let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
                 let detail = Default::default();
-                let voice = unspool_core::event::Voice::Reasoning;
-                super::response::say(emit, voice, &id, texts.join("\n\n"), detail);
+                let prose_kind = unspool_core::event::ProseKind::Reasoning;
+                super::response::say(emit, prose_kind, &id, texts.join("\n\n"), detail);
                 RecordOutcome::InParts
             }
             "Reasoning" => {
@@ -102,7 +102,7 @@ impl LogDecoder {
                 self.flush(emit);
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id.into()));
-                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -158,7 +158,7 @@ impl LogDecoder {
         item: &Fields<'_>,
     ) -> RecordOutcome {
         let Some(id) = id else { return RecordOutcome::left_out("item without a call") };
-        let call = Call::Id(id.into());
+        let call = CallRef::Id(id.into());
         let mut outcome = item_outcome(item);
         let held = self.calls.get_mut(id);
         let ended = held.as_ref().is_some_and(|open| open.ended);
@@ -178,8 +178,8 @@ impl LogDecoder {
             self.calls.remove(id);
         }
         match item_end(item).filter(|_| !ended) {
-            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
-            None => emit.push(What::ToolRefined { call, outcome }),
+            Some(end) => emit.push(EventKind::ToolEnded { call, end, outcome }),
+            None => emit.push(EventKind::ToolRefined { call, outcome }),
         }
         RecordOutcome::InParts
     }

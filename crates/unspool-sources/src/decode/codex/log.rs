@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::assemble::prose_likeness;
-use unspool_core::event::{Event, Voice, What};
+use unspool_core::assemble::prose_content_hash;
+use unspool_core::event::{Event, EventKind, ProseKind};
 use unspool_core::id::{SessionId, digest};
 use unspool_core::part::{Body, Data, Interjection, Notice};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{ForkedFrom, Parent, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::metadata::{snapshot, usage};
@@ -102,7 +102,7 @@ impl Decoder for LogDecoder {
     ) -> RecordOutcome {
         let kind = fields.text("type").unwrap_or_default();
         let payload = fields.fields("payload");
-        let mut emit = Emitter::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Feed::Log, record, None, out);
         emit.at = fields.time("timestamp");
         let own = payload.fields("turn_attribution").has("parent_turn_id");
         if self.copying && kind == "event_msg" && payload.is("type", "task_started") && own {
@@ -115,10 +115,10 @@ impl Decoder for LogDecoder {
             return RecordOutcome::left_out("copied from the parent");
         }
         if std::mem::take(&mut self.expects) {
-            let name = Name::Alike(digest(b"history"), 0);
+            let name = Name::ByContent(digest(b"history"), 0);
             let code = "informational".to_owned();
             let text = "What came before is in another rollout, which was not found.".to_owned();
-            emit.push(What::Noticed(Some(name), Notice { code, text }));
+            emit.push(EventKind::Noticed(Some(name), Notice { code, text }));
         }
         emit.turn = self.turn.as_ref().map(turn_name);
         match &*kind {
@@ -139,7 +139,7 @@ impl Decoder for LogDecoder {
             "world_state" => RecordOutcome::left_out("world_state"),
             _ => {
                 let payload = payload.whole();
-                emit.push(What::DataGiven(None, Data { kind: kind.into_owned(), payload }));
+                emit.push(EventKind::DataGiven(None, Data { kind: kind.into_owned(), payload }));
                 RecordOutcome::InParts
             }
         }
@@ -174,7 +174,7 @@ impl LogDecoder {
         self.by_exec = meta.is("originator", "codex_exec");
         // If there is a base, its head comes next.
         self.expects = base.is_object();
-        emit.push(What::SessionTold {
+        emit.push(EventKind::SessionUpdated {
             project: meta.string("cwd"),
             branch: meta.fields("git").string("branch"),
             version: meta.string("cli_version"),
@@ -182,11 +182,11 @@ impl LogDecoder {
         });
         if let Some(parent) = meta.text("parent_thread_id") {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = meta.text("forked_from_id") {
             self.forked = true;
             let session = SessionId::of(AGENT, &from);
-            emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
+            emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         snapshot(emit, "system-policy", meta.json("base_instructions"));
         RecordOutcome::Metadata
@@ -198,7 +198,7 @@ impl LogDecoder {
         let kept = self.turns.partition_point(|(began, _)| began.is_none_or(|began| began < end));
         let turns: Vec<Name> = self.turns.drain(kept..).map(|(_, id)| turn_name(&id)).collect();
         if !turns.is_empty() {
-            emit.push(What::Rewound { turns });
+            emit.push(EventKind::Rewound { turns });
         }
     }
 
@@ -227,21 +227,21 @@ impl LogDecoder {
         self.announced.clear();
         self.alike.clear();
         let names = vec![turn_name(&turn)];
-        emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
+        emit.push(EventKind::TurnStarted { names, trigger, user: Vec::new() });
         if self.is_inherited() {
-            emit.push(What::TurnInherited);
+            emit.push(EventKind::TurnInherited);
         }
     }
 
     /// Names prose by its item id, or by its content if it has none.
-    pub(super) fn prose_name(&mut self, voice: Voice, id: &str, text: &str) -> Name {
+    pub(super) fn prose_name(&mut self, prose_kind: ProseKind, id: &str, text: &str) -> Name {
         if !id.is_empty() {
             return block_name(id);
         }
-        let content = prose_likeness(voice, text);
+        let content = prose_content_hash(prose_kind, text);
         let count = self.alike.entry(content).or_default();
         *count += 1;
-        Name::Alike(content, *count - 1)
+        Name::ByContent(content, *count - 1)
     }
 
     /// Names the turn by the hash of its first content as well: the `exec` stream has no turn ids.
@@ -252,10 +252,10 @@ impl LogDecoder {
         self.first_named = true;
         let words = super::exec::turn_hash(hash);
         let count = self.firsts.entry(words).or_default();
-        let names = vec![turn_name(turn), Name::Alike(words, *count)];
+        let names = vec![turn_name(turn), Name::ByContent(words, *count)];
         *count += 1;
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
-        emit.push(What::TurnStarted { names, trigger, user: Vec::new() });
+        emit.push(EventKind::TurnStarted { names, trigger, user: Vec::new() });
     }
 
     /// True if the turn is older than the thread. Ids are UUID version 7, which sort by time.
@@ -284,16 +284,16 @@ impl LogDecoder {
             let text = texts.join("\n");
             let nth = self.interjections;
             self.interjections += 1;
-            let name = id
-                .map(|id| Name::Record(id.into()))
-                .unwrap_or_else(|| Name::Alike(super::call::text_hash("interjection", &text), nth));
-            emit.push(What::Interjected(Some(name), Interjection { text }));
+            let name = id.map(|id| Name::Record(id.into())).unwrap_or_else(|| {
+                Name::ByContent(super::call::text_hash("interjection", &text), nth)
+            });
+            emit.push(EventKind::Interjected(Some(name), Interjection { text }));
             return RecordOutcome::InParts;
         };
         self.prompted = true;
         let names = vec![turn_name(&turn)];
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
-        emit.push(What::TurnStarted { names, trigger, user });
+        emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts
     }
 
@@ -302,7 +302,7 @@ impl LogDecoder {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
         let step = step_name(turn, self.steps);
-        emit.push(What::StepStarted { step, model: self.model.clone() });
+        emit.push(EventKind::StepStarted { step, model: self.model.clone() });
     }
 
     /// Ends a step with the token usage of its response.
@@ -312,7 +312,7 @@ impl LogDecoder {
         self.steps += 1;
         self.in_step = false;
         if !self.is_inherited() {
-            emit.push(What::UsageTold { step, usage: usage(value) });
+            emit.push(EventKind::UsageUpdated { step, usage: usage(value) });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Token usage, failures and snapshots, which all Codex sources write in the same form.
 
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::sha256;
 use unspool_core::json::Json;
 use unspool_core::part::Failure;
@@ -11,7 +11,7 @@ use super::super::{Emitter, Fields};
 pub(super) fn snapshot(emit: &mut Emitter<'_>, kind: &str, content: Option<Json>) {
     if let Some(content) = content {
         let sha256 = sha256(content.text().as_bytes());
-        emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+        emit.push(EventKind::SnapshotTaken { kind: kind.to_owned(), sha256, content });
     }
 }
 

@@ -18,7 +18,7 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -26,7 +26,7 @@ const AGENT: &str = "codex";
 
 pub const LOG: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Codex rollout",
     recognise: recognise_log,
@@ -36,7 +36,7 @@ pub const LOG: Format = Format {
 
 pub const EXEC: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Codex exec --json",
     recognise: recognise_exec,
@@ -46,7 +46,7 @@ pub const EXEC: Format = Format {
 
 pub const SERVER: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "Codex app-server protocol",
     recognise: recognise_server,
@@ -56,7 +56,7 @@ pub const SERVER: Format = Format {
 
 pub const HOOKS: Format = Format {
     agent: AGENT,
-    telling: Telling::Hooks,
+    feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Codex hook payloads",
     recognise: recognise_hooks,
@@ -175,10 +175,10 @@ fn block_name(item: &str) -> Name {
 
 /// The n-th compaction of a turn: a legacy rollout has no id for it.
 fn compaction_name(nth: u32) -> Name {
-    Name::Alike(unspool_core::id::digest(b"compaction"), nth)
+    Name::ByContent(unspool_core::id::digest(b"compaction"), nth)
 }
 
 /// The error part of a failed turn.
 fn failure_name() -> Name {
-    Name::Alike(unspool_core::id::digest(b"failure"), 0)
+    Name::ByContent(unspool_core::id::digest(b"failure"), 0)
 }

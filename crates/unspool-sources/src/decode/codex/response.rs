@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use unspool_core::assemble::prose_likeness;
-use unspool_core::event::{Call, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::assemble::prose_content_hash;
+use unspool_core::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, ContextInfo, Data, Notice, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
-use super::call::{ASK_TOOL, SEARCH_TOOL, answers, emit_call, likeness, question_ids, questions};
+use super::call::{
+    ASK_TOOL, SEARCH_TOOL, answers, content_hash, emit_call, question_ids, questions,
+};
 use super::log::{LogDecoder, OpenCall, UnannouncedProse};
 use super::metadata::snapshot;
 use super::text::{OutputStatus, content_text, payload, said};
@@ -41,8 +43,8 @@ impl LogDecoder {
                 let id: Arc<str> = item.text("id").unwrap_or_default().into();
                 emit_call(emit, &id, None, SEARCH_TOOL, item.json("action"));
                 let end = super::call::item_end(item).unwrap_or(ToolEnd::Completed);
-                let outcome = Outcome::default();
-                emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+                let outcome = ToolOutcome::default();
+                emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
                 RecordOutcome::InParts
             }
             "agent_message" => {
@@ -57,7 +59,7 @@ impl LogDecoder {
                 self.flush(emit);
                 let kind = format!("response_item/{kind}");
                 let name = item.text("id").map(|id| Name::Record(id.into()));
-                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -83,7 +85,7 @@ impl LogDecoder {
         if let Some(matched) = matched {
             // A plan inside the message has its own item, so the displayed text is shorter.
             let (_, text) = self.announced.remove(matched);
-            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+            self.say(emit, ProseKind::Text, &id, text, ProseDetail::default());
         } else if plan.is_none() {
             self.unannounced.push(UnannouncedProse { id, reasoning: false, text });
             if !self.announces {
@@ -91,7 +93,7 @@ impl LogDecoder {
             }
         }
         if let Some((id, text)) = plan {
-            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+            self.say(emit, ProseKind::Text, &id, text, ProseDetail::default());
         }
         RecordOutcome::InParts
     }
@@ -112,8 +114,8 @@ impl LogDecoder {
         let matched = self.announced.len() < before;
         if matched || text.is_empty() || !self.announces {
             self.flush(emit);
-            let detail = SaidDetail { redacted: text.is_empty(), ..SaidDetail::default() };
-            self.say(emit, Voice::Reasoning, &id, text, detail);
+            let detail = ProseDetail { redacted: text.is_empty(), ..ProseDetail::default() };
+            self.say(emit, ProseKind::Reasoning, &id, text, detail);
         } else {
             self.unannounced.push(UnannouncedProse { id, reasoning: true, text });
         }
@@ -129,8 +131,8 @@ impl LogDecoder {
         });
         if let Some(at) = waits {
             let held = self.unannounced.remove(at);
-            let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
-            return self.say(emit, voice, &held.id, held.text, SaidDetail::default());
+            let prose_kind = if held.reasoning { ProseKind::Reasoning } else { ProseKind::Text };
+            return self.say(emit, prose_kind, &held.id, held.text, ProseDetail::default());
         }
         self.announced.push((id.map(str::to_owned), text));
     }
@@ -138,28 +140,28 @@ impl LogDecoder {
     /// Emits prose that got no display event: no `compacted` record claimed it as its summary.
     pub(super) fn flush(&mut self, emit: &mut Emitter<'_>) {
         for held in std::mem::take(&mut self.unannounced) {
-            let voice = if held.reasoning { Voice::Reasoning } else { Voice::Text };
-            self.say(emit, voice, &held.id, held.text, SaidDetail::default());
+            let prose_kind = if held.reasoning { ProseKind::Reasoning } else { ProseKind::Text };
+            self.say(emit, prose_kind, &held.id, held.text, ProseDetail::default());
         }
         if let Some((id, text)) = self.plan.take() {
-            self.say(emit, Voice::Text, &id, text, SaidDetail::default());
+            self.say(emit, ProseKind::Text, &id, text, ProseDetail::default());
         }
     }
 
     fn say(
         &mut self,
         emit: &mut Emitter<'_>,
-        voice: Voice,
+        prose_kind: ProseKind,
         id: &str,
         text: String,
-        detail: SaidDetail,
+        detail: ProseDetail,
     ) {
         if !text.trim().is_empty() {
-            self.first(emit, prose_likeness(voice, &text));
+            self.first(emit, prose_content_hash(prose_kind, &text));
         }
         if !text.trim().is_empty() || detail.redacted {
-            let block = Some(self.prose_name(voice, id, &text));
-            emit.push(What::Said { voice, block, text, detail });
+            let block = Some(self.prose_name(prose_kind, id, &text));
+            emit.push(EventKind::ProseCompleted { prose_kind, block, text, detail });
         }
     }
 
@@ -173,11 +175,11 @@ impl LogDecoder {
             self.prompted = true;
             let user = vec![Body::Text(Text { text, ..Text::default() })];
             let names = vec![turn_name(&turn)];
-            emit.push(What::TurnStarted { names, trigger: Trigger::Agent, user });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::Agent, user });
         } else {
             let title = format!("Message from {}", item.text("author").unwrap_or_default());
             let name = item.text("id").map(|id| Name::Record(id.into()));
-            emit.push(What::ContextAdded(name, ContextInfo { title, text }));
+            emit.push(EventKind::ContextAdded(name, ContextInfo { title, text }));
         }
         RecordOutcome::InParts
     }
@@ -199,7 +201,7 @@ impl LogDecoder {
             Some(text) => Json::parse(text).or_else(|| Some(Json::string(text))),
             None => ["input", "arguments", "action"].iter().find_map(|name| item.json(name)),
         };
-        self.first(emit, likeness(&name, input.as_ref()));
+        self.first(emit, content_hash(&name, input.as_ref()));
         emit_call(emit, &id, None, &name, input);
         if name == ASK_TOOL
             && let Some(text) = &value
@@ -207,8 +209,8 @@ impl LogDecoder {
             && let Some(question) = questions(&request, None)
         {
             open.request = question_ids(&request);
-            let (call, requested) = (Call::Id(id.clone()), false);
-            emit.push(What::QuestionAsked { call, tool: name.clone(), question, requested });
+            let (call, requested) = (CallRef::Id(id.clone()), false);
+            emit.push(EventKind::QuestionAsked { call, tool: name.clone(), question, requested });
         }
         if name == "exec" && kind == "custom_tool_call" {
             self.scripts.push(id.clone());
@@ -229,7 +231,7 @@ impl LogDecoder {
             let text = content_text(item, "output");
             let name = item.text("id").map(|id| Name::Record(id.into()));
             let notice = Notice { code: "tool-notification".to_owned(), text };
-            emit.push(What::Noticed(name, notice));
+            emit.push(EventKind::Noticed(name, notice));
             return RecordOutcome::InParts;
         }
         let open = self.calls.remove(&id).unwrap_or_default();
@@ -240,20 +242,20 @@ impl LogDecoder {
             && let Ok(value) = JsonOutline::default().read(&output)
             && let Some(answer) = answers(&value, &open.request)
         {
-            emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id.clone()), answer });
         }
         let judged = said(&open.tool, &output);
         self.settle_script(emit, &id, &open, &judged);
-        let call = Call::Id(id.clone());
-        let mut outcome = Outcome { output: Some(output), result, ..Outcome::default() };
+        let call = CallRef::Id(id.clone());
+        let mut outcome = ToolOutcome { output: Some(output), result, ..ToolOutcome::default() };
         match judged {
             OutputStatus::Runs(process) if open.tool != "wait" && open.tool != "write_stdin" => {
-                emit.push(What::ToolRefined { call, outcome });
+                emit.push(EventKind::ToolRefined { call, outcome });
                 self.calls.insert(id, OpenCall { runs: Some(process), ..open });
             }
             OutputStatus::Runs(_) => {
                 let end = ToolEnd::Completed;
-                emit.push(What::ToolEnded { call, end, outcome });
+                emit.push(EventKind::ToolEnded { call, end, outcome });
             }
             OutputStatus::Ended(end, exit_code) => {
                 // Polling a process that failed is not a failure of the poll.
@@ -261,9 +263,9 @@ impl LogDecoder {
                 let end = if looks { ToolEnd::Completed } else { end };
                 outcome.exit_code = exit_code.filter(|_| !looks);
                 if open.ended {
-                    emit.push(What::ToolRefined { call, outcome });
+                    emit.push(EventKind::ToolRefined { call, outcome });
                 } else {
-                    emit.push(What::ToolEnded { call, end, outcome });
+                    emit.push(EventKind::ToolEnded { call, end, outcome });
                 }
                 // Its item may still arrive when the process ends.
                 if end == ToolEnd::Interrupted {
@@ -293,21 +295,21 @@ impl LogDecoder {
         let Some(script) = self.calls.iter().find(waited).map(|(id, _)| id.clone()) else { return };
         self.calls.remove(&script);
         self.scripts.retain(|held| *held != script);
-        let (call, outcome) = (Call::Id(script), Outcome::default());
-        emit.push(What::ToolEnded { call, end: *end, outcome });
+        let (call, outcome) = (CallRef::Id(script), ToolOutcome::default());
+        emit.push(EventKind::ToolEnded { call, end: *end, outcome });
     }
 }
 
 /// Emits prose under the id of its item, unless it is blank and not redacted.
 pub(super) fn say(
     emit: &mut Emitter<'_>,
-    voice: Voice,
+    prose_kind: ProseKind,
     id: &str,
     text: String,
-    detail: SaidDetail,
+    detail: ProseDetail,
 ) {
     if !text.trim().is_empty() || detail.redacted {
         let block = Some(block_name(id));
-        emit.push(What::Said { voice, block, text, detail });
+        emit.push(EventKind::ProseCompleted { prose_kind, block, text, detail });
     }
 }

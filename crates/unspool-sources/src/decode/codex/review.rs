@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unspool_core::event::{AgentEnd, AgentRef, Call, Outcome, ToolEnd, What};
+use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 
 use super::super::{Emitter, Fields};
@@ -40,19 +40,19 @@ impl Review {
             self.reviewer = Some(thread.to_owned());
             let agent = AgentRef { call: Some(self.call.clone()), id: Some(thread.into()) };
             let (name, task) = ("reviewer".to_owned(), String::new());
-            emit.push(What::AgentStarted { agent, name, task, background: false });
+            emit.push(EventKind::AgentStarted { agent, name, task, background: false });
         }
     }
 
     pub fn end(self, emit: &mut Emitter<'_>, item: &Fields<'_>) {
         if let Some(thread) = self.reviewer {
             let agent = AgentRef { call: None, id: Some(thread.into()) };
-            emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+            emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
         }
         let output = item.fields("review_output");
         let output = output.string("overall_explanation").or_else(|| item.string("review"));
-        let outcome = Outcome { output, result: Some(item.whole()), ..Outcome::default() };
-        let (call, end) = (Call::Id(self.call), ToolEnd::Completed);
-        emit.push(What::ToolEnded { call, end, outcome });
+        let outcome = ToolOutcome { output, result: Some(item.whole()), ..ToolOutcome::default() };
+        let (call, end) = (CallRef::Id(self.call), ToolEnd::Completed);
+        emit.push(EventKind::ToolEnded { call, end, outcome });
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, Event, Voice, What};
+use unspool_core::event::{CallRef, EndReason, Event, EventKind, ProseKind};
 use unspool_core::id::{SessionId, digest};
 use unspool_core::json::Json;
 use unspool_core::part::{
     Answer, Body, Decision, Interjection, Notice, Question, QuestionItem, QuestionKind,
 };
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{
@@ -62,7 +62,7 @@ impl Decoder for ServerDecoder {
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
         let message = message(fields);
-        let mut emit = Emitter::new(Telling::Stream, record, None, out);
+        let mut emit = Emitter::new(Feed::Stream, record, None, out);
         let sent = message.number("emittedAtMs").and_then(|at| i64::try_from(at).ok());
         let captured = fields.read::<f64>("t").map(|seconds| (seconds * 1000.0) as i64);
         emit.at = sent.or(captured).and_then(|at| Timestamp::from_millisecond(at).ok());
@@ -101,7 +101,7 @@ impl ServerDecoder {
             "thread/name/updated" => {
                 if let Some(text) = params.string("threadName") {
                     let origin = TitleOrigin::Custom;
-                    emit.push(What::TitleTold(Title { text, origin }));
+                    emit.push(EventKind::TitleSet(Title { text, origin }));
                 }
                 RecordOutcome::Metadata
             }
@@ -126,24 +126,28 @@ impl ServerDecoder {
             "item/started" => self.item(emit, &params.fields("item"), false),
             "item/completed" => self.item(emit, &params.fields("item"), true),
             "item/agentMessage/delta" | "item/plan/delta" => {
-                self.prose_delta(emit, Voice::Text, params)
+                self.prose_delta(emit, ProseKind::Text, params)
             }
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
-                self.prose_delta(emit, Voice::Reasoning, params)
+                self.prose_delta(emit, ProseKind::Reasoning, params)
             }
             "item/reasoning/summaryPartAdded" => {
                 // Summary parts are paragraphs.
                 if params.number("summaryIndex").is_some_and(|index| index > 0) {
                     let block = params.text("itemId").map(|id| block_name(&id));
                     let text = "\n\n".to_owned();
-                    emit.push(What::Grew { voice: Voice::Reasoning, block, text });
+                    emit.push(EventKind::ProseDelta {
+                        prose_kind: ProseKind::Reasoning,
+                        block,
+                        text,
+                    });
                 }
                 RecordOutcome::Metadata
             }
             "item/commandExecution/outputDelta" => {
-                let call = Call::Id(params.text("itemId").unwrap_or_default().into());
+                let call = CallRef::Id(params.text("itemId").unwrap_or_default().into());
                 let text = params.string("delta").unwrap_or_default();
-                emit.push(What::ToolOutputGrew { call, text });
+                emit.push(EventKind::ToolOutputDelta { call, text });
                 RecordOutcome::InParts
             }
             "item/commandExecution/requestApproval"
@@ -161,7 +165,7 @@ impl ServerDecoder {
                     text: params.string("message").unwrap_or_default(),
                 };
                 let value = digest(notice.text.as_bytes());
-                emit.push(What::Noticed(Some(Name::Alike(value, 0)), notice));
+                emit.push(EventKind::Noticed(Some(Name::ByContent(value, 0)), notice));
                 RecordOutcome::InParts
             }
             "serverRequest/resolved" | "thread/status/changed" | "thread/settings/updated" => {
@@ -175,7 +179,7 @@ impl ServerDecoder {
 
     fn thread(&mut self, emit: &mut Emitter<'_>, thread: &Fields<'_>) -> RecordOutcome {
         self.model = thread.string("model").or(self.model.take());
-        emit.push(What::SessionTold {
+        emit.push(EventKind::SessionUpdated {
             project: thread.string("cwd"),
             branch: thread.fields("gitInfo").string("branch"),
             version: thread.string("cliVersion"),
@@ -183,10 +187,10 @@ impl ServerDecoder {
         });
         if let Some(parent) = thread.text("parentThreadId") {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = thread.text("forkedFromId") {
             let session = SessionId::of(AGENT, &from);
-            emit.push(What::BranchedOff(ForkedFrom { session, turn: None }));
+            emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         RecordOutcome::Metadata
     }
@@ -206,7 +210,7 @@ impl ServerDecoder {
         emit.turn = self.turn.as_ref().map(turn_name);
         let answer = answers(&result, &request.question_text).or_else(|| decision(&result));
         if let Some(answer) = answer {
-            emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(request.call), answer });
         }
         RecordOutcome::InParts
     }
@@ -223,7 +227,7 @@ impl ServerDecoder {
         (self.steps, self.in_step, self.prompted) = (0, false, false);
         (self.compactions, self.retries, self.review) = (0, 0, None);
         let (names, user) = (vec![turn_name(&turn)], Vec::new());
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
     }
 
     pub(super) fn user(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
@@ -231,12 +235,12 @@ impl ServerDecoder {
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
             let name = item.text("id").map(|id| Name::Record(id.into()));
-            emit.push(What::Interjected(name, Interjection { text: texts.join("\n") }));
+            emit.push(EventKind::Interjected(name, Interjection { text: texts.join("\n") }));
             return RecordOutcome::InParts;
         };
         self.prompted = true;
         let names = vec![turn_name(&turn)];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }
 
@@ -244,7 +248,7 @@ impl ServerDecoder {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
         let step = step_name(turn, self.steps);
-        emit.push(What::StepStarted { step, model: self.model.clone() });
+        emit.push(EventKind::StepStarted { step, model: self.model.clone() });
     }
 
     /// Handles the thread's running totals, which are repeated. An increase marks the end of a
@@ -270,7 +274,7 @@ impl ServerDecoder {
         let input = input.saturating_sub(read).saturating_sub(write);
         let (cache_read, cache_write) = (read, write);
         let usage = Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() };
-        emit.push(What::UsageTold { step, usage });
+        emit.push(EventKind::UsageUpdated { step, usage });
     }
 
     fn end(&mut self, emit: &mut Emitter<'_>, turn: &Fields<'_>) -> RecordOutcome {
@@ -282,12 +286,12 @@ impl ServerDecoder {
             Some("failed") => {
                 let failure = failure(&error);
                 let why = Some(failure.text.clone()).filter(|text| !text.is_empty());
-                emit.push(What::Failed(Some(failure_name()), failure));
+                emit.push(EventKind::Failed(Some(failure_name()), failure));
                 EndReason::Failed(why)
             }
             Some(_) | None => EndReason::Completed,
         };
-        emit.push(What::TurnEnded(reason));
+        emit.push(EventKind::TurnEnded(reason));
         RecordOutcome::Metadata
     }
 
@@ -298,7 +302,7 @@ impl ServerDecoder {
         let kept = kept.unwrap_or(self.turns.len());
         let turns: Vec<Name> = self.turns.drain(kept..).map(|turn| turn_name(&turn)).collect();
         if !turns.is_empty() {
-            emit.push(What::Rewound { turns });
+            emit.push(EventKind::Rewound { turns });
         }
         RecordOutcome::Metadata
     }
@@ -315,22 +319,22 @@ impl ServerDecoder {
             Some(detail) => format!("{said} ({detail})"),
             None => said,
         };
-        let name = Name::Alike(digest(b"retry"), self.retries);
+        let name = Name::ByContent(digest(b"retry"), self.retries);
         self.retries += 1;
-        emit.push(What::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+        emit.push(EventKind::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
         RecordOutcome::InParts
     }
 
     fn prose_delta(
         &mut self,
         emit: &mut Emitter<'_>,
-        voice: Voice,
+        prose_kind: ProseKind,
         params: &Fields<'_>,
     ) -> RecordOutcome {
         self.step(emit);
         let block = params.text("itemId").map(|id| block_name(&id));
         let text = params.string("delta").unwrap_or_default();
-        emit.push(What::Grew { voice, block, text });
+        emit.push(EventKind::ProseDelta { prose_kind, block, text });
         RecordOutcome::InParts
     }
 
@@ -364,8 +368,8 @@ impl ServerDecoder {
             let input = params.raw("questions").map(|list| format!("{{\"questions\":{list}}}"));
             emit_call(emit, &call, None, ASK_TOOL, input.and_then(|input| Json::parse(&input)));
         }
-        let (call, tool) = (Call::Id(call), tool.to_owned());
-        emit.push(What::QuestionAsked { call, tool, question, requested: true });
+        let (call, tool) = (CallRef::Id(call), tool.to_owned());
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
         RecordOutcome::InParts
     }
 }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use unspool_core::event::{Call, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Compaction, Data, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
@@ -44,7 +44,7 @@ impl ServerDecoder {
             "agentMessage" | "plan" => {
                 if done {
                     let text = item.string("text").unwrap_or_default();
-                    say(emit, Voice::Text, &id, text, SaidDetail::default());
+                    say(emit, ProseKind::Text, &id, text, ProseDetail::default());
                 }
             }
             "reasoning" => {
@@ -54,8 +54,9 @@ impl ServerDecoder {
                     if text.is_empty() {
                         text = read("content").join("");
                     }
-                    let detail = SaidDetail { redacted: text.is_empty(), ..SaidDetail::default() };
-                    say(emit, Voice::Reasoning, &id, text, detail);
+                    let detail =
+                        ProseDetail { redacted: text.is_empty(), ..ProseDetail::default() };
+                    say(emit, ProseKind::Reasoning, &id, text, detail);
                 }
             }
             "contextCompaction" => {
@@ -87,8 +88,8 @@ impl ServerDecoder {
                 }
                 emit_agent_activity(emit, item);
                 if started {
-                    let (call, end) = (Call::Id(id), ToolEnd::Completed);
-                    emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
+                    let (call, end) = (CallRef::Id(id), ToolEnd::Completed);
+                    emit.push(EventKind::ToolEnded { call, end, outcome: ToolOutcome::default() });
                 }
             }
             "collabAgentToolCall" => {
@@ -127,8 +128,8 @@ impl ServerDecoder {
             "webSearch" => {
                 self.emit_call(emit, &id, SEARCH_TOOL, item.json("action"), done);
                 if done {
-                    let (call, end) = (Call::Id(id), ToolEnd::Completed);
-                    emit.push(What::ToolEnded { call, end, outcome: Outcome::default() });
+                    let (call, end) = (CallRef::Id(id), ToolEnd::Completed);
+                    emit.push(EventKind::ToolEnded { call, end, outcome: ToolOutcome::default() });
                 }
             }
             "mcpToolCall" | "dynamicToolCall" => {
@@ -147,7 +148,7 @@ impl ServerDecoder {
                 }
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id));
-                emit.push(What::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
             }
         }
         RecordOutcome::InParts
@@ -172,20 +173,20 @@ impl ServerDecoder {
         let Some(end) = item_end(item) else { return };
         let mut outcome = item_outcome(item);
         outcome.output = item.string("aggregatedOutput");
-        emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(id.clone()), end, outcome });
     }
 
     fn compaction(&mut self, emit: &mut Emitter<'_>) {
         let trigger = if self.prompted { "auto" } else { "manual" };
         if let Some(turn) = self.turn.as_ref().filter(|_| !self.prompted) {
             let (names, user) = (vec![turn_name(turn)], Vec::new());
-            emit.push(What::TurnStarted { names, trigger: Trigger::Command, user });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::Command, user });
         }
         let name = compaction_name(self.compactions);
         self.compactions += 1;
         let trigger = Some(trigger.to_owned());
         let compaction = Compaction { trigger, ..Compaction::default() };
-        emit.push(What::Compacted(Some(name), compaction));
+        emit.push(EventKind::Compacted(Some(name), compaction));
     }
 
     fn review_begins(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) {
@@ -194,7 +195,7 @@ impl ServerDecoder {
             let text = item.string("review").unwrap_or_default();
             let user = vec![Body::Text(Text { text, ..Text::default() })];
             let names = vec![turn_name(&turn)];
-            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         }
         self.review = Some(Review::begin(emit, item));
     }

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, AgentRef, EndReason, Event, What};
+use unspool_core::event::{AgentEnd, AgentRef, EndReason, Event, EventKind};
 use unspool_core::id::{SessionId, digest, sha256};
 use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Parent, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext};
 use super::live::LiveState;
@@ -44,9 +44,9 @@ impl Decoder for EventsDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let telling = if self.is_live { Telling::Stream } else { Telling::Log };
+        let feed = if self.is_live { Feed::Stream } else { Feed::Log };
         let id = fields.text("id");
-        let mut emit = Emitter::new(telling, record, id.as_deref(), out);
+        let mut emit = Emitter::new(feed, record, id.as_deref(), out);
         emit.at = fields.time("timestamp");
         let kind = fields.text("type").unwrap_or_default();
         let data = fields.fields("data");
@@ -99,16 +99,16 @@ impl EventsDecoder {
             "session.shutdown" => {
                 // The process exited with a turn open, so the turn never completed.
                 if self.interaction.is_some() {
-                    emit.push(What::TurnEnded(EndReason::Idle));
+                    emit.push(EventKind::TurnEnded(EndReason::Idle));
                 }
-                emit.push(What::SessionEnded);
+                emit.push(EventKind::SessionEnded);
                 RecordOutcome::Metadata
             }
             "user.message" => self.user(emit, event),
             "system.message" => {
                 if let Some(content) = data.json("content") {
                     let (kind, sha256) = ("system-policy", sha256(content.text().as_bytes()));
-                    emit.push(What::SnapshotTaken { kind: kind.to_owned(), sha256, content });
+                    emit.push(EventKind::SnapshotTaken { kind: kind.to_owned(), sha256, content });
                 }
                 RecordOutcome::Metadata
             }
@@ -129,12 +129,12 @@ impl EventsDecoder {
                     status: data.number("statusCode"),
                     text: data.string("message").unwrap_or_default(),
                 };
-                emit.push(What::Failed(Some(event.name()), failure));
-                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                emit.push(EventKind::Failed(Some(event.name()), failure));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
                 RecordOutcome::InParts
             }
             "abort" => {
-                emit.push(What::TurnEnded(EndReason::Interrupted));
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
             "session.compaction_complete" => self.compaction(emit, event),
@@ -184,7 +184,7 @@ impl EventsDecoder {
     pub(super) fn unknown(&self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let kind = event.kind.clone().into_owned();
         let data = Data { kind, payload: event.data.whole() };
-        emit.push(What::DataGiven(Some(event.name()), data));
+        emit.push(EventKind::DataGiven(Some(event.name()), data));
         RecordOutcome::InParts
     }
 
@@ -200,14 +200,14 @@ impl EventsDecoder {
         self.report_session_context(emit);
         // A killed process writes no end for its turn.
         if event.kind == "session.resume" && self.interaction.is_some() {
-            emit.push(What::TurnEnded(EndReason::Idle));
+            emit.push(EventKind::TurnEnded(EndReason::Idle));
         }
         RecordOutcome::Metadata
     }
 
     fn report_session_context(&self, emit: &mut Emitter<'_>) {
         let SessionContext { project, branch, version } = self.session_context.clone();
-        emit.push(What::SessionTold { project, branch, version, cost_usd: None });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd: None });
     }
 
     /// Emits the parent of a sub-agent. Its task names the session, its steps name the call.
@@ -223,7 +223,7 @@ impl EventsDecoder {
         if let Some((session, call_id)) = parent {
             self.parent = Some((session.clone(), call_id.clone()));
             let session = SessionId::of(super::AGENT, &session);
-            emit.push(What::StartedBy(Parent { session, call_id, kind: None }));
+            emit.push(EventKind::StartedBy(Parent { session, call_id, kind: None }));
         }
     }
 
@@ -253,7 +253,7 @@ impl EventsDecoder {
         code: &str,
         text: String,
     ) -> RecordOutcome {
-        emit.push(What::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
+        emit.push(EventKind::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
         RecordOutcome::InParts
     }
 
@@ -276,7 +276,7 @@ impl EventsDecoder {
             duration_ms: None,
             summary: data.string("summaryContent").unwrap_or_default(),
         };
-        emit.push(What::Compacted(Some(event.name()), compaction));
+        emit.push(EventKind::Compacted(Some(event.name()), compaction));
         RecordOutcome::InParts
     }
 
@@ -288,7 +288,7 @@ impl EventsDecoder {
         let interaction: Arc<str> =
             data.text("interactionId").unwrap_or_else(|| event.id.clone()).as_ref().into();
         if data.is("delivery", "steering") || self.interaction.as_ref() == Some(&interaction) {
-            emit.push(What::Interjected(Some(event.name()), Interjection { text }));
+            emit.push(EventKind::Interjected(Some(event.name()), Interjection { text }));
             return RecordOutcome::InParts;
         }
         if self.parent.is_some() && self.interaction.is_none() {
@@ -297,7 +297,7 @@ impl EventsDecoder {
         let words = prompt_hash(&text);
         let count = self.prompts.entry(words).or_default();
         *count += 1;
-        let alike = Name::Alike(words, *count - 1);
+        let alike = Name::ByContent(words, *count - 1);
         let mut user = vec![Body::Text(Text { text, ..Text::default() })];
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
         // The prompt of a sub-agent comes from its parent.
@@ -316,7 +316,7 @@ impl EventsDecoder {
     ) {
         self.interaction = Some(interaction.clone());
         let names = [Name::Prompt(interaction)].into_iter().chain(alike).collect();
-        emit.push(What::TurnStarted { names, trigger, user });
+        emit.push(EventKind::TurnStarted { names, trigger, user });
     }
 
     /// Starts a turn without a prompt when the model continues on its own.
@@ -339,7 +339,7 @@ impl EventsDecoder {
         let Some(agent) = self.agent(whole, data) else {
             return RecordOutcome::left_out("start of a sub-agent's sub-agent");
         };
-        emit.push(What::AgentStarted {
+        emit.push(EventKind::AgentStarted {
             agent,
             name: data.string("agentName").unwrap_or_default(),
             task: data.string("agentDescription").unwrap_or_default(),
@@ -358,7 +358,7 @@ impl EventsDecoder {
         let Some(agent) = self.agent(whole, data) else {
             return RecordOutcome::left_out("end of a sub-agent's sub-agent");
         };
-        emit.push(What::AgentEnded { agent, end });
+        emit.push(EventKind::AgentEnded { agent, end });
         RecordOutcome::InParts
     }
 

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{
-    AgentEnd, AgentRef, Call, EndReason, Event, Outcome, ToolCall, ToolEnd, What,
+    AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome,
 };
 use unspool_core::id::SessionId;
 use unspool_core::part::{Body, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Parent, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::events::prompt_hash;
@@ -23,7 +23,7 @@ pub(super) struct HooksDecoder {
     /// Occurrences of each prompt text.
     prompts: BTreeMap<u64, u32>,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
-    open: BTreeMap<u64, Vec<Call>>,
+    open: BTreeMap<u64, Vec<CallRef>>,
     /// Calls of this turn so far, by content hash.
     counts: BTreeMap<u64, u32>,
 }
@@ -37,18 +37,18 @@ impl Decoder for HooksDecoder {
     ) -> RecordOutcome {
         let event = fields.string("event").unwrap_or_default();
         let payload = fields.fields("payload");
-        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Feed::Hooks, record, None, out);
         let at = payload.number("timestamp").and_then(|at| i64::try_from(at).ok());
         emit.at = at.and_then(|at| Timestamp::from_millisecond(at).ok());
         match &*event {
             "sessionStart" => {
                 let (branch, version, cost_usd) = (None, None, None);
                 let project = payload.string("cwd");
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 RecordOutcome::Metadata
             }
             "sessionEnd" => {
-                emit.push(What::SessionEnded);
+                emit.push(EventKind::SessionEnded);
                 RecordOutcome::Metadata
             }
             "userPromptSubmitted" => self.prompt(&mut emit, &payload),
@@ -64,13 +64,13 @@ impl Decoder for HooksDecoder {
             }
             "postToolUseFailure" => self.tool_ends(&mut emit, &payload, ToolEnd::Failed),
             "agentStop" => {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
             "subagentStop" => {
                 let id = payload.text("agentId").map(|id| id.into());
                 let agent = AgentRef { call: None, id };
-                emit.push(What::AgentEnded { agent, end: AgentEnd::Completed });
+                emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
                 RecordOutcome::InParts
             }
             _ => RecordOutcome::left_out(format!("hook/{event}")),
@@ -91,36 +91,36 @@ impl HooksDecoder {
         }
         if let Some(parent) = payload.text("parentAgentId") {
             let session = SessionId::of(super::AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         }
         self.open.clear();
         self.counts.clear();
         let words = prompt_hash(&text);
         let count = self.prompts.entry(words).or_default();
         *count += 1;
-        let names = vec![Name::Alike(words, *count - 1)];
+        let names = vec![Name::ByContent(words, *count - 1)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }
 
-    fn next(&mut self, likeness: u64) -> Call {
-        let count = self.counts.entry(likeness).or_default();
+    fn next(&mut self, content_hash: u64) -> CallRef {
+        let count = self.counts.entry(content_hash).or_default();
         *count += 1;
-        Call::Alike(likeness, *count - 1)
+        CallRef::ByContent(content_hash, *count - 1)
     }
 
     fn tool_starts(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.string("toolName").unwrap_or_default();
-        let likeness = payload.likeness(&name, "toolArgs");
-        let call = self.next(likeness);
-        self.open.entry(likeness).or_default().push(call.clone());
-        emit.push(What::ToolCalled(Box::new(ToolCall {
+        let content_hash = payload.content_hash(&name, "toolArgs");
+        let call = self.next(content_hash);
+        self.open.entry(content_hash).or_default().push(call.clone());
+        emit.push(EventKind::ToolCalled(Box::new(ToolCall {
             call,
             parent_call_id: None,
             name,
             input: payload.json("toolArgs"),
-            likeness,
+            content_hash,
             provider_executed: false,
             title: None,
             running: true,
@@ -135,15 +135,19 @@ impl HooksDecoder {
         end: ToolEnd,
     ) -> RecordOutcome {
         let name = payload.text("toolName").unwrap_or_default();
-        let likeness = payload.likeness(&name, "toolArgs");
-        let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
+        let content_hash = payload.content_hash(&name, "toolArgs");
+        let open = self.open.get_mut(&content_hash).filter(|open| !open.is_empty());
         let call = match open.map(|open| open.remove(0)) {
             Some(call) => call,
-            None => self.next(likeness),
+            None => self.next(content_hash),
         };
         let output = payload.fields("toolResult").string("textResultForLlm");
         let output = output.or_else(|| payload.string("error"));
-        emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
+        emit.push(EventKind::ToolEnded {
+            call,
+            end,
+            outcome: ToolOutcome { output, ..ToolOutcome::default() },
+        });
         RecordOutcome::InParts
     }
 }

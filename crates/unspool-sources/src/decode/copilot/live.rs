@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, Voice, What};
+use unspool_core::event::{CallRef, EndReason, EventKind, ProseKind};
 use unspool_core::session::{Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -29,7 +29,7 @@ pub(super) struct LiveState {
 
 #[derive(PartialEq, Serialize, Deserialize)]
 enum OpenBlock {
-    Prose(Voice, String),
+    Prose(ProseKind, String),
     Tool,
 }
 
@@ -40,11 +40,11 @@ impl LiveState {
     }
 
     /// The number of the block that a delta belongs to.
-    fn nth(&mut self, voice: Voice, id: &str) -> u32 {
-        let open = OpenBlock::Prose(voice, id.to_owned());
-        let begun = match voice {
-            Voice::Reasoning => &mut self.begun[0],
-            Voice::Text => &mut self.begun[1],
+    fn nth(&mut self, prose_kind: ProseKind, id: &str) -> u32 {
+        let open = OpenBlock::Prose(prose_kind, id.to_owned());
+        let begun = match prose_kind {
+            ProseKind::Reasoning => &mut self.begun[0],
+            ProseKind::Text => &mut self.begun[1],
         };
         if self.open.as_ref() != Some(&open) {
             *begun += 1;
@@ -62,8 +62,10 @@ impl EventsDecoder {
     ) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
-            "assistant.message_delta" => self.grow(emit, Voice::Text, "messageId", data),
-            "assistant.reasoning_delta" => self.grow(emit, Voice::Reasoning, "reasoningId", data),
+            "assistant.message_delta" => self.grow(emit, ProseKind::Text, "messageId", data),
+            "assistant.reasoning_delta" => {
+                self.grow(emit, ProseKind::Reasoning, "reasoningId", data)
+            }
             "assistant.tool_call_delta" => self.grow_input(emit, data),
             "tool.execution_partial_result" => self.grow_output(emit, data),
             "assistant.usage" => self.usage(emit, data),
@@ -87,14 +89,14 @@ impl EventsDecoder {
             "session.title_changed" => {
                 if let Some(text) = data.string("title").filter(|title| !title.is_empty()) {
                     let origin = TitleOrigin::Generated;
-                    emit.push(What::TitleTold(Title { text, origin }));
+                    emit.push(EventKind::TitleSet(Title { text, origin }));
                 }
                 RecordOutcome::Metadata
             }
             "assistant.idle" | "session.idle" => {
                 let aborted = data.flag("aborted");
                 let reason = if aborted { EndReason::Interrupted } else { EndReason::Completed };
-                emit.push(What::TurnEnded(reason));
+                emit.push(EventKind::TurnEnded(reason));
                 RecordOutcome::Metadata
             }
             // `assistant.message` carries the same content.
@@ -123,16 +125,20 @@ impl EventsDecoder {
     fn grow(
         &mut self,
         emit: &mut Emitter<'_>,
-        voice: Voice,
+        prose_kind: ProseKind,
         id: &str,
         data: &Fields<'_>,
     ) -> RecordOutcome {
         if self.live.cut {
             return RecordOutcome::left_out("delta after a retry");
         }
-        let nth = self.live.nth(voice, &data.text(id).unwrap_or_default());
+        let nth = self.live.nth(prose_kind, &data.text(id).unwrap_or_default());
         let text = data.string("deltaContent").unwrap_or_default();
-        emit.push(What::Grew { voice, block: self.step.block(voice, nth), text });
+        emit.push(EventKind::ProseDelta {
+            prose_kind,
+            block: self.step.block(prose_kind, nth),
+            text,
+        });
         RecordOutcome::InParts
     }
 
@@ -143,7 +149,7 @@ impl EventsDecoder {
         self.live.open = Some(OpenBlock::Tool);
         let name = data.string("toolName").unwrap_or_default();
         let text = data.string("inputDelta").unwrap_or_default();
-        emit.push(What::ToolInputGrew { call: Call::Id(id.into()), name, text });
+        emit.push(EventKind::ToolInputDelta { call: CallRef::Id(id.into()), name, text });
         RecordOutcome::InParts
     }
 
@@ -161,7 +167,7 @@ impl EventsDecoder {
         };
         let text = text.to_owned();
         *printed = output.len();
-        emit.push(What::ToolOutputGrew { call: Call::Id(id), text });
+        emit.push(EventKind::ToolOutputDelta { call: CallRef::Id(id), text });
         RecordOutcome::InParts
     }
 }

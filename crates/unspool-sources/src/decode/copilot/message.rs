@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, SaidDetail, ToolCall, Voice, What};
+use unspool_core::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall};
 use unspool_core::part::Data;
+use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventRecord, EventsDecoder};
@@ -31,15 +31,15 @@ impl Step {
     }
 
     /// The name of a block of this step.
-    pub fn block(&self, voice: Voice, nth: u32) -> Option<Name> {
-        Some(block_name(self.id.as_ref()?, voice, nth))
+    pub fn block(&self, prose_kind: ProseKind, nth: u32) -> Option<Name> {
+        Some(block_name(self.id.as_ref()?, prose_kind, nth))
     }
 }
 
-fn block_name(step: &Arc<str>, voice: Voice, nth: u32) -> Name {
-    let kind = match voice {
-        Voice::Reasoning => 0,
-        Voice::Text => 1,
+fn block_name(step: &Arc<str>, prose_kind: ProseKind, nth: u32) -> Name {
+    let kind = match prose_kind {
+        ProseKind::Reasoning => 0,
+        ProseKind::Text => 1,
     };
     Name::Block(step.clone(), nth.saturating_mul(2).saturating_add(kind))
 }
@@ -57,20 +57,20 @@ impl Blocks {
     fn say(
         &mut self,
         emit: &mut Emitter<'_>,
-        voice: Voice,
+        prose_kind: ProseKind,
         text: String,
-        detail: SaidDetail,
+        detail: ProseDetail,
     ) -> bool {
         if text.trim().is_empty() && !detail.redacted {
             return false;
         }
-        let count = match voice {
-            Voice::Reasoning => &mut self.said[0],
-            Voice::Text => &mut self.said[1],
+        let count = match prose_kind {
+            ProseKind::Reasoning => &mut self.said[0],
+            ProseKind::Text => &mut self.said[1],
         };
-        let block = Some(block_name(&self.step, voice, *count));
+        let block = Some(block_name(&self.step, prose_kind, *count));
         *count += 1;
-        emit.push(What::Said { voice, block, text, detail });
+        emit.push(EventKind::ProseCompleted { prose_kind, block, text, detail });
         true
     }
 
@@ -80,8 +80,8 @@ impl Blocks {
         let signature = signature.filter(|signature| !signature.is_empty());
         let signer = signature.is_some().then(|| signer.to_owned());
         let redacted = text.trim().is_empty() && signature.is_some();
-        let detail = SaidDetail { signature, signer, redacted, ..SaidDetail::default() };
-        self.say(emit, Voice::Reasoning, text, detail)
+        let detail = ProseDetail { signature, signer, redacted, ..ProseDetail::default() };
+        self.say(emit, ProseKind::Reasoning, text, detail)
     }
 
     /// A reasoning block in its provider's format.
@@ -117,7 +117,7 @@ impl EventsDecoder {
         let id: Arc<str> = (&*event.id).into();
         self.step = Step { id: Some(id.clone()), ..Step::default() };
         self.live.begin();
-        emit.push(What::StepStarted { step: Name::Message(id), model: None });
+        emit.push(EventKind::StepStarted { step: Name::Message(id), model: None });
         RecordOutcome::Metadata
     }
 
@@ -125,10 +125,10 @@ impl EventsDecoder {
     pub(super) fn end_step(&mut self, emit: &mut Emitter<'_>) -> RecordOutcome {
         let Step { id, done, stop_reason } = std::mem::take(&mut self.step);
         if let Some(id) = id {
-            emit.push(What::StepEnded { step: Name::Message(id), stop_reason });
+            emit.push(EventKind::StepEnded { step: Name::Message(id), stop_reason });
         }
         if done {
-            emit.push(What::TurnEnded(EndReason::Completed));
+            emit.push(EventKind::TurnEnded(EndReason::Completed));
         }
         RecordOutcome::Metadata
     }
@@ -151,15 +151,15 @@ impl EventsDecoder {
             ..Usage::default()
         };
         let model = value.string("model");
-        emit.push(What::StepStarted { step: step.clone(), model });
-        emit.push(What::UsageTold { step, usage });
+        emit.push(EventKind::StepStarted { step: step.clone(), model });
+        emit.push(EventKind::UsageUpdated { step, usage });
         self.step.stop_reason = value.string("finishReason");
         RecordOutcome::Metadata
     }
 
     pub(super) fn message(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
         if let Some(step) = self.step.name() {
-            emit.push(What::StepStarted { step, model: data.string("model") });
+            emit.push(EventKind::StepStarted { step, model: data.string("model") });
         }
         // Copilot reads reports of background agents and commands by a message that no model wrote
         // and that is in no step.
@@ -174,7 +174,7 @@ impl EventsDecoder {
             match block.text("type").as_deref() {
                 Some("text") => {
                     let text = block.string("text").unwrap_or_default();
-                    made |= blocks.say(emit, Voice::Text, text, SaidDetail::default());
+                    made |= blocks.say(emit, ProseKind::Text, text, ProseDetail::default());
                 }
                 Some("thinking" | "redacted_thinking" | "reasoning") => {
                     made |= blocks.reasoning(emit, &block);
@@ -189,7 +189,7 @@ impl EventsDecoder {
                 }
                 kind => {
                     let kind = kind.unwrap_or("block").to_owned();
-                    emit.push(What::DataGiven(None, Data { kind, payload: block.whole() }));
+                    emit.push(EventKind::DataGiven(None, Data { kind, payload: block.whole() }));
                     made = true;
                 }
             }
@@ -212,14 +212,14 @@ impl EventsDecoder {
         let id: Arc<str> = request.text("toolCallId").unwrap_or_default().into();
         let name = request.string("name").unwrap_or_default();
         let title = request.string("intentionSummary").or_else(|| request.string("toolTitle"));
-        let likeness = request.likeness(&name, "arguments");
+        let content_hash = request.content_hash(&name, "arguments");
         self.calls.insert(id.clone(), name.clone());
-        emit.push(What::ToolCalled(Box::new(ToolCall {
-            call: Call::Id(id.clone()),
+        emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+            call: CallRef::Id(id.clone()),
             parent_call_id: None,
             name: name.clone(),
             input: request.json("arguments"),
-            likeness,
+            content_hash,
             provider_executed: false,
             title,
             running: false,
@@ -248,5 +248,5 @@ fn unordered(
         made |= blocks.think(emit, text, signature);
     }
     let text = data.string("content").unwrap_or_default();
-    made | blocks.say(emit, Voice::Text, text, SaidDetail::default())
+    made | blocks.say(emit, ProseKind::Text, text, ProseDetail::default())
 }

@@ -9,7 +9,7 @@ mod message;
 mod questions;
 mod tool;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -17,7 +17,7 @@ const AGENT: &str = "copilot";
 
 pub const LOG: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI session log",
     recognise: recognise_log,
@@ -27,7 +27,7 @@ pub const LOG: Format = Format {
 
 pub const STREAM: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI live events",
     recognise: recognise_stream,
@@ -37,7 +37,7 @@ pub const STREAM: Format = Format {
 
 pub const HOOKS: Format = Format {
     agent: AGENT,
-    telling: Telling::Hooks,
+    feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI hook payloads",
     recognise: recognise_hooks,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{Call, ToolEnd, What};
+use unspool_core::event::{CallRef, EventKind, ToolEnd};
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -29,7 +29,12 @@ impl EventsDecoder {
         };
         let (request_id, kind) = (data.string("requestId"), QuestionKind::Permission);
         let question = Question { request_id, kind, items: vec![item] };
-        emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call: CallRef::Id(id),
+            tool,
+            question,
+            requested: true,
+        });
         RecordOutcome::InParts
     }
 
@@ -54,7 +59,7 @@ impl EventsDecoder {
             _ => (Decision::Denied, words.unwrap_or_else(|| kind.replace('-', " "))),
         };
         let answer = Answer { decision, text, choices: Vec::new(), observed: true };
-        emit.push(What::QuestionAnswered { call: Call::Id(id), answer });
+        emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id), answer });
         RecordOutcome::InParts
     }
 
@@ -70,7 +75,12 @@ impl EventsDecoder {
         }
         let tool = self.calls.get(&id).cloned().unwrap_or_default();
         let question = Question { request_id, ..question };
-        emit.push(What::QuestionAsked { call: Call::Id(id), tool, question, requested: false });
+        emit.push(EventKind::QuestionAsked {
+            call: CallRef::Id(id),
+            tool,
+            question,
+            requested: false,
+        });
         RecordOutcome::InParts
     }
 
@@ -98,7 +108,7 @@ impl EventsDecoder {
             || data.text("action").is_some_and(|action| action != "accept");
         let decision = if declined { Decision::Declined } else { Decision::Answered };
         let answer = Answer { decision, text, choices, observed: true };
-        emit.push(What::QuestionAnswered { call: Call::Id(call), answer });
+        emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
         RecordOutcome::InParts
     }
 }

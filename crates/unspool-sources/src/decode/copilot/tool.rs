@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;
@@ -18,7 +18,7 @@ impl EventsDecoder {
         input: &Fields<'_>,
     ) {
         if tool == "task" {
-            emit.push(What::AgentStarted {
+            emit.push(EventKind::AgentStarted {
                 agent: AgentRef { call: Some(id.clone()), id: None },
                 name: input.string("agent_type").unwrap_or_else(|| "agent".to_owned()),
                 task: input.string("description").unwrap_or_default(),
@@ -26,8 +26,8 @@ impl EventsDecoder {
             });
         }
         if let Some(question) = super::questions::question_of_call(tool, input) {
-            let (call, tool, requested) = (Call::Id(id.clone()), tool.to_owned(), false);
-            emit.push(What::QuestionAsked { call, tool, question, requested });
+            let (call, tool, requested) = (CallRef::Id(id.clone()), tool.to_owned(), false);
+            emit.push(EventKind::QuestionAsked { call, tool, question, requested });
         }
     }
 
@@ -40,18 +40,18 @@ impl EventsDecoder {
             return RecordOutcome::left_out("tool.execution_start of no call");
         };
         if self.calls.contains_key(&id) {
-            emit.push(What::ToolStarted { call: Call::Id(id) });
+            emit.push(EventKind::ToolStarted { call: CallRef::Id(id) });
             return RecordOutcome::InParts;
         }
         // A call that is in no message.
         let name = data.string("toolName").unwrap_or_default();
         self.calls.insert(id.clone(), name.clone());
-        emit.push(What::ToolCalled(Box::new(ToolCall {
-            call: Call::Id(id.clone()),
+        emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+            call: CallRef::Id(id.clone()),
             parent_call_id: None,
             name: name.clone(),
             input: data.json("arguments"),
-            likeness: data.likeness(&name, "arguments"),
+            content_hash: data.content_hash(&name, "arguments"),
             provider_executed: false,
             title: data.string("toolTitle"),
             running: true,
@@ -78,15 +78,15 @@ impl EventsDecoder {
             (false, _) => ToolEnd::Failed,
         };
         if let Some(answer) = super::questions::answer_of_call(&tool, end, data) {
-            emit.push(What::QuestionAnswered { call: Call::Id(id.clone()), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id.clone()), answer });
         }
         let output = result.string("content").or_else(|| error.string("message"));
         let exit_code = data.fields("shellExecution").read("exitCode");
         // `content` is the output sent to the model; the rest is for display.
         let shown = result.has("detailedContent") || result.has("contents");
         let kept = data.json("result").filter(|_| shown);
-        let outcome = Outcome { output, result: kept, exit_code, duration_ms: None };
-        emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+        let outcome = ToolOutcome { output, result: kept, exit_code, duration_ms: None };
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
         RecordOutcome::InParts
     }
 }

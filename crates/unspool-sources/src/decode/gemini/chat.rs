@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, What};
+use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::id::{digest, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Data, Failure, File, Notice, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Title, TitleOrigin, Trigger};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::message::Calls;
@@ -48,7 +48,7 @@ impl Decoder for ChatDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Feed::Log, record, None, out);
         if super::is_head(fields) {
             return self.head(&mut emit, fields);
         }
@@ -91,7 +91,7 @@ impl ChatDecoder {
     fn emit_project(&mut self, emit: &mut Emitter<'_>, project: Option<String>) {
         self.has_project |= project.is_some();
         let (branch, version, cost_usd) = (None, None, None);
-        emit.push(What::SessionTold { project, branch, version, cost_usd });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
     }
 
     /// Applies changed fields of the chat.
@@ -100,10 +100,10 @@ impl ChatDecoder {
         if let Some(text) = fields.string("summary").filter(|text| !text.is_empty()) {
             if self.sub_agent {
                 // A sub-agent's summary is its result, written when it is done.
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
             } else {
                 let origin = TitleOrigin::Summary;
-                emit.push(What::TitleTold(Title { text, origin }));
+                emit.push(EventKind::TitleSet(Title { text, origin }));
             }
         }
         if !fields.has("messages") {
@@ -138,8 +138,8 @@ impl ChatDecoder {
             "Gemini CLI took this prompt out of its history: the request failed or was cancelled";
         let notice = Notice { code: "prompt-removed".to_owned(), text: text.to_owned() };
         self.waits = false;
-        emit.push(What::Noticed(Some(name), notice));
-        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        emit.push(EventKind::Noticed(Some(name), notice));
+        emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         true
     }
 
@@ -155,7 +155,7 @@ impl ChatDecoder {
         }
         let content = Json::string(&text);
         let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
-        emit.push(What::SnapshotTaken { kind, sha256, content });
+        emit.push(EventKind::SnapshotTaken { kind, sha256, content });
     }
 
     fn rewind(&mut self, emit: &mut Emitter<'_>, id: &str) -> RecordOutcome {
@@ -163,7 +163,7 @@ impl ChatDecoder {
         let turns = self.prompts.iter().skip(from.unwrap_or(self.prompts.len()));
         let turns: Vec<Name> = turns.cloned().map(Name::Prompt).collect();
         if !turns.is_empty() {
-            emit.push(What::Rewound { turns });
+            emit.push(EventKind::Rewound { turns });
         }
         RecordOutcome::Metadata
     }
@@ -184,18 +184,18 @@ impl ChatDecoder {
             Some("gemini") => self.model(emit, &id, message),
             Some("error") => {
                 let failure = Failure { text: text_of(message), ..Failure::default() };
-                emit.push(What::Failed(name(), failure));
+                emit.push(EventKind::Failed(name(), failure));
                 RecordOutcome::InParts
             }
             Some(kind @ ("info" | "warning")) => {
                 let code = if kind == "info" { "informational" } else { kind }.to_owned();
-                emit.push(What::Noticed(name(), Notice { code, text: text_of(message) }));
+                emit.push(EventKind::Noticed(name(), Notice { code, text: text_of(message) }));
                 RecordOutcome::InParts
             }
             kind => {
                 let kind = kind.unwrap_or("message").to_owned();
                 let data = Data { kind, payload: message.whole() };
-                emit.push(What::DataGiven(name(), data));
+                emit.push(EventKind::DataGiven(name(), data));
                 RecordOutcome::InParts
             }
         }
@@ -215,14 +215,14 @@ impl ChatDecoder {
         let words = super::prompt_hash(user.iter().find_map(Body::prose).unwrap_or_default());
         let count = self.alike.entry(words).or_default();
         *count += 1;
-        let names = vec![Name::Prompt(id.clone()), Name::Alike(words, *count - 1)];
+        let names = vec![Name::Prompt(id.clone()), Name::ByContent(words, *count - 1)];
         self.prompts.push(id.clone());
         self.waits = true;
         self.steps.clear();
         // Gemini prompts a sub-agent that ran out of turns to finish.
         let again = self.sub_agent && self.prompts.len() > 1;
         let trigger = if again { Trigger::Continuation } else { Trigger::User };
-        emit.push(What::TurnStarted { names, trigger, user });
+        emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts
     }
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, Event, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::part::{Body, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 
@@ -18,7 +18,7 @@ pub(super) struct HooksDecoder {
     /// Occurrences of each prompt text.
     alike: BTreeMap<u64, u32>,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
-    open: BTreeMap<u64, Vec<Call>>,
+    open: BTreeMap<u64, Vec<CallRef>>,
     /// Calls of this turn so far, by content hash.
     counts: BTreeMap<u64, u32>,
     /// How many sub-agents are running.
@@ -35,22 +35,22 @@ impl Decoder for HooksDecoder {
         let payload = fields.fields("payload");
         // Read the event name from the payload: the wrapper's may be empty.
         let event = payload.string("hook_event_name").unwrap_or_default();
-        let mut emit = Emitter::new(Telling::Hooks, record, None, out);
+        let mut emit = Emitter::new(Feed::Hooks, record, None, out);
         emit.at = payload.time("timestamp");
         match &*event {
             "SessionStart" => {
                 let (branch, version, cost_usd) = (None, None, None);
                 let project = payload.string("cwd");
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {
-                emit.push(What::SessionEnded);
+                emit.push(EventKind::SessionEnded);
                 RecordOutcome::Metadata
             }
             "BeforeAgent" => self.prompt(&mut emit, &payload),
             "AfterAgent" => {
-                emit.push(What::TurnEnded(EndReason::Completed));
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
             "BeforeTool" => self.tool_starts(&mut emit, &payload),
@@ -73,9 +73,9 @@ impl HooksDecoder {
         let words = super::prompt_hash(&text);
         let count = self.alike.entry(words).or_default();
         *count += 1;
-        let names = vec![Name::Alike(words, *count - 1)];
+        let names = vec![Name::ByContent(words, *count - 1)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }
 
@@ -86,17 +86,17 @@ impl HooksDecoder {
             return RecordOutcome::left_out("hook/BeforeTool while a sub-agent runs");
         }
         self.agents += u32::from(starts_agent);
-        let likeness = payload.likeness(&name, "tool_input");
-        let count = self.counts.entry(likeness).or_default();
+        let content_hash = payload.content_hash(&name, "tool_input");
+        let count = self.counts.entry(content_hash).or_default();
         *count += 1;
-        let call = Call::Alike(likeness, *count - 1);
-        self.open.entry(likeness).or_default().push(call.clone());
-        emit.push(What::ToolCalled(Box::new(ToolCall {
+        let call = CallRef::ByContent(content_hash, *count - 1);
+        self.open.entry(content_hash).or_default().push(call.clone());
+        emit.push(EventKind::ToolCalled(Box::new(ToolCall {
             call,
             parent_call_id: None,
             name,
             input: payload.json("tool_input"),
-            likeness,
+            content_hash,
             provider_executed: false,
             title: None,
             running: true,
@@ -106,8 +106,8 @@ impl HooksDecoder {
 
     fn tool_ends(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.text("tool_name").unwrap_or_default();
-        let likeness = payload.likeness(&name, "tool_input");
-        let open = self.open.get_mut(&likeness).filter(|open| !open.is_empty());
+        let content_hash = payload.content_hash(&name, "tool_input");
+        let open = self.open.get_mut(&content_hash).filter(|open| !open.is_empty());
         let Some(call) = open.map(|open| open.remove(0)) else {
             return RecordOutcome::left_out("hook/AfterTool of no call");
         };
@@ -118,7 +118,11 @@ impl HooksDecoder {
         let error = response.fields("error").string("message");
         let end = if error.is_some() { ToolEnd::Failed } else { ToolEnd::Completed };
         let output = error.or_else(|| response.string("llmContent"));
-        emit.push(What::ToolEnded { call, end, outcome: Outcome { output, ..Outcome::default() } });
+        emit.push(EventKind::ToolEnded {
+            call,
+            end,
+            outcome: ToolOutcome { output, ..ToolOutcome::default() },
+        });
         RecordOutcome::InParts
     }
 }

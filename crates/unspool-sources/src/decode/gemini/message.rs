@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::event::{EventKind, ProseDetail, ProseKind};
+use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::chat::{ChatDecoder, text_of};
@@ -40,13 +40,19 @@ impl ChatDecoder {
         let next = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         let nth = *self.steps.entry(id.clone()).or_insert(next);
         let step = Name::Message(id.clone());
-        emit.push(What::StepStarted { step: step.clone(), model: message.string("model") });
+        emit.push(EventKind::StepStarted { step: step.clone(), model: message.string("model") });
         let mut made = false;
         let mut thoughts = 0;
         let mut think = |emit: &mut Emitter<'_>, text: String| {
-            let (voice, block) = (Voice::Reasoning, Some(Name::Block(id.clone(), thoughts)));
+            let (prose_kind, block) =
+                (ProseKind::Reasoning, Some(Name::Block(id.clone(), thoughts)));
             thoughts += 1;
-            emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+            emit.push(EventKind::ProseCompleted {
+                prose_kind,
+                block,
+                text,
+                detail: ProseDetail::default(),
+            });
         };
         for thought in message.list("thoughts") {
             let subject = thought.string("subject").filter(|text| !text.is_empty());
@@ -70,15 +76,20 @@ impl ChatDecoder {
         }
         let text = text_of(message);
         if !text.trim().is_empty() {
-            let (voice, block) = (Voice::Text, Some(super::text_name(nth)));
-            emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+            let (prose_kind, block) = (ProseKind::Text, Some(super::text_name(nth)));
+            emit.push(EventKind::ProseCompleted {
+                prose_kind,
+                block,
+                text,
+                detail: ProseDetail::default(),
+            });
             made = true;
         }
         for part in message.list("content").filter(|part| part.has("functionCall")) {
             made |= self.call(emit, &part.fields("functionCall"));
         }
         if message.has("tokens") {
-            emit.push(What::UsageTold { step, usage: usage(&message.fields("tokens")) });
+            emit.push(EventKind::UsageUpdated { step, usage: usage(&message.fields("tokens")) });
         }
         made
     }

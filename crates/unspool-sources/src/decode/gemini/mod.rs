@@ -9,7 +9,7 @@ mod stream;
 mod tool;
 
 use unspool_core::id::digest;
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -17,7 +17,7 @@ const AGENT: &str = "gemini";
 
 pub const LOG: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI chat file",
     recognise: recognise_chat,
@@ -27,7 +27,7 @@ pub const LOG: Format = Format {
 
 pub const STREAM: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI stream-json",
     recognise: recognise_stream,
@@ -37,7 +37,7 @@ pub const STREAM: Format = Format {
 
 pub const HOOKS: Format = Format {
     agent: AGENT,
-    telling: Telling::Hooks,
+    feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Gemini CLI hook payloads",
     recognise: recognise_hooks,
@@ -86,7 +86,7 @@ fn text_name(nth: u32) -> Name {
 fn piece_name(nth: u32, piece: u32) -> Name {
     let content = digest(b"text of a model call");
     match piece {
-        0 => Name::Alike(content, nth),
-        piece => Name::Piece(content, nth, piece),
+        0 => Name::ByContent(content, nth),
+        piece => Name::ContentFragment(content, nth, piece),
     }
 }

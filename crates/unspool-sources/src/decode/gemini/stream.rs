@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, Event, Outcome, ToolEnd, Voice, What};
+use unspool_core::event::{CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome};
 use unspool_core::part::{Body, Data, Failure, Notice, Text};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::tool::emit_call;
@@ -42,12 +42,12 @@ impl Decoder for StreamDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Stream, record, None, out);
+        let mut emit = Emitter::new(Feed::Stream, record, None, out);
         emit.at = fields.time("timestamp");
         match fields.text("type").as_deref() {
             Some("init") => {
                 let (project, branch, version, cost_usd) = (None, None, None, None);
-                emit.push(What::SessionTold { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
                 RecordOutcome::Metadata
             }
             Some("message") => self.message(&mut emit, fields),
@@ -63,18 +63,18 @@ impl Decoder for StreamDecoder {
                 let text = fields.string("message").unwrap_or_default();
                 let is_error = !fields.is("severity", "warning");
                 self.errors += 1;
-                let name = Some(Name::Alike(super::prompt_hash("error"), self.errors));
+                let name = Some(Name::ByContent(super::prompt_hash("error"), self.errors));
                 emit.push(if is_error {
-                    What::Failed(name, Failure { text, ..Failure::default() })
+                    EventKind::Failed(name, Failure { text, ..Failure::default() })
                 } else {
-                    What::Noticed(name, Notice { code: "warning".to_owned(), text })
+                    EventKind::Noticed(name, Notice { code: "warning".to_owned(), text })
                 });
                 RecordOutcome::InParts
             }
             Some("result") => self.result(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(What::DataGiven(None, Data { kind, payload: fields.whole() }));
+                emit.push(EventKind::DataGiven(None, Data { kind, payload: fields.whole() }));
                 RecordOutcome::InParts
             }
         }
@@ -92,16 +92,16 @@ impl StreamDecoder {
             let words = super::prompt_hash(&text);
             let count = self.alike.entry(words).or_default();
             *count += 1;
-            let names = vec![Name::Alike(words, *count - 1)];
+            let names = vec![Name::ByContent(words, *count - 1)];
             let user = vec![Body::Text(Text { text, ..Text::default() })];
             (self.step, self.answered) = (0, false);
             self.begin();
-            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
             return RecordOutcome::InParts;
         }
         self.advance_step(emit);
         if self.parted && !text.trim().is_empty() {
-            emit.push(What::BlockEnded { block: self.block() });
+            emit.push(EventKind::BlockEnded { block: self.block() });
             self.piece += 1;
             self.parted = false;
             self.space.clear();
@@ -111,7 +111,7 @@ impl StreamDecoder {
         if !text.is_empty() {
             let block = Some(self.block());
             self.spoke = true;
-            emit.push(What::Grew { voice: Voice::Text, block, text });
+            emit.push(EventKind::ProseDelta { prose_kind: ProseKind::Text, block, text });
         }
         RecordOutcome::InParts
     }
@@ -119,7 +119,7 @@ impl StreamDecoder {
     /// Moves to the next model call if the calls of this one have ended.
     fn advance_step(&mut self, emit: &mut Emitter<'_>) {
         if std::mem::take(&mut self.answered) {
-            emit.push(What::BlockEnded { block: self.block() });
+            emit.push(EventKind::BlockEnded { block: self.block() });
             self.step += 1;
             self.begin();
         }
@@ -144,15 +144,15 @@ impl StreamDecoder {
         let error = fields.fields("error").string("message");
         let shown = fields.string("output").filter(|text| !text.is_empty());
         let output = error.filter(|_| failed).or(shown);
-        let outcome = Outcome { output, ..Outcome::default() };
-        emit.push(What::ToolEnded { call: Call::Id(id), end, outcome });
+        let outcome = ToolOutcome { output, ..ToolOutcome::default() };
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
         RecordOutcome::InParts
     }
 
     fn result(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        emit.push(What::BlockEnded { block: self.block() });
+        emit.push(EventKind::BlockEnded { block: self.block() });
         if fields.is("status", "success") {
-            emit.push(What::TurnEnded(EndReason::Completed));
+            emit.push(EventKind::TurnEnded(EndReason::Completed));
             return RecordOutcome::Metadata;
         }
         let error = fields.fields("error");
@@ -161,8 +161,11 @@ impl StreamDecoder {
             status: None,
             text: error.string("message").unwrap_or_default(),
         };
-        emit.push(What::Failed(Some(Name::Alike(super::prompt_hash("error"), 0)), failure));
-        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        emit.push(EventKind::Failed(
+            Some(Name::ByContent(super::prompt_hash("error"), 0)),
+            failure,
+        ));
+        emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         RecordOutcome::InParts
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, Call, EndReason, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{
+    AgentEnd, AgentRef, CallRef, EndReason, EventKind, ToolCall, ToolEnd, ToolOutcome,
+};
 
 use super::super::{Emitter, Fields};
 
@@ -17,18 +19,18 @@ pub(super) fn emit_call(
 ) {
     let name = call.string("name").or_else(|| call.string("tool_name")).unwrap_or_default();
     let given = call.fields(input);
-    emit.push(What::ToolCalled(Box::new(ToolCall {
-        call: Call::Id(id.clone()),
+    emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+        call: CallRef::Id(id.clone()),
         parent_call_id: None,
         name: name.clone(),
         input: call.json(input),
-        likeness: call.likeness(&name, input),
+        content_hash: call.content_hash(&name, input),
         provider_executed: false,
         title: call.string("description").filter(|_| call.has("displayName")),
         running,
     })));
     if name == "invoke_agent" && given.is_object() {
-        emit.push(What::AgentStarted {
+        emit.push(EventKind::AgentStarted {
             agent: AgentRef { call: Some(id.clone()), id: None },
             name: given.string("agent_name").unwrap_or_else(|| "agent".to_owned()),
             task: given.string("prompt").unwrap_or_default(),
@@ -56,10 +58,10 @@ pub(super) fn emit_end(emit: &mut Emitter<'_>, id: &Arc<str>, call: &Fields<'_>)
     };
     let exit_code = (name == "run_shell_command").then(|| exit_code(text)).flatten();
     let result = call.json("resultDisplay").filter(|_| display.is_object());
-    let outcome = Outcome { output, result, exit_code, duration_ms: None };
-    emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
+    let outcome = ToolOutcome { output, result, exit_code, duration_ms: None };
+    emit.push(EventKind::ToolEnded { call: CallRef::Id(id.clone()), end, outcome });
     if end == ToolEnd::Interrupted {
-        emit.push(What::TurnEnded(EndReason::Interrupted));
+        emit.push(EventKind::TurnEnded(EndReason::Interrupted));
     }
 }
 
@@ -75,8 +77,8 @@ pub(super) fn emit_response(emit: &mut Emitter<'_>, id: &Arc<str>, response: &Fi
         None => ToolEnd::Completed,
     };
     let output = value.string("output").or(error);
-    let outcome = Outcome { output, ..Outcome::default() };
-    emit.push(What::ToolEnded { call: Call::Id(id.clone()), end, outcome });
+    let outcome = ToolOutcome { output, ..ToolOutcome::default() };
+    emit.push(EventKind::ToolEnded { call: CallRef::Id(id.clone()), end, outcome });
 }
 
 /// Emits the end of the sub-agent that a call started. `agentId` is the id of its session.
@@ -90,8 +92,12 @@ fn agent(emit: &mut Emitter<'_>, call: &Arc<str>, value: &Fields<'_>, display: &
         None if value.is("status", "success") => AgentEnd::Completed,
         None => AgentEnd::Failed,
     };
-    emit.push(What::AgentProgressed { agent: agent.clone(), activity: None, background: false });
-    emit.push(What::AgentEnded { agent, end });
+    emit.push(EventKind::AgentProgressed {
+        agent: agent.clone(),
+        activity: None,
+        background: false,
+    });
+    emit.push(EventKind::AgentEnded { agent, end });
 }
 
 const UNTRUSTED_CONTEXT_START: &str = "<untrusted_context>\n";

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Event, Voice, What};
+use unspool_core::event::{Event, EventKind, ProseKind};
 use unspool_core::part::{Data, Notice};
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::message::Message;
@@ -25,7 +25,7 @@ const MAX_REMEMBERED_MESSAGES: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct OpenCodeDecoder {
     #[serde(rename = "telling")]
-    pub(super) telling: Telling,
+    pub(super) feed: Feed,
     pub(super) head: Head,
     /// The user message of the current turn.
     pub(super) turn: Option<Arc<str>>,
@@ -35,7 +35,7 @@ pub struct OpenCodeDecoder {
     pub(super) users: Vec<User>,
     pub(super) messages: Vec<Message>,
     /// Open prose, by part id.
-    pub(super) open: BTreeMap<Arc<str>, Voice>,
+    pub(super) open: BTreeMap<Arc<str>, ProseKind>,
     /// Open calls, by part id.
     pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
     /// Open questions to the user, by request id.
@@ -47,9 +47,9 @@ pub struct OpenCodeDecoder {
 }
 
 impl OpenCodeDecoder {
-    pub fn new(telling: Telling) -> OpenCodeDecoder {
+    pub fn new(feed: Feed) -> OpenCodeDecoder {
         OpenCodeDecoder {
-            telling,
+            feed,
             head: Head::default(),
             turn: None,
             ended: true,
@@ -72,7 +72,7 @@ impl Decoder for OpenCodeDecoder {
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
         let event = unwrap_event(fields);
-        let mut emit = Emitter::new(self.telling, record, None, out);
+        let mut emit = Emitter::new(self.feed, record, None, out);
         emit.turn = self.turn_name();
         if event.has("info") && !event.has("type") {
             return self.document(&mut emit, &event);
@@ -115,7 +115,7 @@ impl OpenCodeDecoder {
         match kind {
             "session.created" | "session.updated" => self.session(emit, &body.fields("info")),
             "session.deleted" => {
-                emit.push(What::SessionEnded);
+                emit.push(EventKind::SessionEnded);
                 RecordOutcome::Metadata
             }
             "message.updated" => self.message(emit, &body.fields("info")),
@@ -158,7 +158,7 @@ impl OpenCodeDecoder {
         }
         let name = event.text("id").map(|id| Name::Record(id.into()));
         let data = Data { kind: kind.to_owned(), payload: body.whole() };
-        emit.push(What::DataGiven(name, data));
+        emit.push(EventKind::DataGiven(name, data));
         RecordOutcome::InParts
     }
 
@@ -176,7 +176,7 @@ impl OpenCodeDecoder {
         let name = event.text("id").map(|id| Name::Record(id.into()));
         let notice =
             Notice { code: "retry".to_owned(), text: format!("Retry, attempt {attempt}: {why}") };
-        emit.push(What::Noticed(name, notice));
+        emit.push(EventKind::Noticed(name, notice));
         RecordOutcome::InParts
     }
 }

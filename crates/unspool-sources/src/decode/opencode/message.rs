@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, What};
+use unspool_core::event::{EndReason, EventKind};
 use unspool_core::part::{Failure, Notice};
+use unspool_core::provenance::Name;
 use unspool_core::session::{Trigger, Usage};
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -134,7 +134,7 @@ impl OpenCodeDecoder {
             let aborted = error.is("name", "MessageAbortedError");
             message.error = Some(if aborted { StopCause::Aborted } else { StopCause::Failed });
             if !aborted {
-                emit.push(What::Failed(Some(message.error_name()), failure(&error)));
+                emit.push(EventKind::Failed(Some(message.error_name()), failure(&error)));
             }
         }
     }
@@ -153,7 +153,7 @@ impl OpenCodeDecoder {
         if self.turn.is_none() && self.messages.is_empty() {
             emit.turn = None;
             let (names, user) = (Vec::new(), Vec::new());
-            emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+            emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
             self.ended = false;
         }
         self.add_message(id.into(), self.turn.clone());
@@ -174,7 +174,7 @@ impl OpenCodeDecoder {
         let turn = message.turn.clone();
         let at = emit.at;
         emit.at = completed.or(at);
-        emit.push(What::TurnEnded(match end {
+        emit.push(EventKind::TurnEnded(match end {
             TurnEnd::Completed => EndReason::Completed,
             TurnEnd::Interrupted => EndReason::Interrupted,
             TurnEnd::Failed => EndReason::Failed(None),
@@ -191,7 +191,7 @@ impl OpenCodeDecoder {
 
     pub(super) fn idle(&mut self, emit: &mut Emitter<'_>) -> RecordOutcome {
         if self.turn.is_some() || !self.messages.is_empty() {
-            emit.push(What::TurnEnded(EndReason::Idle));
+            emit.push(EventKind::TurnEnded(EndReason::Idle));
             self.ended = true;
             self.begin_waiting(emit);
         }
@@ -200,13 +200,13 @@ impl OpenCodeDecoder {
 
     pub(super) fn error(&mut self, emit: &mut Emitter<'_>, error: &Fields<'_>) -> RecordOutcome {
         if error.is("name", "MessageAbortedError") {
-            emit.push(What::TurnEnded(EndReason::Interrupted));
+            emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             return RecordOutcome::Metadata;
         }
         // The failed message has the same error, unless its context was too long.
         let name = self.messages.last().map(Message::error_name);
-        emit.push(What::Failed(name, failure(error)));
-        emit.push(What::TurnEnded(EndReason::Failed(None)));
+        emit.push(EventKind::Failed(name, failure(error)));
+        emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         RecordOutcome::InParts
     }
 
@@ -221,7 +221,7 @@ impl OpenCodeDecoder {
         let id: Arc<str> = body.text("messageID").unwrap_or_default().into();
         let turn = self.held(&id).and_then(|message| message.turn.clone());
         if self.held(&id).is_none() {
-            emit.push(What::Rewound { turns: vec![Name::Prompt(id.clone())] });
+            emit.push(EventKind::Rewound { turns: vec![Name::Prompt(id.clone())] });
             if let Some(user) = self.user(&id) {
                 user.removed = true;
             }
@@ -263,7 +263,7 @@ impl OpenCodeDecoder {
 fn removed(emit: &mut Emitter<'_>, id: &str, text: &str) {
     let name = Name::Record(format!("{id}/removed").into());
     let notice = Notice { code: "removed".to_owned(), text: text.to_owned() };
-    emit.push(What::Noticed(Some(name), notice));
+    emit.push(EventKind::Noticed(Some(name), notice));
 }
 
 pub(super) fn failure(error: &Fields<'_>) -> Failure {

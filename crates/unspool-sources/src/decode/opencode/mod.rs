@@ -19,7 +19,7 @@ mod user;
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 use decoder::OpenCodeDecoder;
@@ -31,41 +31,41 @@ const SESSION_RECORD_TYPE: &str = "opencode.session";
 
 pub const LOG: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode database",
     recognise: recognise_log,
-    decoder: || Box::new(OpenCodeDecoder::new(Telling::Log)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
     resume: resume::<OpenCodeDecoder>,
 };
 
 pub const EXPORT: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode export",
     recognise: recognise_export,
-    decoder: || Box::new(OpenCodeDecoder::new(Telling::Log)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
     resume: resume::<OpenCodeDecoder>,
 };
 
 pub const EVENTS: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "OpenCode events",
     recognise: recognise_event,
-    decoder: || Box::new(OpenCodeDecoder::new(Telling::Stream)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
     resume: resume::<OpenCodeDecoder>,
 };
 
 pub const RUN: Format = Format {
     agent: AGENT,
-    telling: Telling::Stream,
+    feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode run --format json",
     recognise: recognise_run,
-    decoder: || Box::new(OpenCodeDecoder::new(Telling::Stream)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
     resume: resume::<OpenCodeDecoder>,
 };
 

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{Call, EndReason, Outcome, SaidDetail, ToolCall, ToolEnd, Voice, What};
+use unspool_core::event::{
+    CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd, ToolOutcome,
+};
 use unspool_core::part::{Body, File, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -29,48 +31,53 @@ impl OpenCodeDecoder {
             "prompt.admitted" => RecordOutcome::Metadata,
             "step.started" => {
                 let model = body.fields("model").string("id");
-                emit.push(What::StepStarted { step: Name::Message(message), model });
+                emit.push(EventKind::StepStarted { step: Name::Message(message), model });
                 RecordOutcome::Metadata
             }
             "step.ended" => {
                 let step = Name::Message(message);
                 let usage = usage(&body.fields("tokens"));
-                emit.push(What::UsageTold { step: step.clone(), usage });
+                emit.push(EventKind::UsageUpdated { step: step.clone(), usage });
                 let stop_reason = body.string("finish");
                 let done = stop_reason.as_deref().is_some_and(|finish| finish != "tool-calls");
-                emit.push(What::StepEnded { step, stop_reason });
+                emit.push(EventKind::StepEnded { step, stop_reason });
                 if done {
-                    emit.push(What::TurnEnded(EndReason::Completed));
+                    emit.push(EventKind::TurnEnded(EndReason::Completed));
                     self.ended = true;
                 }
                 RecordOutcome::Metadata
             }
             "step.failed" => {
                 let name = Name::Record(format!("{message}/error").into());
-                emit.push(What::Failed(Some(name), failure(&body.fields("error"))));
-                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                emit.push(EventKind::Failed(Some(name), failure(&body.fields("error"))));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
                 RecordOutcome::InParts
             }
             "text.started" | "reasoning.started" => {
-                emit.push(What::BlockStarted { block: block(&message, body) });
+                emit.push(EventKind::BlockStarted { block: block(&message, body) });
                 RecordOutcome::Metadata
             }
             "text.delta" | "reasoning.delta" => {
                 let text = body.string("delta").unwrap_or_default();
-                let (voice, block) = (voice(kind), Some(block(&message, body)));
-                emit.push(What::Grew { voice, block, text });
+                let (prose_kind, block) = (prose_kind(kind), Some(block(&message, body)));
+                emit.push(EventKind::ProseDelta { prose_kind, block, text });
                 RecordOutcome::InParts
             }
             "text.ended" | "reasoning.ended" => {
                 let text = body.string("text").unwrap_or_default();
-                let (voice, block) = (voice(kind), Some(block(&message, body)));
-                emit.push(What::Said { voice, block, text, detail: SaidDetail::default() });
+                let (prose_kind, block) = (prose_kind(kind), Some(block(&message, body)));
+                emit.push(EventKind::ProseCompleted {
+                    prose_kind,
+                    block,
+                    text,
+                    detail: ProseDetail::default(),
+                });
                 RecordOutcome::InParts
             }
             "tool.input.started" | "tool.input.delta" => {
                 let name = body.string("name").unwrap_or_default();
                 let text = body.string("delta").unwrap_or_default();
-                emit.push(What::ToolInputGrew { call: Call::Id(call()), name, text });
+                emit.push(EventKind::ToolInputDelta { call: CallRef::Id(call()), name, text });
                 RecordOutcome::InParts
             }
             // `tool.called` follows with the complete input.
@@ -100,7 +107,7 @@ impl OpenCodeDecoder {
         let user = text.into_iter().chain(files).collect();
         emit.turn = None;
         let names = vec![Name::Prompt(id.clone())];
-        emit.push(What::TurnStarted { names, trigger: Trigger::User, user });
+        emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         self.turn = Some(id);
         self.ended = false;
         RecordOutcome::InParts
@@ -114,19 +121,19 @@ impl OpenCodeDecoder {
     ) -> RecordOutcome {
         let name = body.string("tool").unwrap_or_default();
         let input = body.fields("input");
-        emit.push(What::ToolCalled(Box::new(ToolCall {
-            call: Call::Id(call.clone()),
+        emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+            call: CallRef::Id(call.clone()),
             parent_call_id: None,
             name: name.clone(),
             input: body.json("input"),
-            likeness: body.likeness(&name, "input"),
+            content_hash: body.content_hash(&name, "input"),
             provider_executed: body.fields("provider").flag("executed"),
             title: None,
             running: true,
         })));
         // Reserve the task list's place right after its call: the list arrives when the call ends.
         if name == "todowrite" {
-            emit.push(What::BlockStarted { block: tasks_name(&call) });
+            emit.push(EventKind::BlockStarted { block: tasks_name(&call) });
         }
         if name == "question"
             && let Some(question) = questions(&input, None)
@@ -135,8 +142,8 @@ impl OpenCodeDecoder {
             let pending_questions =
                 question.items.iter().map(|item| item.question.clone()).collect();
             self.pending_questions(&call, pending_questions);
-            let (call, requested) = (Call::Id(call), false);
-            emit.push(What::QuestionAsked { call, tool: name, question, requested });
+            let (call, requested) = (CallRef::Id(call), false);
+            emit.push(EventKind::QuestionAsked { call, tool: name, question, requested });
         }
         RecordOutcome::InParts
     }
@@ -151,18 +158,18 @@ impl OpenCodeDecoder {
         let answer_labels: Vec<Vec<String>> = structured.read("answers").unwrap_or_default();
         if let Some(questions) = self.questions_of(&call).filter(|_| !answer_labels.is_empty()) {
             let answer = answers(&questions, &answer_labels);
-            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
         }
         let texts: Vec<String> =
             body.list("content").filter_map(|content| content.string("text")).collect();
-        let outcome = Outcome {
+        let outcome = ToolOutcome {
             output: Some(texts.join("\n")),
             result: body.json("structured"),
             exit_code: structured.read("exit"),
             duration_ms: None,
         };
         let end = ToolEnd::Completed;
-        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
         // The record does not repeat the tool's name.
         if structured.has("todos") {
             tasks(emit, &call, &structured);
@@ -176,7 +183,7 @@ impl OpenCodeDecoder {
                 url: given.string("uri").or_else(|| given.string("url")),
                 text: None,
             };
-            emit.push(What::FileGiven(Some(name), file));
+            emit.push(EventKind::FileGiven(Some(name), file));
         }
         RecordOutcome::InParts
     }
@@ -192,23 +199,23 @@ impl OpenCodeDecoder {
         // Refusing one call interrupts all of them, as stopping the turn does.
         let stopped = error == "Tool execution interrupted";
         let end = if stopped { ToolEnd::Rejected } else { ToolEnd::Failed };
-        let outcome = Outcome {
+        let outcome = ToolOutcome {
             output: Some(error),
             result: body.json("result"),
             exit_code: None,
             duration_ms: None,
         };
-        emit.push(What::ToolEnded { call: Call::Id(call), end, outcome });
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(call), end, outcome });
         if stopped {
-            emit.push(What::TurnEnded(EndReason::Interrupted));
+            emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             self.ended = true;
         }
         RecordOutcome::InParts
     }
 }
 
-fn voice(kind: &str) -> Voice {
-    if kind.starts_with("text") { Voice::Text } else { Voice::Reasoning }
+fn prose_kind(kind: &str) -> ProseKind {
+    if kind.starts_with("text") { ProseKind::Text } else { ProseKind::Reasoning }
 }
 
 /// The name of a text. Its id is unique only within its message.

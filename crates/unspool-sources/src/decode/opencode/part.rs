@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{SaidDetail, Voice, What};
+use unspool_core::event::{EventKind, ProseDetail, ProseKind};
 use unspool_core::part::{ContextInfo, Data, Notice, Patch};
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -74,11 +74,11 @@ impl OpenCodeDecoder {
             Some("text") if part.flag("synthetic") => {
                 let text = part.string("text").unwrap_or_default();
                 let title = "Added by OpenCode".to_owned();
-                emit.push(What::ContextAdded(name(), ContextInfo { title, text }));
+                emit.push(EventKind::ContextAdded(name(), ContextInfo { title, text }));
                 RecordOutcome::InParts
             }
-            Some("text") => self.prose(emit, message, id, Voice::Text, part),
-            Some("reasoning") => self.prose(emit, message, id, Voice::Reasoning, part),
+            Some("text") => self.prose(emit, message, id, ProseKind::Text, part),
+            Some("reasoning") => self.prose(emit, message, id, ProseKind::Reasoning, part),
             Some("tool") => self.tool(emit, message, id, part),
             Some("step-start") => self.step_start(emit, message),
             Some("step-finish") => self.step_finish(emit, message, part),
@@ -87,12 +87,12 @@ impl OpenCodeDecoder {
                 for (nth, path) in files.into_iter().enumerate() {
                     let name = Name::Block(id.clone(), u32::try_from(nth).unwrap_or(u32::MAX));
                     let patch = Patch { path: Some(path), ..Patch::default() };
-                    emit.push(What::Patched(Some(name), patch));
+                    emit.push(EventKind::Patched(Some(name), patch));
                 }
                 RecordOutcome::InParts
             }
             Some("file") => {
-                emit.push(What::FileGiven(name(), file(part)));
+                emit.push(EventKind::FileGiven(name(), file(part)));
                 RecordOutcome::InParts
             }
             Some("retry") => {
@@ -100,14 +100,14 @@ impl OpenCodeDecoder {
                 let why = error.fields("data").string("message").unwrap_or_default();
                 let attempt = part.number("attempt").unwrap_or(1);
                 let text = format!("Retry, attempt {attempt}: {why}");
-                emit.push(What::Noticed(name(), Notice { code: "retry".to_owned(), text }));
+                emit.push(EventKind::Noticed(name(), Notice { code: "retry".to_owned(), text }));
                 RecordOutcome::InParts
             }
             Some("snapshot") => RecordOutcome::Metadata,
             kind => {
                 let kind = kind.unwrap_or("part").to_owned();
                 let payload = part.whole();
-                emit.push(What::DataGiven(name(), Data { kind, payload }));
+                emit.push(EventKind::DataGiven(name(), Data { kind, payload }));
                 RecordOutcome::InParts
             }
         }
@@ -118,32 +118,33 @@ impl OpenCodeDecoder {
         emit: &mut Emitter<'_>,
         message: &str,
         id: Arc<str>,
-        voice: Voice,
+        prose_kind: ProseKind,
         part: &Fields<'_>,
     ) -> RecordOutcome {
         let text = part.string("text").unwrap_or_default();
         let time = part.fields("time");
         let ended = time.has("end");
         emit.at = time_of(&time, if ended { "end" } else { "start" }).or(emit.at);
-        if voice == Voice::Text && self.held(message).is_some_and(|held| held.summary) {
+        if prose_kind == ProseKind::Text && self.held(message).is_some_and(|held| held.summary) {
             return self.summary(emit, message, text);
         }
         let block = Name::Block(id.clone(), 0);
         let Signed { signature, signer, hidden } = signed(&part.fields("metadata"));
-        let redacted = voice == Voice::Reasoning && ended && hidden && text.trim().is_empty();
+        let redacted =
+            prose_kind == ProseKind::Reasoning && ended && hidden && text.trim().is_empty();
         if text.is_empty() && !redacted {
             // A failed attempt leaves empty texts that never end.
             if !ended {
-                self.open.insert(id, voice);
-                emit.push(What::BlockStarted { block });
+                self.open.insert(id, prose_kind);
+                emit.push(EventKind::BlockStarted { block });
             }
             return RecordOutcome::Metadata;
         }
         self.open.remove(&id);
-        let duration_ms = duration(&time).filter(|_| voice == Voice::Reasoning);
+        let duration_ms = duration(&time).filter(|_| prose_kind == ProseKind::Reasoning);
         let detail =
-            SaidDetail { signature, signer, redacted, duration_ms, ..SaidDetail::default() };
-        emit.push(What::Said { voice, block: Some(block), text, detail });
+            ProseDetail { signature, signer, redacted, duration_ms, ..ProseDetail::default() };
+        emit.push(EventKind::ProseCompleted { prose_kind, block: Some(block), text, detail });
         RecordOutcome::InParts
     }
 
@@ -155,7 +156,7 @@ impl OpenCodeDecoder {
             return RecordOutcome::Metadata;
         };
         let name = Some(Name::Record(part));
-        emit.push(What::Compacted(name, compaction(auto, text)));
+        emit.push(EventKind::Compacted(name, compaction(auto, text)));
         RecordOutcome::InParts
     }
 
@@ -163,12 +164,14 @@ impl OpenCodeDecoder {
     pub(super) fn delta(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> RecordOutcome {
         let message = body.string("messageID").unwrap_or_default();
         let id: Arc<str> = body.text("partID").unwrap_or_default().into();
-        let voice = self.open.get(&id).copied().filter(|_| body.is("field", "text"));
-        let Some(voice) = voice else { return RecordOutcome::left_out("message.part.delta") };
+        let prose_kind = self.open.get(&id).copied().filter(|_| body.is("field", "text"));
+        let Some(prose_kind) = prose_kind else {
+            return RecordOutcome::left_out("message.part.delta");
+        };
         let turn = self.held(&message).and_then(|held| held.turn.clone());
         emit.turn = turn.map(Name::Prompt).or_else(|| self.turn_name());
         let text = body.string("delta").unwrap_or_default();
-        emit.push(What::Grew { voice, block: Some(Name::Block(id, 0)), text });
+        emit.push(EventKind::ProseDelta { prose_kind, block: Some(Name::Block(id, 0)), text });
         RecordOutcome::InParts
     }
 
@@ -179,7 +182,7 @@ impl OpenCodeDecoder {
             held.steps += 1;
             held.in_step = true;
             let model = held.model.clone();
-            emit.push(What::StepStarted { step: held.step(), model });
+            emit.push(EventKind::StepStarted { step: held.step(), model });
         }
         RecordOutcome::Metadata
     }
@@ -195,9 +198,9 @@ impl OpenCodeDecoder {
         held.in_step = false;
         if !held.inherited {
             let usage = usage(&part.fields("tokens"));
-            emit.push(What::UsageTold { step: step.clone(), usage });
+            emit.push(EventKind::UsageUpdated { step: step.clone(), usage });
         }
-        emit.push(What::StepEnded { step, stop_reason: part.string("reason") });
+        emit.push(EventKind::StepEnded { step, stop_reason: part.string("reason") });
         RecordOutcome::Metadata
     }
 }

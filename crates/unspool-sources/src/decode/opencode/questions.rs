@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, What};
+use unspool_core::event::{CallRef, EventKind};
 use unspool_core::part::{
     Answer, Decision, Notice, Question, QuestionItem, QuestionKind, QuestionOption,
 };
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -44,7 +44,7 @@ impl OpenCodeDecoder {
         let Some(call) = self.locate_call(emit, body) else {
             let name = request_id.map(|id| Name::Record(id.into()));
             let notice = Notice { code: "permission".to_owned(), text: question };
-            emit.push(What::Noticed(name, notice));
+            emit.push(EventKind::Noticed(name, notice));
             return RecordOutcome::InParts;
         };
         if let Some(id) = &request_id {
@@ -53,7 +53,12 @@ impl OpenCodeDecoder {
         }
         let items = vec![QuestionItem { question, ..QuestionItem::default() }];
         let question = Question { request_id, kind: QuestionKind::Permission, items };
-        emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call: CallRef::Id(call),
+            tool,
+            question,
+            requested: true,
+        });
         RecordOutcome::InParts
     }
 
@@ -91,7 +96,12 @@ impl OpenCodeDecoder {
             self.requests.insert(id.clone(), PendingRequest { call: call.clone(), questions });
         }
         let tool = "question".to_owned();
-        emit.push(What::QuestionAsked { call: Call::Id(call), tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call: CallRef::Id(call),
+            tool,
+            question,
+            requested: true,
+        });
         RecordOutcome::InParts
     }
 
@@ -128,7 +138,7 @@ impl OpenCodeDecoder {
             return RecordOutcome::left_out("answer without its question");
         };
         let answer = answer(&request);
-        emit.push(What::QuestionAnswered { call: Call::Id(request.call), answer });
+        emit.push(EventKind::QuestionAnswered { call: CallRef::Id(request.call), answer });
         RecordOutcome::InParts
     }
 }

@@ -2,8 +2,8 @@
 //! the order in which they began. Within a message, ids have that order (except across a clock
 //! wrap), so the parts of a step are buffered and sorted when the step ends.
 
-use unspool_core::event::{EndReason, What};
-use unspool_core::telling::Name;
+use unspool_core::event::{EndReason, EventKind};
+use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -20,8 +20,8 @@ impl OpenCodeDecoder {
                 let error = line.fields("error");
                 let name = self.messages.last().map(super::message::Message::error_name);
                 emit.turn = self.turn_name();
-                emit.push(What::Failed(name, failure(&error)));
-                emit.push(What::TurnEnded(EndReason::Failed(None)));
+                emit.push(EventKind::Failed(name, failure(&error)));
+                emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
                 RecordOutcome::InParts
             }
             Some("step_start") => {
@@ -33,7 +33,7 @@ impl OpenCodeDecoder {
                 let outcome = self.part(emit, &part);
                 if part.text("reason").is_some_and(|reason| reason != "tool-calls") {
                     emit.turn = self.turn_name();
-                    emit.push(What::TurnEnded(EndReason::Completed));
+                    emit.push(EventKind::TurnEnded(EndReason::Completed));
                 }
                 outcome
             }

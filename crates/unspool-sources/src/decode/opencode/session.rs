@@ -2,7 +2,7 @@
 //! Emits project, version, cost, parent and title when they change.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::id::SessionId;
 use unspool_core::session::{Parent, Title, TitleOrigin};
 
@@ -39,7 +39,7 @@ impl OpenCodeDecoder {
             || is_new(&version, &head.version)
             || is_new(&cost, &head.cost)
         {
-            emit.push(What::SessionTold {
+            emit.push(EventKind::SessionUpdated {
                 project: project.clone(),
                 branch: None,
                 version: version.clone(),
@@ -52,14 +52,14 @@ impl OpenCodeDecoder {
         if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
         {
             let session = SessionId::of(AGENT, &parent);
-            emit.push(What::StartedBy(Parent { session, call_id: None, kind: None }));
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
             head.parent = Some(parent);
         }
         let title = info.string("title").filter(|title| !is_default(title));
         if let Some(title) = title.filter(|title| head.title.as_ref() != Some(title)) {
             head.title = Some(title.clone());
             let origin = TitleOrigin::Generated;
-            emit.push(What::TitleTold(Title { text: title, origin }));
+            emit.push(EventKind::TitleSet(Title { text: title, origin }));
         }
         RecordOutcome::Metadata
     }

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::id::digest;
 use unspool_core::part::{Answer, Decision, TaskItem, TaskList, TaskState};
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -61,27 +61,27 @@ impl OpenCodeDecoder {
         let called = digest(format!("{tool}\n{raw:?}\n{title:?}").as_bytes());
         if held.called != called {
             held.called = called;
-            emit.push(What::ToolCalled(Box::new(ToolCall {
-                call: Call::Id(call.clone()),
+            emit.push(EventKind::ToolCalled(Box::new(ToolCall {
+                call: CallRef::Id(call.clone()),
                 parent_call_id: None,
                 name: tool.clone(),
                 input: state.json("input").filter(|_| whole),
-                likeness: state.likeness(&tool, "input"),
+                content_hash: state.content_hash(&tool, "input"),
                 provider_executed: part.fields("metadata").flag("providerExecuted"),
                 title,
                 running: whole,
             })));
             // Reserve the task list's place right after its call: the list arrives at its end.
             if tool == "todowrite" {
-                emit.push(What::BlockStarted { block: tasks_name(&id) });
+                emit.push(EventKind::BlockStarted { block: tasks_name(&id) });
             }
         }
         match &*tool {
             "task" => self.agent(emit, &call, &mut held, &input, &metadata),
             "question" if whole && !invalid && !std::mem::replace(&mut held.question, true) => {
                 if let Some(question) = questions(&input, None) {
-                    let (call, requested) = (Call::Id(call.clone()), false);
-                    emit.push(What::QuestionAsked { call, tool, question, requested });
+                    let (call, requested) = (CallRef::Id(call.clone()), false);
+                    emit.push(EventKind::QuestionAsked { call, tool, question, requested });
                 }
             }
             _ => {}
@@ -129,21 +129,21 @@ impl OpenCodeDecoder {
                 .filter_map(|q| q.string("question"))
                 .collect();
             let answer = answers(&question, &reported);
-            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
         }
-        let outcome = Outcome {
+        let outcome = ToolOutcome {
             output,
             result: state.json("metadata").filter(|_| metadata.is_object()),
             exit_code: metadata.read("exit"),
             duration_ms: duration(&state.fields("time")),
         };
-        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
         if tool == "todowrite" {
             tasks(emit, id, &metadata);
         }
         for (nth, attached) in state.list("attachments").enumerate() {
             let name = Name::Record(format!("{id}/{nth}").into());
-            emit.push(What::FileGiven(Some(name), file(&attached)));
+            emit.push(EventKind::FileGiven(Some(name), file(&attached)));
         }
     }
 
@@ -169,15 +169,15 @@ impl OpenCodeDecoder {
                 choices: Vec::new(),
                 observed: true,
             };
-            emit.push(What::QuestionAnswered { call: Call::Id(call.clone()), answer });
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
         }
-        let outcome = Outcome {
+        let outcome = ToolOutcome {
             output: Some(error),
             result: state.json("metadata").filter(|_| metadata.is_object()),
             exit_code: None,
             duration_ms: duration(&state.fields("time")),
         };
-        emit.push(What::ToolEnded { call: Call::Id(call.clone()), end, outcome });
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
         (rejected || dismissed) && !goes_on
     }
 
@@ -198,7 +198,7 @@ impl OpenCodeDecoder {
         if held.agent.as_ref() == Some(&id) && !background {
             return;
         }
-        emit.push(What::AgentStarted {
+        emit.push(EventKind::AgentStarted {
             agent: AgentRef { call: Some(call.clone()), id: Some(id.as_str().into()) },
             name: input.string("subagent_type").unwrap_or_default(),
             task: input.string("description").unwrap_or_default(),
@@ -216,8 +216,8 @@ fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &s
     let more = output.get(length..).filter(|more| (same || length == 0) && !more.is_empty());
     if let Some(more) = more {
         held.output = (output.len(), digest(output.as_bytes()));
-        let (call, text) = (Call::Id(call.clone()), more.to_owned());
-        emit.push(What::ToolOutputGrew { call, text });
+        let (call, text) = (CallRef::Id(call.clone()), more.to_owned());
+        emit.push(EventKind::ToolOutputDelta { call, text });
     }
 }
 
@@ -236,7 +236,7 @@ fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
 
 pub(super) fn tasks(emit: &mut Emitter<'_>, part: &str, reported: &Fields<'_>) {
     let items: Vec<TaskItem> = reported.list("todos").map(|item| task(&item)).collect();
-    emit.push(What::TasksListed(Some(tasks_name(part)), TaskList { items }));
+    emit.push(EventKind::TasksListed(Some(tasks_name(part)), TaskList { items }));
 }
 
 pub(super) fn tasks_name(part: &str) -> Name {

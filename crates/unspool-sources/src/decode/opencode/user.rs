@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, AgentRef, What};
+use unspool_core::event::{AgentEnd, AgentRef, EventKind};
 use unspool_core::part::{Body, Compaction, ContextInfo, Data, File, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
@@ -123,14 +123,14 @@ impl OpenCodeDecoder {
             .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
         emit.turn = None;
         let names = vec![Name::Prompt(id.clone())];
-        emit.push(What::TurnStarted { names, trigger: user.trigger(), user: user.said() });
+        emit.push(EventKind::TurnStarted { names, trigger: user.trigger(), user: user.said() });
         emit.turn = Some(Name::Prompt(id.clone()));
         if fresh && created.is_some_and(|created| user.created.is_some_and(|at| at < created)) {
-            emit.push(What::TurnInherited);
+            emit.push(EventKind::TurnInherited);
         }
         emit.at = at.or(emit.at);
         let waiting = !std::mem::replace(&mut user.begun, true);
-        let events: Vec<What> = user
+        let events: Vec<EventKind> = user
             .pieces
             .iter()
             .filter(|_| waiting)
@@ -229,7 +229,7 @@ impl OpenCodeDecoder {
                 AgentEnd::Failed
             };
             let agent = AgentRef { call: None, id: Some(id.into()) };
-            emit.push(What::AgentEnded { agent, end });
+            emit.push(EventKind::AgentEnded { agent, end });
             return Trigger::Agent;
         }
         Trigger::Continuation
@@ -247,12 +247,14 @@ impl OpenCodeDecoder {
 }
 
 /// The event, beside the start of the turn, of a part of a user message.
-fn piece_event(part: &Arc<str>, piece: &UserPart) -> Option<What> {
+fn piece_event(part: &Arc<str>, piece: &UserPart) -> Option<EventKind> {
     let name = Some(Name::Record(part.clone()));
     match piece {
         UserPart::Said(_) | UserPart::Ordered(_) => None,
-        UserPart::Added(context, _) => Some(What::ContextAdded(name, context.clone())),
-        UserPart::Compact { auto } => Some(What::Compacted(name, compaction(*auto, String::new()))),
+        UserPart::Added(context, _) => Some(EventKind::ContextAdded(name, context.clone())),
+        UserPart::Compact { auto } => {
+            Some(EventKind::Compacted(name, compaction(*auto, String::new())))
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Call, EndReason, Event, Outcome, SaidDetail, ToolEnd, Voice, What};
+use unspool_core::event::{
+    CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome,
+};
 use unspool_core::id::digest;
-use unspool_core::legacy::{self, LegacyCall, LegacyMessage, Row, RowKind};
+use unspool_core::legacy::{self, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind};
 use unspool_core::part::{ContextInfo, Data, ToolState};
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Title, TitleOrigin};
-use unspool_core::telling::{Name, Telling};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::row::{self, RowRole};
@@ -33,7 +35,7 @@ impl Decoder for RowsDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Feed::Log, record, None, out);
         emit.at = row::time(fields);
         let kind = row::kind(fields).unwrap_or(RowRole::Other);
         self.begun |= matches!(kind, RowRole::User | RowRole::Pair);
@@ -41,7 +43,7 @@ impl Decoder for RowsDecoder {
         emit.turn = (!self.begun).then_some(Name::Preamble);
         self.emit_outcomes_only(&mut emit, kind == RowRole::Pair);
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
-            emit.push(What::TitleTold(Title { text, origin: TitleOrigin::Generated }));
+            emit.push(EventKind::TitleSet(Title { text, origin: TitleOrigin::Generated }));
         }
         let said = match kind {
             RowRole::Pair => return self.pair(&mut emit, fields),
@@ -49,7 +51,7 @@ impl Decoder for RowsDecoder {
                 let text = row::text(fields, &row::TEXT_FIELDS);
                 let name = self.name(fields, &format!("system {text}"));
                 let info = ContextInfo { title: "System message".to_owned(), text };
-                emit.push(What::ContextAdded(Some(name), info));
+                emit.push(EventKind::ContextAdded(Some(name), info));
                 return RecordOutcome::InParts;
             }
             RowRole::ToolResult => {
@@ -61,20 +63,20 @@ impl Decoder for RowsDecoder {
                 let kind = kind.map_or_else(|| "row".to_owned(), |kind| kind.into_owned());
                 let name = self.name(fields, fields.whole().text());
                 let data = Data { kind, payload: fields.whole() };
-                emit.push(What::DataGiven(Some(name), data));
+                emit.push(EventKind::DataGiven(Some(name), data));
                 return RecordOutcome::InParts;
             }
-            RowRole::User => RowKind::User(row::text(fields, &row::TEXT_FIELDS)),
+            RowRole::User => LegacyRowKind::User(row::text(fields, &row::TEXT_FIELDS)),
             RowRole::Think => {
                 let thought = row::thinking(fields);
                 let text = row::text(fields, &row::TEXT_FIELDS);
-                RowKind::Think(if thought.is_empty() { text } else { thought })
+                LegacyRowKind::Think(if thought.is_empty() { text } else { thought })
             }
-            RowRole::Tool => RowKind::Tool(self.call(fields, row::call(fields))),
+            RowRole::Tool => LegacyRowKind::Tool(self.call(fields, row::call(fields))),
             RowRole::Assistant => {
                 let LegacyMessage { calls, thinking, content, agents } = row::message(fields);
                 let calls = calls.into_iter().map(|call| self.call(fields, call)).collect();
-                RowKind::Message(LegacyMessage { calls, thinking, content, agents })
+                LegacyRowKind::Message(LegacyMessage { calls, thinking, content, agents })
             }
         };
         if kind != RowRole::User {
@@ -95,45 +97,55 @@ impl RowsDecoder {
         let only = self.outcomes_only.unwrap_or(true) && pair;
         if self.outcomes_only != Some(only) {
             self.outcomes_only = Some(only);
-            emit.push(What::OutcomesOnly(only));
+            emit.push(EventKind::OutcomesOnly(only));
         }
     }
 
     /// Emits a row by the legacy rule, with names of our own. Returns true if it made a part.
-    fn emit_row(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, said: RowKind) -> bool {
+    fn emit_row(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+        said: LegacyRowKind,
+    ) -> bool {
         let open = match &said {
-            RowKind::Tool(call) => call.state == ToolState::Running,
-            RowKind::Message(message) => {
+            LegacyRowKind::Tool(call) => call.state == ToolState::Running,
+            LegacyRowKind::Message(message) => {
                 message.calls.iter().any(|call| call.state == ToolState::Running)
             }
-            RowKind::User(_) | RowKind::Text(_) | RowKind::Think(_) => false,
+            LegacyRowKind::User(_) | LegacyRowKind::Text(_) | LegacyRowKind::Think(_) => false,
         };
-        let row = Row { id: row::id(fields), at: emit.at, said };
+        let row = LegacyRow { id: row::id(fields), at: emit.at, said };
         let mut reported = false;
         for event in legacy::events(&[row], 0) {
-            let what = event.what;
-            if let What::TurnStarted { names, trigger, user } = what {
+            let kind = event.kind;
+            if let EventKind::TurnStarted { names, trigger, user } = kind {
                 let names = match names.is_empty() {
                     true => vec![self.prompt(emit, &format!("{user:?}"))],
                     false => names,
                 };
                 self.alike.clear();
-                emit.push(What::TurnStarted { names, trigger, user });
+                emit.push(EventKind::TurnStarted { names, trigger, user });
                 reported = true;
                 continue;
             }
-            if let What::Said { voice, text, detail, .. } = what {
+            if let EventKind::ProseCompleted { prose_kind, text, detail, .. } = kind {
                 if !text.trim().is_empty() {
-                    let name = self.name(fields, &format!("{voice:?} {text}"));
-                    emit.push(What::Said { voice, block: Some(name), text, detail });
+                    let name = self.name(fields, &format!("{prose_kind:?} {text}"));
+                    emit.push(EventKind::ProseCompleted {
+                        prose_kind,
+                        block: Some(name),
+                        text,
+                        detail,
+                    });
                     reported = true;
                 }
                 continue;
             }
             // The result of an open call is a later row, so the turn has not ended.
-            if !(open && matches!(what, What::TurnEnded(_))) {
-                reported |= matches!(what, What::ToolCalled(_));
-                emit.push(what);
+            if !(open && matches!(kind, EventKind::TurnEnded(_))) {
+                reported |= matches!(kind, EventKind::ToolCalled(_));
+                emit.push(kind);
             }
         }
         reported
@@ -142,20 +154,20 @@ impl RowsDecoder {
     fn pair(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let (prompt, result) =
             (row::text(fields, &row::PROMPT_FIELDS), row::text(fields, &row::RESULT_FIELDS));
-        self.emit_row(emit, fields, RowKind::User(prompt));
+        self.emit_row(emit, fields, LegacyRowKind::User(prompt));
         emit.at =
             row::END_TIME_FIELDS.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
         self.model(emit, fields);
         let over = emit.at.is_some() || !result.trim().is_empty();
         if !result.trim().is_empty() {
             let name = self.name(fields, "result");
-            let (voice, block, detail) = (Voice::Text, Some(name), SaidDetail::default());
-            emit.push(What::Said { voice, block, text: result, detail });
+            let (prose_kind, block, detail) = (ProseKind::Text, Some(name), ProseDetail::default());
+            emit.push(EventKind::ProseCompleted { prose_kind, block, text: result, detail });
         }
         self.keep_unmapped(emit, fields);
         match row::end(fields) {
             Some(EndReason::Idle) if !over => {}
-            Some(reason) => emit.push(What::TurnEnded(reason)),
+            Some(reason) => emit.push(EventKind::TurnEnded(reason)),
             None => {}
         }
         RecordOutcome::InParts
@@ -167,7 +179,7 @@ impl RowsDecoder {
         let content = digest(format!("{:?} {}", emit.at, fields.whole().text()).as_bytes());
         let name = row::id(fields).unwrap_or_else(|| format!("{content:016x}"));
         let step = Name::Message(format!("row {name}").into());
-        emit.push(What::StepStarted { step, model: Some(model) });
+        emit.push(EventKind::StepStarted { step, model: Some(model) });
     }
 
     /// Ends the call of a result row, which may come many rows later.
@@ -179,8 +191,8 @@ impl RowsDecoder {
             ToolState::Interrupted => ToolEnd::Interrupted,
             ToolState::Pending | ToolState::Running | ToolState::Completed => ToolEnd::Completed,
         };
-        let outcome = Outcome { output, ..Outcome::default() };
-        emit.push(What::ToolEnded { call: Call::Id(reported.id.into()), end, outcome });
+        let outcome = ToolOutcome { output, ..ToolOutcome::default() };
+        emit.push(EventKind::ToolEnded { call: CallRef::Id(reported.id.into()), end, outcome });
     }
 
     /// Gives a call without an id one made from its content.
@@ -200,7 +212,7 @@ impl RowsDecoder {
 
     fn prompt(&mut self, emit: &Emitter<'_>, said: &str) -> Name {
         let content = digest(format!("{:?} {said}", emit.at).as_bytes());
-        Name::Alike(content, count(&mut self.prompts, content))
+        Name::ByContent(content, count(&mut self.prompts, content))
     }
 
     /// The name of a part: the row's id and the number of the part in the row, or its content.
@@ -212,7 +224,7 @@ impl RowsDecoder {
             }
             None => {
                 let content = digest(format!("{:?} {said}", row::time(fields)).as_bytes());
-                Name::Alike(content, count(&mut self.alike, content))
+                Name::ByContent(content, count(&mut self.alike, content))
             }
         }
     }
@@ -236,7 +248,7 @@ impl RowsDecoder {
         text.push('}');
         let Some(payload) = unspool_core::json::Json::parse(&text) else { return };
         let name = self.name(fields, &format!("rest {text}"));
-        emit.push(What::DataGiven(Some(name), Data { kind: "row".to_owned(), payload }));
+        emit.push(EventKind::DataGiven(Some(name), Data { kind: "row".to_owned(), payload }));
     }
 }
 

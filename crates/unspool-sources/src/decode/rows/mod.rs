@@ -6,7 +6,7 @@
 mod decoder;
 mod row;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
@@ -14,7 +14,7 @@ pub use row::AGENT;
 
 pub const ROWS: Format = Format {
     agent: AGENT,
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "rows",
     recognise,

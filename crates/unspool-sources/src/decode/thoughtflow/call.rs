@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unspool_core::event::{Call, Outcome, ToolCall, ToolEnd, What};
+use unspool_core::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::id::sha256;
 use unspool_core::json::Json;
 use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, ToolState};
@@ -61,14 +61,19 @@ pub(super) fn end(state: ToolState) -> Option<ToolEnd> {
     }
 }
 
-pub(super) fn emit_call(emit: &mut Emitter<'_>, call: &Call, payload: &Fields<'_>, running: bool) {
+pub(super) fn emit_call(
+    emit: &mut Emitter<'_>,
+    call: &CallRef,
+    payload: &Fields<'_>,
+    running: bool,
+) {
     let name = payload.string("name").unwrap_or_default();
     let input = payload.raw_or_null("arguments").map(Json::checked);
     let text = payload.string("arguments_text").filter(|text| input.is_none() && !text.is_empty());
-    emit.push(What::ToolCalled(Box::new(ToolCall {
+    emit.push(EventKind::ToolCalled(Box::new(ToolCall {
         call: call.clone(),
         parent_call_id: payload.string("parent_call_id"),
-        likeness: payload.likeness(&name, "arguments"),
+        content_hash: payload.content_hash(&name, "arguments"),
         name: name.clone(),
         input,
         provider_executed: payload.flag("provider_executed"),
@@ -76,23 +81,23 @@ pub(super) fn emit_call(emit: &mut Emitter<'_>, call: &Call, payload: &Fields<'_
         running,
     })));
     if let Some(text) = text {
-        emit.push(What::ToolInputGrew { call: call.clone(), name, text });
+        emit.push(EventKind::ToolInputDelta { call: call.clone(), name, text });
     }
 }
 
 /// The outcome of a call: its output text, and the result if that is more than the text.
-pub(super) fn outcome(payload: &Fields<'_>) -> Option<Outcome> {
+pub(super) fn outcome(payload: &Fields<'_>) -> Option<ToolOutcome> {
     let name = if payload.has("output") { "output" } else { "error" };
     let text = payload.string(name);
     let other = payload.raw(name).filter(|_| text.is_none());
     let result = payload.raw_or_null("result").or(other).map(Json::checked);
-    let outcome = Outcome {
+    let outcome = ToolOutcome {
         output: text.or_else(|| other.map(str::to_owned)),
         result,
         exit_code: payload.read("exit_code"),
         duration_ms: payload.number("duration_ms"),
     };
-    (outcome != Outcome::default()).then_some(outcome)
+    (outcome != ToolOutcome::default()).then_some(outcome)
 }
 
 /// The question of a call. The caller keeps one that cannot be read.

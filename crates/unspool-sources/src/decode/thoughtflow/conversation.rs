@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use unspool_core::event::{Call, EndReason, SaidDetail, Voice, What};
+use unspool_core::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Data, Interjection, Text};
+use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
-use unspool_core::telling::Name;
 
 use super::super::{Emitter, Fields, JsonOutline};
 use super::decoder::CONVERSATION_FIELDS;
@@ -29,7 +29,7 @@ pub(super) struct ConversationDecoder<'r, 'a> {
     ids: &'r mut BTreeSet<u64>,
     pub(super) rest: UnmappedFields,
     /// Calls that have an output. A second output would replace the first.
-    pub(super) with_output: FxHashSet<Call>,
+    pub(super) with_output: FxHashSet<CallRef>,
     /// The end of the turn was emitted.
     pub ended: bool,
 }
@@ -60,7 +60,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         emit.at = None;
         if let Some(kept) = self.rest.data("thoughtflow-conversation") {
             let name = Name::Record(format!("{} rest", self.id).into());
-            emit.push(What::DataGiven(Some(name), kept));
+            emit.push(EventKind::DataGiven(Some(name), kept));
         }
         let why = ending.and_then(|at| self.steps.all.get(at)?.completed.string("text"));
         let reason = match fields.text("status").as_deref() {
@@ -71,7 +71,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
             Some(_) | None => return,
         };
         emit.at = fields.time("ended_at");
-        emit.push(What::TurnEnded(reason));
+        emit.push(EventKind::TurnEnded(reason));
         self.ended = true;
     }
 
@@ -121,7 +121,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
             return;
         }
         let turn = if self.early { Name::Preamble } else { Name::Prompt(self.id.clone()) };
-        emit.push(What::TurnStarted { names: vec![turn], trigger, user });
+        emit.push(EventKind::TurnStarted { names: vec![turn], trigger, user });
     }
 
     /// One part of the prompt.
@@ -148,7 +148,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
     fn give_whole(&self, emit: &mut Emitter<'_>, step: &Step<'_>) {
         emit.at = step.began().or(step.ended());
         let name = name(self.id, step);
-        emit.push(What::DataGiven(Some(name), self.whole(step)));
+        emit.push(EventKind::DataGiven(Some(name), self.whole(step)));
     }
 
     /// Keeps the fields of a step outside its payloads, unless they follow from the parts.
@@ -235,7 +235,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
     /// A user message sent while the model worked.
     fn interjected(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
-        emit.push(What::Interjected(Some(name(self.id, step)), Interjection { text }));
+        emit.push(EventKind::Interjected(Some(name(self.id, step)), Interjection { text }));
         let own = step.started.is("kind", "interjection");
         self.keep_beside_words(step, if own { &["kind"] } else { &[] });
         true
@@ -250,7 +250,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         let id = own.map_or_else(|| format!("{} {}", self.id, step.id).into(), Arc::from);
         let model_call = Name::Message(id);
         let model = started.string("model");
-        emit.push(What::StepStarted { step: model_call.clone(), model });
+        emit.push(EventKind::StepStarted { step: model_call.clone(), model });
         let mut mapped = Vec::new();
         mapped.extend(
             (!completed.has("stop_reason") || completed.is_text("stop_reason"))
@@ -260,7 +260,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         // The status follows from the end of the turn.
         mapped.extend(self.steps.own.then_some("status"));
         if let Some((usage, exact)) = call::usage(&completed.fields("usage")) {
-            emit.push(What::UsageTold { step: model_call.clone(), usage });
+            emit.push(EventKind::UsageUpdated { step: model_call.clone(), usage });
             mapped.extend(exact.then_some("usage"));
         }
         self.rest.keep_except(step.index, "payload_completed", completed, &mapped);
@@ -280,10 +280,10 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         mapped.extend((!more).then_some("arguments"));
         self.rest.keep_except(step.index, "payload_started", started, &mapped);
         if let Some(provenance) = provenance {
-            emit.push(What::ProvenanceTold { step: model_call.clone(), provenance });
+            emit.push(EventKind::ProvenanceUpdated { step: model_call.clone(), provenance });
         }
         let stop_reason = completed.string("stop_reason");
-        emit.push(What::StepEnded { step: model_call, stop_reason });
+        emit.push(EventKind::StepEnded { step: model_call, stop_reason });
         true
     }
 
@@ -300,8 +300,8 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         self.rest.keep_except(step.index, "payload_completed", &step.completed, &mapped);
         self.rest.keep_except(step.index, "payload_started", &step.started, &["text"]);
         let citations = citations.unwrap_or_default();
-        let detail = SaidDetail { citations, ..SaidDetail::default() };
-        self.prose(emit, step, open, Prose { voice: Voice::Text, text, detail });
+        let detail = ProseDetail { citations, ..ProseDetail::default() };
+        self.prose(emit, step, open, Prose { prose_kind: ProseKind::Text, text, detail });
         true
     }
 
@@ -310,25 +310,29 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         emit: &mut Emitter<'_>,
         step: &Step<'_>,
         open: bool,
-        Prose { voice, text, detail }: Prose,
+        Prose { prose_kind, text, detail }: Prose,
     ) {
         let block = Some(name(self.id, step));
         // Emit a delta at the start time, so that the part has both times.
         if open || step.began() != step.ended() {
-            emit.push(What::Grew { voice, block: block.clone(), text: text.clone() });
+            emit.push(EventKind::ProseDelta {
+                prose_kind,
+                block: block.clone(),
+                text: text.clone(),
+            });
         }
         if !open {
             emit.at = step.ended();
-            emit.push(What::Said { voice, block, text, detail });
+            emit.push(EventKind::ProseCompleted { prose_kind, block, text, detail });
         }
     }
 }
 
 /// Text or reasoning.
 pub(super) struct Prose {
-    pub voice: Voice,
+    pub prose_kind: ProseKind,
     pub text: String,
-    pub detail: SaidDetail,
+    pub detail: ProseDetail,
 }
 
 /// The text of a step; `None` if its payloads disagree.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, What};
+use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
 use unspool_core::part::Data;
-use unspool_core::telling::{Name, Telling};
+use unspool_core::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::conversation::ConversationDecoder;
@@ -47,7 +47,7 @@ impl Decoder for DocumentDecoder {
         fields: &Fields<'_>,
         out: &mut Vec<Event>,
     ) -> RecordOutcome {
-        let mut emit = Emitter::new(Telling::Log, record, None, out);
+        let mut emit = Emitter::new(Feed::Log, record, None, out);
         if fields.raw("steps").is_some_and(|steps| steps.starts_with('[')) {
             return self.conversation(&mut emit, fields);
         }
@@ -69,7 +69,7 @@ impl DocumentDecoder {
         emit.at = self.head_times[0];
         if emit.at.is_some() {
             let (project, branch, version, cost_usd) = (None, None, None, None);
-            emit.push(What::SessionTold { project, branch, version, cost_usd });
+            emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
         }
         emit.at = None;
         let left = fields.each().filter(|(name, value)| match &**name {
@@ -90,7 +90,7 @@ impl DocumentDecoder {
             return RecordOutcome::Metadata;
         };
         emit.turn = Some(Name::Preamble);
-        emit.push(What::DataGiven(Some(Name::Record("thoughtflow session".into())), kept));
+        emit.push(EventKind::DataGiven(Some(Name::Record("thoughtflow session".into())), kept));
         RecordOutcome::InParts
     }
 
@@ -102,7 +102,7 @@ impl DocumentDecoder {
             emit.turn = Some(Name::Preamble);
             let name = Name::Record(format!("thoughtflow record {}", self.around).into());
             let data = Data { kind: "thoughtflow-record".to_owned(), payload: fields.whole() };
-            emit.push(What::DataGiven(Some(name), data));
+            emit.push(EventKind::DataGiven(Some(name), data));
         }
         // The session's times follow from its turns; different ones are kept. A start before the
         // first turn was already emitted with the head.
@@ -123,7 +123,7 @@ impl DocumentDecoder {
         self.conversations = self.conversations.saturating_add(1);
         if let Some(turn) = self.unseen.take() {
             emit.turn = Some(turn);
-            emit.push(What::TurnEnded(EndReason::Unseen));
+            emit.push(EventKind::TurnEnded(EndReason::Unseen));
         }
         let number = self.conversations;
         let id: Arc<str> = match fields.text("conversation_id").filter(|id| !id.is_empty()) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, SaidDetail, Voice, What};
+use unspool_core::event::{AgentEnd, AgentRef, EventKind, ProseDetail, ProseKind};
 use unspool_core::part::{Body, Patch, SkillLoad};
 
 use super::super::{Emitter, Fields};
@@ -56,14 +56,14 @@ impl ConversationDecoder<'_, '_> {
         let mut read: Vec<&str> = mapped.into_iter().filter(read).collect();
         read.push("kind");
         self.rest.keep_except(step.index, "payload", payload, &read);
-        let detail = SaidDetail {
+        let detail = ProseDetail {
             signature: payload.string("signature"),
             signer: payload.string("signer"),
             duration_ms: payload.number("duration_ms"),
             redacted,
             citations: Vec::new(),
         };
-        self.prose(emit, step, open, Prose { voice: Voice::Reasoning, text, detail });
+        self.prose(emit, step, open, Prose { prose_kind: ProseKind::Reasoning, text, detail });
         true
     }
 
@@ -85,10 +85,10 @@ impl ConversationDecoder<'_, '_> {
             let text = |name: &str| reported.string(name).unwrap_or_default();
             let background = reported.flag("background");
             let (name, task) = (text("name"), text("task"));
-            emit.push(What::AgentStarted { agent: agent.clone(), name, task, background });
+            emit.push(EventKind::AgentStarted { agent: agent.clone(), name, task, background });
             if let Some(activity) = reported.string("activity") {
                 let (agent, activity) = (agent.clone(), Some(activity));
-                emit.push(What::AgentProgressed { agent, activity, background });
+                emit.push(EventKind::AgentProgressed { agent, activity, background });
             }
             let end = match reported.text("state").as_deref() {
                 Some("completed") => AgentEnd::Completed,
@@ -96,7 +96,7 @@ impl ConversationDecoder<'_, '_> {
                 Some("interrupted") => AgentEnd::Interrupted,
                 Some(_) | None => continue,
             };
-            emit.push(What::AgentEnded { agent, end });
+            emit.push(EventKind::AgentEnded { agent, end });
         }
         true
     }

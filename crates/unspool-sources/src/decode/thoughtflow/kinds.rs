@@ -1,10 +1,10 @@
 //! Payloads that hold one of our parts, in the format of `show --json`: the kind and its fields.
 
 use serde::de::DeserializeOwned;
-use unspool_core::event::What;
+use unspool_core::event::EventKind;
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Data, Kind};
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::Fields;
 
@@ -60,21 +60,21 @@ fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {
 }
 
 /// The event that adds a complete part.
-pub(super) fn given(name: Name, body: Body) -> Option<What> {
+pub(super) fn given(name: Name, body: Body) -> Option<EventKind> {
     let name = Some(name);
     Some(match body {
-        Body::Interjection(it) => What::Interjected(name, it),
-        Body::TaskList(it) => What::TasksListed(name, it),
-        Body::SkillLoad(it) => What::SkillLoaded(name, it),
-        Body::McpSnapshot(it) => What::McpListed(name, it),
-        Body::ContextInfo(it) => What::ContextAdded(name, it),
-        Body::Compaction(it) => What::Compacted(name, it),
-        Body::File(it) => What::FileGiven(name, it),
-        Body::Source(it) => What::SourceCited(name, it),
-        Body::Patch(it) => What::Patched(name, it),
-        Body::Notice(it) => What::Noticed(name, it),
-        Body::Error(it) => What::Failed(name, it),
-        Body::Data(it) => What::DataGiven(name, it),
+        Body::Interjection(it) => EventKind::Interjected(name, it),
+        Body::TaskList(it) => EventKind::TasksListed(name, it),
+        Body::SkillLoad(it) => EventKind::SkillLoaded(name, it),
+        Body::McpSnapshot(it) => EventKind::McpListed(name, it),
+        Body::ContextInfo(it) => EventKind::ContextAdded(name, it),
+        Body::Compaction(it) => EventKind::Compacted(name, it),
+        Body::File(it) => EventKind::FileGiven(name, it),
+        Body::Source(it) => EventKind::SourceCited(name, it),
+        Body::Patch(it) => EventKind::Patched(name, it),
+        Body::Notice(it) => EventKind::Noticed(name, it),
+        Body::Error(it) => EventKind::Failed(name, it),
+        Body::Data(it) => EventKind::DataGiven(name, it),
         Body::Text(_) | Body::Reasoning(_) | Body::Tool(_) | Body::Agent(_) => return None,
     })
 }

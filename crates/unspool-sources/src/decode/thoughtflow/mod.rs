@@ -13,13 +13,13 @@ mod steps;
 mod tool;
 mod unmapped;
 
-use unspool_core::telling::Telling;
+use unspool_core::provenance::Feed;
 
 use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
 
 pub const DOCUMENT: Format = Format {
     agent: "thoughtflow",
-    telling: Telling::Log,
+    feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "ThoughtFlow document",
     recognise,

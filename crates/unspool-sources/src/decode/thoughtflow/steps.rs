@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::Call;
+use unspool_core::event::CallRef;
 use unspool_core::id::{digest, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::ToolState;
-use unspool_core::telling::Name;
+use unspool_core::provenance::Name;
 
 use super::super::Fields;
 use super::unmapped::is_own;
@@ -163,15 +163,15 @@ pub(super) fn snapshot_kind(label: &str) -> Option<&'static str> {
 pub(super) struct Calls(BTreeMap<u64, u64>);
 
 impl Calls {
-    fn of(&mut self, conversation: &str, step: &Step<'_>) -> Call {
+    fn of(&mut self, conversation: &str, step: &Step<'_>) -> CallRef {
         let own = format!("{conversation} {}", step.id);
         let Some(id) = step.text("call_id").filter(|id| !id.is_empty()) else {
             // A call without an id is named by its step.
-            return Call::Alike(digest(own.as_bytes()), 0);
+            return CallRef::ByContent(digest(own.as_bytes()), 0);
         };
         let owner = digest(own.as_bytes());
         let held = *self.0.entry(digest(id.as_bytes())).or_insert(owner);
-        Call::Id(if held == owner { id.into() } else { format!("{own} {id}").into() })
+        CallRef::Id(if held == owner { id.into() } else { format!("{own} {id}").into() })
     }
 
     pub fn has(&self, id: &str) -> bool {
@@ -203,7 +203,7 @@ pub(super) struct Steps<'a> {
 
 /// A call that a step makes.
 pub(super) struct StepCall {
-    pub call: Call,
+    pub call: CallRef,
     /// The step itself records how it ended.
     pub ended: bool,
 }
@@ -280,8 +280,8 @@ impl<'a> Steps<'a> {
     }
 
     /// The call that a step makes.
-    pub fn call(&self, step: &Step<'_>) -> Call {
-        let alike = || Call::Alike(digest(step.id.as_bytes()), 0);
+    pub fn call(&self, step: &Step<'_>) -> CallRef {
+        let alike = || CallRef::ByContent(digest(step.id.as_bytes()), 0);
         self.calls.get(&step.index).map_or_else(alike, |called| called.call.clone())
     }
 
@@ -306,8 +306,8 @@ impl<'a> Steps<'a> {
     pub fn id_of_call(&self, step: &Step<'_>, id: &str) -> Arc<str> {
         let called = self.call_named(step, id).and_then(|index| self.calls.get(&index));
         match called.map(|called| &called.call) {
-            Some(Call::Id(own)) => own.clone(),
-            Some(Call::Alike(..)) | None => id.into(),
+            Some(CallRef::Id(own)) => own.clone(),
+            Some(CallRef::ByContent(..)) | None => id.into(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool_core::event::{EndReason, Event, What};
+use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::part::Body;
 use unspool_core::session::Transcript;
 
@@ -124,10 +124,10 @@ fn an_end_notice_that_was_derived_is_derived_again() {
     let fields = outline.read(line).unwrap();
     let record = Record { source: 0, line: 1, offset: 0, text: line };
     decoder.decode(&record, &fields, &mut events);
-    let expected: Vec<&What> = events.iter().map(|event| &event.what).collect();
+    let expected: Vec<&EventKind> = events.iter().map(|event| &event.kind).collect();
     let why = EndReason::Failed(Some("out of luck".to_owned()));
     assert!(
-        matches!(&expected[..], [What::TurnStarted { .. }, What::TurnEnded(end)] if *end == why)
+        matches!(&expected[..], [EventKind::TurnStarted { .. }, EventKind::TurnEnded(end)] if *end == why)
     );
     let transcript = read(&document);
     let [part] = &transcript.turns[0].parts[..] else { panic!("one part") };

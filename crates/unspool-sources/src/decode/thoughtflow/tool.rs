@@ -1,6 +1,6 @@
 //! Tool steps: calls, their state, and their outputs. Extends `ConversationDecoder`.
 
-use unspool_core::event::{Call, ToolEnd, What};
+use unspool_core::event::{CallRef, EventKind, ToolEnd};
 use unspool_core::part::ToolState;
 
 use super::super::{Emitter, Fields};
@@ -19,13 +19,13 @@ impl ConversationDecoder<'_, '_> {
         let request = started.fields("question");
         if let Some(question) = call::question(&request) {
             let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
-            emit.push(What::QuestionAsked { call, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
             let whole = kinds::has_only(&request, &["request_id", "items"]);
             known.extend(whole.then_some("question"));
         }
         let reported = completed.fields("answer");
         if let Some(answer) = call::answer(&reported) {
-            emit.push(What::QuestionAnswered { call: call.clone(), answer });
+            emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
             let whole = kinds::has_only(&reported, &["decision", "text", "choices", "observed"]);
             came.extend(whole.then_some("answer"));
         }
@@ -44,7 +44,7 @@ impl ConversationDecoder<'_, '_> {
         };
         if let Some(end) = end {
             emit.at = step.ended();
-            emit.push(What::ToolEnded { call, end, outcome: outcome.unwrap_or_default() });
+            emit.push(EventKind::ToolEnded { call, end, outcome: outcome.unwrap_or_default() });
         }
         true
     }
@@ -61,7 +61,7 @@ impl ConversationDecoder<'_, '_> {
         let id = payload.text("call_id").filter(|id| !id.is_empty());
         let call = match (known, &id) {
             (Some((called, _)), _) => called.call.clone(),
-            (None, Some(id)) => Call::Id((&**id).into()),
+            (None, Some(id)) => CallRef::Id((&**id).into()),
             (None, None) => steps.call(step),
         };
         if !self.with_output.insert(call.clone()) {
@@ -88,9 +88,9 @@ impl ConversationDecoder<'_, '_> {
         emit.at = step.ended().or(step.began());
         let reported = known.is_some_and(|(called, _)| called.ended);
         match call::end(state.unwrap_or(usual)).filter(|_| !reported) {
-            Some(end) => emit.push(What::ToolEnded { call, end, outcome }),
+            Some(end) => emit.push(EventKind::ToolEnded { call, end, outcome }),
             // The call's own step has its end, or the call has not ended.
-            None => emit.push(What::ToolRefined { call, outcome }),
+            None => emit.push(EventKind::ToolRefined { call, outcome }),
         }
         true
     }

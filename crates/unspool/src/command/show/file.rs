@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use unspool_core::document::settle_as_file;
 use unspool_core::present::agents::SubagentSessions;
+use unspool_core::provenance::Feed;
 use unspool_core::session::Transcript;
 use unspool_core::summary::{Completeness, Summary};
-use unspool_core::telling::Telling;
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::in_memory::{DecodedSession, LoadError, SessionSet};
@@ -196,7 +196,7 @@ fn the_session<'g>(
 fn completeness(decoded_session: &DecodedSession, transcript: &Transcript) -> Completeness {
     if transcript.turns.is_empty() && decoded_session.record_counts.unreadable > 0 {
         Completeness::Failed
-    } else if decoded_session.spine < Some(Telling::Stream)
+    } else if decoded_session.spine < Some(Feed::Stream)
         || decoded_session.record_counts.unreadable > 0
     {
         Completeness::Partial

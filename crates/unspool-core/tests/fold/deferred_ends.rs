@@ -1,8 +1,8 @@
 //! Deferred completion and the generation guard.
 
-use unspool_core::change::Oddity;
+use unspool_core::change::SkipReason;
 use unspool_core::event::EndReason::{Completed, Idle, Interrupted};
-use unspool_core::event::Voice::Text;
+use unspool_core::event::ProseKind::Text;
 use unspool_core::event::{AgentEnd, ToolEnd};
 
 use crate::script::*;
@@ -22,16 +22,16 @@ fn waiting() -> Run {
 fn completion_waits_for_the_last_agent_in_the_foreground() {
     // R-003-36 C-17
     let mut run = waiting();
-    run.tell(agent_ended("t1", "a", AgentEnd::Completed));
+    run.apply(agent_ended("t1", "a", AgentEnd::Completed));
     assert_eq!(run.state(), "running");
-    run.tell(agent_ended("t1", "b", AgentEnd::Failed).at(60));
+    run.apply(agent_ended("t1", "b", AgentEnd::Failed).at(60));
     assert_eq!(run.state(), "completed");
     assert_eq!(run.turn().ended.unwrap().as_second(), 50);
     // It fires once.
-    let changes = run.tell(agent_ended("t1", "b", AgentEnd::Failed).at(70));
+    let changes = run.apply(agent_ended("t1", "b", AgentEnd::Failed).at(70));
     assert_eq!(run.state(), "completed");
-    let told = format!("{changes:?}");
-    assert!(!told.contains("state: Some(Completed)"), "{told}");
+    let debug_text = format!("{changes:?}");
+    assert!(!debug_text.contains("state: Some(Completed)"), "{debug_text}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn background_never_blocks_completion() {
 fn completion_fires_when_the_calls_results_end_the_agents() {
     // R-003-36 R-X-13: a foreground agent ends with its call.
     let mut run = waiting();
-    run.tell(ended("t1", ToolEnd::Completed, "done"));
+    run.apply(ended("t1", ToolEnd::Completed, "done"));
     assert_eq!(run.parts()[1], "agents of t1: a completed, b completed");
     assert_eq!(run.state(), "completed");
 }
@@ -59,7 +59,7 @@ fn completion_fires_when_the_calls_results_end_the_agents() {
 fn completion_fires_when_the_last_agent_goes_to_the_background() {
     // R-003-36 C-17: background never blocks.
     let mut run = waiting();
-    run.tell_all([agent_ended("t1", "a", AgentEnd::Completed), agent_went_on("t1", "b")]);
+    run.apply_all([agent_ended("t1", "a", AgentEnd::Completed), agent_went_on("t1", "b")]);
     assert_eq!(run.parts()[1], "agents of t1: a completed, b background");
     assert_eq!(run.state(), "completed");
 }
@@ -69,7 +69,7 @@ fn idle_and_interrupt_do_not_wait() {
     // R-X-13 R-003-34
     for reason in [Idle, Interrupted] {
         let mut run = waiting();
-        run.tell(over(reason));
+        run.apply(over(reason));
         assert_eq!(run.parts()[1], "agents of t1: a interrupted, b interrupted");
         assert_ne!(run.state(), "running");
     }
@@ -79,8 +79,8 @@ fn idle_and_interrupt_do_not_wait() {
 fn a_deferred_end_of_an_older_turn_changes_nothing_in_a_newer_one() {
     // R-003-37
     let mut run = waiting();
-    run.tell_all([prompt("p2"), grew(Text, "new")]);
-    run.tell_all([
+    run.apply_all([prompt("p2"), grew(Text, "new")]);
+    run.apply_all([
         agent_ended("t1", "a", AgentEnd::Completed),
         agent_ended("t1", "b", AgentEnd::Completed),
     ]);
@@ -92,14 +92,14 @@ fn a_deferred_end_of_an_older_turn_changes_nothing_in_a_newer_one() {
 fn a_deferred_end_is_dropped_when_the_turn_goes_on() {
     // R-003-37: the end belonged to the stream before this step.
     let mut run = waiting();
-    run.tell_all([step("m2"), grew(Text, "more")]);
-    run.tell_all([
+    run.apply_all([step("m2"), grew(Text, "more")]);
+    run.apply_all([
         agent_ended("t1", "a", AgentEnd::Completed),
         agent_ended("t1", "b", AgentEnd::Completed),
     ]);
     assert_eq!(run.state(), "running");
     assert_eq!(run.parts().last().unwrap(), r#"text…:"more""#);
-    run.tell(grew(Text, "!"));
+    run.apply(grew(Text, "!"));
     assert_eq!(run.parts().last().unwrap(), r#"text…:"more!""#);
 }
 
@@ -107,7 +107,7 @@ fn a_deferred_end_is_dropped_when_the_turn_goes_on() {
 fn a_deferred_end_survives_a_restart() {
     // R-003-36, law 2
     let mut run = waiting().restarted();
-    run.tell_all([
+    run.apply_all([
         agent_ended("t1", "a", AgentEnd::Completed),
         agent_ended("t1", "b", AgentEnd::Completed),
     ]);
@@ -130,17 +130,17 @@ fn events_of_an_old_generation_change_nothing() {
     ];
     let count = stale.len() as u64;
     for line in stale {
-        let changes = run.tell(line.generation(1));
+        let changes = run.apply(line.generation(1));
         assert_eq!(changes.len(), 1, "{changes:?}");
     }
     assert_eq!(run.transcript(), before);
-    assert_eq!(run.counted(Oddity::Stale), count);
-    run.tell(ended("t1", ToolEnd::Completed, "x").generation(2));
+    assert_eq!(run.skipped(SkipReason::Stale), count);
+    run.apply(ended("t1", ToolEnd::Completed, "x").generation(2));
     assert_eq!(run.parts()[1], r#"tool t1 completed "x""#);
 }
 
 #[test]
-fn a_generation_belongs_to_its_telling() {
+fn a_generation_belongs_to_its_feed() {
     // R-003-38: the log has no streams.
     let run = reply([
         prompt("p1").stream().generation(5),

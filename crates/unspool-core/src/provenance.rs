@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// that covers a turn is the turn's spine: it places the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Telling {
+pub enum Feed {
     /// Payloads that the agent passes to our hook command while it works.
     Hooks,
     /// The live protocol, token by token.
@@ -22,8 +22,8 @@ pub enum Telling {
     Log,
 }
 
-impl Telling {
-    pub const ALL: [Telling; 3] = [Telling::Hooks, Telling::Stream, Telling::Log];
+impl Feed {
+    pub const ALL: [Feed; 3] = [Feed::Hooks, Feed::Stream, Feed::Log];
 
     pub fn index(self) -> usize {
         self as usize
@@ -54,13 +54,13 @@ pub enum Name {
     /// The n-th occurrence of this content hash in the turn (for a turn: in the session). Matches
     /// feeds that share no ids.
     #[serde(rename = "alike")]
-    Alike(u64, u32),
+    ByContent(u64, u32),
     /// A later fragment of the block that `ByContent` names, separate because another part came
     /// in between. A stronger feed that has the complete block covers its fragments.
     #[serde(rename = "piece")]
-    Piece(u64, u32, u32),
+    ContentFragment(u64, u32, u32),
     /// The n-th part or turn that this feed opened, for sources without names.
-    Nth(Telling, u32),
+    Nth(Feed, u32),
     /// The part that the end rule added.
     Ending,
 }
@@ -78,15 +78,15 @@ impl Name {
             Name::Message(id) => of(6, id),
             Name::Prompt(id) => of(7, id),
             Name::Record(id) => of(8, id),
-            Name::Alike(content, nth) => {
+            Name::ByContent(content, nth) => {
                 xxh3_64_with_seed(&content.to_le_bytes(), 9 | u64::from(*nth) << 8)
             }
-            Name::Piece(content, nth, piece) => {
-                let whole = Name::Alike(*content, *nth).digest();
+            Name::ContentFragment(content, nth, piece) => {
+                let whole = Name::ByContent(*content, *nth).digest();
                 xxh3_64_with_seed(&whole.to_le_bytes(), 12 | u64::from(*piece) << 8)
             }
-            Name::Nth(telling, nth) => {
-                xxh3_64_with_seed(&[telling.index() as u8], 10 | u64::from(*nth) << 8)
+            Name::Nth(feed, nth) => {
+                xxh3_64_with_seed(&[feed.index() as u8], 10 | u64::from(*nth) << 8)
             }
             Name::Ending => of(11, ""),
         }
@@ -95,7 +95,7 @@ impl Name {
     /// True if the name is unique only within its turn.
     pub fn is_local(&self) -> bool {
         match self {
-            Name::Alike(..) | Name::Piece(..) | Name::Nth(..) | Name::Ending => true,
+            Name::ByContent(..) | Name::ContentFragment(..) | Name::Nth(..) | Name::Ending => true,
             Name::Preamble
             | Name::Call(_)
             | Name::AgentsOf(_)
@@ -112,7 +112,7 @@ impl Name {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Evidence {
     #[serde(rename = "telling")]
-    pub telling: Telling,
+    pub feed: Feed,
     /// Index of the file or stream in the session's list of sources.
     pub source: u16,
     /// Where the record begins: a byte offset, a row number or a frame number.
@@ -127,25 +127,25 @@ pub struct Evidence {
 pub struct Positions(pub [Option<u32>; 3]);
 
 impl Positions {
-    pub fn of(self, telling: Telling) -> Option<u32> {
-        self.0[telling.index()]
+    pub fn of(self, feed: Feed) -> Option<u32> {
+        self.0[feed.index()]
     }
 
-    pub fn set(&mut self, telling: Telling, position: u32) {
-        self.0[telling.index()].get_or_insert(position);
+    pub fn set(&mut self, feed: Feed, position: u32) {
+        self.0[feed.index()].get_or_insert(position);
     }
 }
 
 /// For each field, the rank of the strongest feed that has set it, or 0. A weaker feed never
 /// overrides a stronger one, whichever came first, and may always set a field that is still unset.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ranks([u8; Field::COUNT]);
+pub struct Ranks([u8; RankedField::COUNT]);
 
 /// One digit per field, without trailing zeros: `33003`.
 impl fmt::Display for Ranks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = self.0.iter().rposition(|rank| *rank > 0).map_or(0, |last| last + 1);
-        self.0[..told].iter().try_for_each(|rank| write!(f, "{rank}"))
+        let used = self.0.iter().rposition(|rank| *rank > 0).map_or(0, |last| last + 1);
+        self.0[..used].iter().try_for_each(|rank| write!(f, "{rank}"))
     }
 }
 
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Ranks {
         let mut ranks = Ranks::default();
         // A newer version may have written more fields than this one knows.
         for (held, digit) in ranks.0.iter_mut().zip(text.bytes()) {
-            *held = digit.wrapping_sub(b'0').min(Telling::ALL.len() as u8);
+            *held = digit.wrapping_sub(b'0').min(Feed::ALL.len() as u8);
         }
         Ok(ranks)
     }
@@ -175,7 +175,7 @@ impl<'de> Deserialize<'de> for Ranks {
 
 /// A field that feeds may report differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Field {
+pub enum RankedField {
     /// Prose, or the whole of a part that has no finer fields.
     Body,
     Name,
@@ -201,14 +201,14 @@ pub enum Field {
     OutputText,
 }
 
-impl Field {
-    const COUNT: usize = Field::OutputText as usize + 1;
+impl RankedField {
+    const COUNT: usize = RankedField::OutputText as usize + 1;
 }
 
 impl Ranks {
     /// Claims the field for `feed`. Returns false if a stronger feed has set it.
-    pub fn claim(&mut self, field: Field, telling: Telling) -> bool {
-        let rank = telling.index() as u8 + 1;
+    pub fn claim(&mut self, field: RankedField, feed: Feed) -> bool {
+        let rank = feed.index() as u8 + 1;
         let held = &mut self.0[field as usize];
         let claimed = rank >= *held;
         if claimed {
@@ -218,26 +218,26 @@ impl Ranks {
     }
 
     /// Returns `value` if `feed` may set the field, claiming it.
-    pub fn take<T>(&mut self, field: Field, telling: Telling, value: Option<T>) -> Option<T> {
-        value.filter(|_| self.claim(field, telling))
+    pub fn take<T>(&mut self, field: RankedField, feed: Feed, value: Option<T>) -> Option<T> {
+        value.filter(|_| self.claim(field, feed))
     }
 
     /// Clears the rank of a streamed field once the complete value is known. Returns whether the
     /// field was set.
-    pub fn drop(&mut self, field: Field) -> bool {
+    pub fn drop(&mut self, field: RankedField) -> bool {
         std::mem::take(&mut self.0[field as usize]) > 0
     }
 
     /// Takes the maximum of both ranks per field, for merged parts or turns.
     pub fn join(&mut self, other: Ranks) {
-        for (held, told) in self.0.iter_mut().zip(other.0) {
-            *held = (*held).max(told);
+        for (held, used) in self.0.iter_mut().zip(other.0) {
+            *held = (*held).max(used);
         }
     }
 
     /// The strongest feed that has set this field.
-    pub fn holder(self, field: Field) -> Option<Telling> {
-        Telling::ALL.into_iter().find(|telling| telling.index() as u8 + 1 == self.0[field as usize])
+    pub fn holder(self, field: RankedField) -> Option<Feed> {
+        Feed::ALL.into_iter().find(|feed| feed.index() as u8 + 1 == self.0[field as usize])
     }
 }
 
@@ -252,17 +252,17 @@ pub struct Origin {
     pub rejected: bool,
     /// The call waited for a person's answer.
     #[serde(rename = "asked")]
-    pub asked: bool,
+    pub awaited_answer: bool,
     /// Some feed reports the call as denied. Overrides `interrupted` from another feed.
     pub denied: bool,
     /// Kept but not shown. Two causes: a call seen only by hooks in a turn that its log or stream
     /// covers to the end (a sub-agent made it; Claude Code hooks before 2.1.197 do not say
     /// so); or a fragment of prose that a stronger feed has complete.
     #[serde(rename = "foreign")]
-    pub foreign: bool,
+    pub hidden: bool,
     /// Its occurrence numbers per content hash: (counted by hooks, content hash, number).
     #[serde(rename = "alike")]
-    pub alike: Vec<(bool, u64, u32)>,
+    pub occurrences: Vec<(bool, u64, u32)>,
     /// Prose that the end of its turn closed before the block ended. It may still grow.
     pub unfinished: bool,
 }

@@ -2,8 +2,8 @@
 //! that never stopped.
 
 use unspool_core::event::EndReason::{Completed, Interrupted};
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{AgentEnd, ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{AgentEnd, EventKind, ToolEnd};
 use unspool_core::part::Decision;
 
 use crate::script::*;
@@ -12,8 +12,8 @@ use crate::script::*;
 fn same_after_restart(before: Vec<Line>, after: Vec<Line>) {
     let mut whole = fold(before);
     let mut cut = whole.restarted();
-    whole.tell_all(after.clone());
-    cut.tell_all(after);
+    whole.apply_all(after.clone());
+    cut.apply_all(after);
     assert_eq!(cut.turns(), whole.turns());
     assert_eq!(cut.transcript(), whole.transcript());
 }
@@ -73,7 +73,11 @@ fn law_2_a_tool_opened_without_its_name() {
 #[test]
 fn law_2_questions_and_rejections() {
     same_after_restart(
-        vec![prompt("p1"), called("t1", "Bash"), asked("t1", question(Some("r1"), "Run?"))],
+        vec![
+            prompt("p1"),
+            called("t1", "Bash"),
+            question_asked("t1", question(Some("r1"), "Run?")),
+        ],
         vec![answered("t1", Decision::Denied), ended("t1", ToolEnd::Rejected, "")],
     );
     same_after_restart(
@@ -83,7 +87,7 @@ fn law_2_questions_and_rejections() {
             ended("t1", ToolEnd::Interrupted, ""),
             ended("t1", ToolEnd::Rejected, ""),
         ],
-        vec![asked("t1", question(None, "Run?"))],
+        vec![question_asked("t1", question(None, "Run?"))],
     );
 }
 
@@ -114,7 +118,7 @@ fn law_2_the_end_of_an_agent_that_nobody_had_introduced() {
 #[test]
 fn law_2_what_was_told_of_the_session() {
     let folder = |path: &str| {
-        Line::from(What::SessionTold {
+        Line::from(EventKind::SessionUpdated {
             project: Some(path.to_owned()),
             branch: None,
             version: None,
@@ -128,12 +132,14 @@ fn law_2_what_was_told_of_the_session() {
 
 #[test]
 fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
-    use unspool_core::assemble::likeness;
-    use unspool_core::event::Call;
+    use unspool_core::assemble::content_hash;
+    use unspool_core::event::CallRef;
     use unspool_core::json::Json;
-    let alike = likeness("Bash", Json::parse(r#"{"q":1}"#).as_ref());
+    let alike = content_hash("Bash", Json::parse(r#"{"q":1}"#).as_ref());
     let hook = |nth: u32| {
-        Line::from(What::ToolStarted { call: Call::Alike(alike, nth) }).hook().in_turn("p1")
+        Line::from(EventKind::ToolStarted { call: CallRef::ByContent(alike, nth) })
+            .hook()
+            .in_turn("p1")
     };
     same_after_restart(
         vec![prompt("p1"), called("t1", "Bash"), called("t2", "Bash")],

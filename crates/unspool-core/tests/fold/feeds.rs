@@ -1,13 +1,13 @@
 //! Several feeds of one session: one spine, nothing doubled, nothing dropped, and arrival order
 //! leaves no trace.
 
-use unspool_core::assemble::prose_likeness;
+use unspool_core::assemble::prose_content_hash;
 use unspool_core::event::EndReason::{Completed, Failed, Idle, Interrupted};
+use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::ToolEnd;
-use unspool_core::event::Voice::{Reasoning, Text};
 use unspool_core::part::Decision;
+use unspool_core::provenance::Name;
 use unspool_core::session::Transcript;
-use unspool_core::telling::Name;
 
 use crate::script::*;
 
@@ -40,8 +40,8 @@ fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
         let run = fold(script.clone());
         let transcript = run.transcript();
         let held = first.get_or_insert_with(|| transcript.clone());
-        let told: Vec<_> = script.iter().map(|line| (line.telling, &line.what)).collect();
-        assert_eq!(shape(held), shape(&transcript), "{told:#?}");
+        let reported: Vec<_> = script.iter().map(|line| (line.feed, &line.kind)).collect();
+        assert_eq!(shape(held), shape(&transcript), "{reported:#?}");
     }
     first.unwrap()
 }
@@ -78,17 +78,17 @@ fn an_end_that_says_how_is_believed_before_silence() {
 
 #[test]
 fn a_weaker_answer_is_evidence_all_the_same() {
-    let told = |telling: fn(Line) -> Line| {
+    let reported = |feed: fn(Line) -> Line| {
         let lines = [
             called("t1", "Bash"),
-            asked("t1", question(Some("r"), "Run?")),
+            question_asked("t1", question(Some("r"), "Run?")),
             answered("t1", Decision::Allowed),
         ];
-        let mut script = vec![telling(prompt("p1"))];
-        script.extend(lines.map(telling));
+        let mut script = vec![feed(prompt("p1"))];
+        script.extend(lines.map(feed));
         script
     };
-    let (log, stream) = (keyed(told(|line| line), 100), keyed(told(Line::stream), 200));
+    let (log, stream) = (keyed(reported(|line| line), 100), keyed(reported(Line::stream), 200));
     let evidence = |script: Vec<Line>| {
         let mut turn = fold(script).turn();
         turn.parts.remove(0).evidence.len()
@@ -112,7 +112,7 @@ fn log_and_stream_of_one_turn() {
         prompt("p1").stream(),
         grew_in(Text, block("m", 0), "Hel").stream(),
         called("t1", "Bash").stream(),
-        asked("t1", question(Some("r"), "Run?")).stream(),
+        question_asked("t1", question(Some("r"), "Run?")).stream(),
         answered("t1", Decision::Allowed).stream(),
     ];
     let transcript = agree(log, stream);
@@ -123,7 +123,7 @@ fn log_and_stream_of_one_turn() {
 }
 
 #[test]
-fn what_only_one_telling_saw_stands_between() {
+fn a_part_seen_by_one_feed_only_goes_between() {
     // R-000-01: text of an aborted stream is not dropped, and the spine places the rest.
     let log = vec![
         prompt("p1"),
@@ -161,8 +161,8 @@ fn hooks_find_text_and_calls_without_ids() {
 #[test]
 fn a_stream_that_names_nothing_meets_the_log_by_what_is_said() {
     // R-X-03: neither turns nor texts have an id in common.
-    let alike = |voice, text: &str| Name::Alike(prose_likeness(voice, text), 0);
-    let turn = Name::Alike(7, 0);
+    let alike = |prose_kind, text: &str| Name::ByContent(prose_content_hash(prose_kind, text), 0);
+    let turn = Name::ByContent(7, 0);
     let log = vec![
         prompt("p1"),
         started(vec![prompt_name("p1"), turn.clone()], Vec::new()),
@@ -182,9 +182,9 @@ fn a_stream_that_names_nothing_meets_the_log_by_what_is_said() {
     // Hooks that repeat the last text change nothing, in either order.
     let hooks = [prompt("p1").hook(), said_in(Text, record("last"), "Same").hook()];
     for order in [[0, 1, 2], [1, 2, 0], [2, 1, 0], [1, 0, 2]] {
-        let tellings = [log.as_slice(), stream.as_slice(), hooks.as_slice()];
-        let told = fold(order.iter().flat_map(|at| tellings[*at].to_vec()));
-        assert_eq!(shape(&told.transcript()), shape(&transcript), "{order:?}");
+        let feeds = [log.as_slice(), stream.as_slice(), hooks.as_slice()];
+        let reported = fold(order.iter().flat_map(|at| feeds[*at].to_vec()));
+        assert_eq!(shape(&reported.transcript()), shape(&transcript), "{order:?}");
     }
 }
 
@@ -198,7 +198,7 @@ fn a_denied_permission_that_only_a_hook_saw_is_not_dropped() {
 }
 
 #[test]
-fn the_stronger_telling_says_how_a_call_ended() {
+fn the_stronger_feed_decides_how_a_call_ended() {
     // R-003-07: a stronger feed may correct a weaker one, never the reverse.
     let log = vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Failed, "log")];
     let hooks = vec![prompt("p1").hook(), ended("t1", ToolEnd::Completed, "hook").hook()];
@@ -226,7 +226,7 @@ fn an_idle_hook_and_a_log_with_the_result_in_any_order() {
 }
 
 #[test]
-fn agents_told_by_hook_and_log_in_any_order() {
+fn agents_from_hooks_and_log_in_any_order() {
     // R-X-04 R-003-30 R-003-40
     use unspool_core::event::AgentEnd;
     let log = vec![prompt("p1"), called("t1", "Task"), ended("t1", ToolEnd::Completed, "go")];
@@ -240,7 +240,7 @@ fn agents_told_by_hook_and_log_in_any_order() {
 }
 
 #[test]
-fn a_weaker_telling_does_not_merge_two_turns_of_the_spine() {
+fn a_weaker_feed_does_not_merge_two_turns_of_the_spine() {
     // R-000-01 C-02: places are unique in a turn, and the spine decides what a turn is.
     let named = |id: &str| started(vec![record(id)], vec![words(id)]);
     let run = fold([
@@ -263,7 +263,7 @@ fn a_weaker_telling_does_not_merge_two_turns_of_the_spine() {
 #[test]
 fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
     // Law 4: parts numbered by count in two turns are different parts.
-    let alike = |content: u64| started(vec![Name::Alike(content, 0)], vec![]);
+    let alike = |content: u64| started(vec![Name::ByContent(content, 0)], vec![]);
     let run = fold([
         alike(1).hook(),
         called("t1", "Bash").hook(),
@@ -285,7 +285,7 @@ fn two_turns_of_hooks_that_a_log_calls_one_keep_all_their_parts() {
 fn calls_of_a_like_with_ids_of_their_own_stay_two_when_turns_are_joined() {
     // Law 4, R-X-06: a content hash matches calls without an id; it never merges two ids.
     let run = fold([
-        started(vec![Name::Alike(9, 0)], vec![]).stream(),
+        started(vec![Name::ByContent(9, 0)], vec![]).stream(),
         called("t1", "Bash").stream(),
         called_with("x", "Read", "{}").stream(),
         prompt("p1"),
@@ -316,14 +316,14 @@ fn a_step_does_not_reach_into_another_turn() {
 }
 
 #[test]
-fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
+fn a_hook_call_without_an_id_does_not_cut_the_turn() {
     // R-X-03: a part merged into another no longer affects the turn.
-    use unspool_core::assemble::likeness;
+    use unspool_core::assemble::content_hash;
     use unspool_core::event::EndReason::Idle;
-    use unspool_core::event::{Call, What};
+    use unspool_core::event::{CallRef, EventKind};
     use unspool_core::json::Json;
-    let alike = likeness("Bash", Json::parse(r#"{"q":1}"#).as_ref());
-    let started = Line::from(What::ToolStarted { call: Call::Alike(alike, 0) }).hook();
+    let alike = content_hash("Bash", Json::parse(r#"{"q":1}"#).as_ref());
+    let started = Line::from(EventKind::ToolStarted { call: CallRef::ByContent(alike, 0) }).hook();
     let run = fold([
         prompt("p1").hook(),
         started,
@@ -338,17 +338,17 @@ fn a_call_that_a_hook_told_without_its_id_does_not_cut_the_turn() {
 }
 
 #[test]
-fn an_answer_that_both_tell_leaves_no_trace_of_who_came_first() {
+fn an_answer_from_both_feeds_leaves_no_trace_of_arrival_order() {
     // R-X-03: the weaker feed is overruled but still counts as evidence.
-    let told = || {
+    let reported = || {
         vec![
             prompt("p1"),
             called("t1", "Bash"),
-            asked("t1", question(Some("r1"), "Run?")),
+            question_asked("t1", question(Some("r1"), "Run?")),
             answered("t1", Decision::Allowed),
         ]
     };
-    let live = told().into_iter().map(Line::stream).collect();
-    let transcript = agree(told(), live);
+    let live = reported().into_iter().map(Line::stream).collect();
+    let transcript = agree(reported(), live);
     assert_eq!(transcript.turns[0].parts[0].evidence.len(), 6);
 }

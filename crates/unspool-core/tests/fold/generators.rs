@@ -3,19 +3,21 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use unspool_core::assemble::likeness;
-use unspool_core::event::{AgentEnd, Call, EndReason, Outcome, ToolEnd, Voice, What};
+use unspool_core::assemble::content_hash;
+use unspool_core::event::{
+    AgentEnd, CallRef, EndReason, EventKind, ProseKind, ToolEnd, ToolOutcome,
+};
 use unspool_core::json::Json;
 use unspool_core::part::Decision;
+use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Usage;
-use unspool_core::telling::{Name, Telling};
 
 use crate::script::*;
 
 /// Which events the scripts may contain.
 #[derive(Clone, Copy)]
 pub struct Alphabet {
-    pub tellings: &'static [Telling],
+    pub feeds: &'static [Feed],
     /// Prose and parts without names: a repeat of these is a new part.
     pub nameless: bool,
     /// Deltas of white space only.
@@ -28,10 +30,10 @@ pub struct Alphabet {
     pub nonsense: bool,
 }
 
-pub const LOG: &[Telling] = &[Telling::Log];
+pub const LOG: &[Feed] = &[Feed::Log];
 
 pub const ALL: Alphabet = Alphabet {
-    tellings: &Telling::ALL,
+    feeds: &Feed::ALL,
     nameless: true,
     blanks: true,
     generations: true,
@@ -41,7 +43,7 @@ pub const ALL: Alphabet = Alphabet {
 
 /// The events of one well-formed source.
 pub const ONE_SOURCE: Alphabet = Alphabet {
-    tellings: LOG,
+    feeds: LOG,
     nameless: true,
     blanks: false,
     generations: false,
@@ -81,17 +83,12 @@ impl Alphabet {
         } else {
             Just(None).boxed()
         };
-        (self.what(), select(self.tellings), generation, turn).prop_map(
-            |(what, telling, generation, turn)| Line {
-                generation,
-                turn,
-                telling,
-                ..Line::from(what)
-            },
+        (self.kind(), select(self.feeds), generation, turn).prop_map(
+            |(kind, feed, generation, turn)| Line { generation, turn, feed, ..Line::from(kind) },
         )
     }
 
-    fn what(self) -> impl Strategy<Value = What> {
+    fn kind(self) -> impl Strategy<Value = EventKind> {
         prop_oneof![
             3 => self.turns(),
             6 => self.prose(),
@@ -101,22 +98,22 @@ impl Alphabet {
         ]
     }
 
-    fn turns(self) -> BoxedStrategy<What> {
+    fn turns(self) -> BoxedStrategy<EventKind> {
         let names = if self.nonsense {
             prop_oneof![
                 4 => prompts().prop_map(|name| vec![name]),
                 1 => Just(vec![]),
                 1 => Just(vec![record("n1")]),
-                1 => Just(vec![Name::Alike(1, 0)]),
+                1 => Just(vec![Name::ByContent(1, 0)]),
             ]
             .boxed()
         } else {
             // Log and stream have the prompt's id, hooks only its text.
             prop_oneof![
                 4 => prompts().prop_map(|name| vec![name]),
-                1 => Just(vec![prompt_name("p1"), Name::Alike(1, 0)]),
-                1 => Just(vec![Name::Alike(1, 0)]),
-                1 => Just(vec![Name::Alike(2, 0)]),
+                1 => Just(vec![prompt_name("p1"), Name::ByContent(1, 0)]),
+                1 => Just(vec![Name::ByContent(1, 0)]),
+                1 => Just(vec![Name::ByContent(2, 0)]),
                 1 => Just(vec![record("u1")]),
             ]
             .boxed()
@@ -131,14 +128,14 @@ impl Alphabet {
             EndReason::Unseen,
         ]);
         prop_oneof![
-            4 => names.prop_map(|names| started(names, vec![words("ask")]).what),
-            3 => reasons.prop_map(What::TurnEnded),
-            1 => any::<bool>().prop_map(What::ThinkingTold),
-            1 => prompts().prop_map(|to| What::Rewound { turns: vec![to] }),
-            1 => Just(What::TurnInherited),
-            3 => messages().prop_map(|step| What::StepStarted { step, model: None }),
-            1 => messages().prop_map(|step| What::StepEnded { step, stop_reason: None }),
-            1 => (messages(), 0..9u64).prop_map(|(step, input)| What::UsageTold {
+            4 => names.prop_map(|names| started(names, vec![words("ask")]).kind),
+            3 => reasons.prop_map(EventKind::TurnEnded),
+            1 => any::<bool>().prop_map(EventKind::ThinkingUpdated),
+            1 => prompts().prop_map(|to| EventKind::Rewound { turns: vec![to] }),
+            1 => Just(EventKind::TurnInherited),
+            3 => messages().prop_map(|step| EventKind::StepStarted { step, model: None }),
+            1 => messages().prop_map(|step| EventKind::StepEnded { step, stop_reason: None }),
+            1 => (messages(), 0..9u64).prop_map(|(step, input)| EventKind::UsageUpdated {
                 step,
                 usage: Usage { input, ..Usage::default() },
             }),
@@ -146,46 +143,50 @@ impl Alphabet {
         .boxed()
     }
 
-    fn prose(self) -> BoxedStrategy<What> {
+    fn prose(self) -> BoxedStrategy<EventKind> {
         // The index determines the kind of prose, as in a real message.
         let named = (select(vec!["m1", "m2"]), 0..4u32).prop_map(|(message, index)| {
-            let voice = if index % 2 == 0 { Voice::Reasoning } else { Voice::Text };
-            (voice, Some(block(message, index)))
+            let prose_kind = if index % 2 == 0 { ProseKind::Reasoning } else { ProseKind::Text };
+            (prose_kind, Some(block(message, index)))
         });
-        let voices = select(vec![Voice::Text, Voice::Reasoning]);
+        let voices = select(vec![ProseKind::Text, ProseKind::Reasoning]);
         let target = match (self.nameless, self.nonsense) {
             (false, _) => named.boxed(),
             (true, false) => {
-                prop_oneof![2 => named, 1 => voices.prop_map(|voice| (voice, None))].boxed()
+                prop_oneof![2 => named, 1 => voices.prop_map(|prose_kind| (prose_kind, None))]
+                    .boxed()
             }
             (true, true) => {
-                let odd = (voices.clone(), names()).prop_map(|(voice, name)| (voice, Some(name)));
-                prop_oneof![4 => named, 2 => voices.prop_map(|voice| (voice, None)), 1 => odd]
+                let odd = (voices.clone(), names())
+                    .prop_map(|(prose_kind, name)| (prose_kind, Some(name)));
+                prop_oneof![4 => named, 2 => voices.prop_map(|prose_kind| (prose_kind, None)), 1 => odd]
                     .boxed()
             }
         };
         let deltas = if self.blanks { vec!["a", "b", "c ", " ", ""] } else { vec!["a", "b", "c "] };
-        let grown = (target.clone(), select(deltas))
-            .prop_map(|((voice, block), text)| What::Grew { voice, block, text: text.to_owned() });
-        let whole =
-            (target.clone(), select(vec!["a", "ab", "c "])).prop_map(|((voice, block), text)| {
-                said_with(voice, block, text, Default::default()).what
-            });
-        let begun = target
-            .clone()
-            .prop_filter_map("a name", |(_, block)| Some(What::BlockStarted { block: block? }));
-        let over =
-            target.prop_filter_map("a name", |(_, block)| Some(What::BlockEnded { block: block? }));
+        let grown = (target.clone(), select(deltas)).prop_map(|((prose_kind, block), text)| {
+            EventKind::ProseDelta { prose_kind, block, text: text.to_owned() }
+        });
+        let whole = (target.clone(), select(vec!["a", "ab", "c "])).prop_map(
+            |((prose_kind, block), text)| {
+                said_with(prose_kind, block, text, Default::default()).kind
+            },
+        );
+        let begun = target.clone().prop_filter_map("a name", |(_, block)| {
+            Some(EventKind::BlockStarted { block: block? })
+        });
+        let over = target
+            .prop_filter_map("a name", |(_, block)| Some(EventKind::BlockEnded { block: block? }));
         prop_oneof![4 => grown, 2 => whole, 1 => begun, 1 => over].boxed()
     }
 
-    fn tools(self) -> BoxedStrategy<What> {
+    fn tools(self) -> BoxedStrategy<EventKind> {
         let calls = || {
-            let alike = likeness("Bash", Json::parse(r#"{"q":1}"#).as_ref());
-            let nameless = self.tellings.len() > 1;
+            let alike = content_hash("Bash", Json::parse(r#"{"q":1}"#).as_ref());
+            let nameless = self.feeds.len() > 1;
             let ids = select(vec!["t1", "t2", "t3"]).prop_map(call_id);
             if nameless {
-                prop_oneof![6 => ids, 1 => (0..2u32).prop_map(move |n| Call::Alike(alike, n))]
+                prop_oneof![6 => ids, 1 => (0..2u32).prop_map(move |n| CallRef::ByContent(alike, n))]
                     .boxed()
             } else {
                 ids.boxed()
@@ -199,44 +200,44 @@ impl Alphabet {
             ToolEnd::Rejected,
         ]);
         let outcome = || {
-            (any::<bool>(), any::<bool>()).prop_map(|(output, exit)| Outcome {
+            (any::<bool>(), any::<bool>()).prop_map(|(output, exit)| ToolOutcome {
                 output: output.then(|| "out".to_owned()),
                 exit_code: exit.then_some(1),
-                ..Outcome::default()
+                ..ToolOutcome::default()
             })
         };
         let asks = (calls(), select(vec![None, Some("r1"), Some("r2")]), any::<bool>());
         prop_oneof![
-            1 => calls().prop_map(|call| What::ToolInputGrew { call, name: "Bash".into(), text: "{".into() }),
+            1 => calls().prop_map(|call| EventKind::ToolInputDelta { call, name: "Bash".into(), text: "{".into() }),
             5 => calls().prop_map(|call| {
-                let mut what = called("x", "Bash").what;
-                if let What::ToolCalled(told) = &mut what {
-                    told.call = call;
+                let mut kind = called("x", "Bash").kind;
+                if let EventKind::ToolCalled(slot) = &mut kind {
+                    slot.call = call;
                 }
-                what
+                kind
             }),
-            1 => calls().prop_map(|call| What::ToolStarted { call }),
-            1 => calls().prop_map(|call| What::ToolOutputGrew { call, text: "o".into() }),
-            4 => (calls(), ends, outcome()).prop_map(|(call, end, outcome)| What::ToolEnded { call, end, outcome }),
-            1 => (calls(), outcome()).prop_map(|(call, outcome)| What::ToolRefined { call, outcome }),
-            2 => asks.prop_map(|(call, request, requested)| What::QuestionAsked {
+            1 => calls().prop_map(|call| EventKind::ToolStarted { call }),
+            1 => calls().prop_map(|call| EventKind::ToolOutputDelta { call, text: "o".into() }),
+            4 => (calls(), ends, outcome()).prop_map(|(call, end, outcome)| EventKind::ToolEnded { call, end, outcome }),
+            1 => (calls(), outcome()).prop_map(|(call, outcome)| EventKind::ToolRefined { call, outcome }),
+            2 => asks.prop_map(|(call, request, requested)| EventKind::QuestionAsked {
                 call,
                 tool: "Bash".into(),
                 question: question(request, "Run?"),
                 requested,
             }),
             1 => (calls(), select(vec![Decision::Allowed, Decision::Denied])).prop_map(|(call, decision)| {
-                let mut what = answered("x", decision).what;
-                if let What::QuestionAnswered { call: told, .. } = &mut what {
-                    *told = call;
+                let mut kind = answered("x", decision).kind;
+                if let EventKind::QuestionAnswered { call: slot, .. } = &mut kind {
+                    *slot = call;
                 }
-                what
+                kind
             }),
         ]
         .boxed()
     }
 
-    fn parts(self) -> BoxedStrategy<What> {
+    fn parts(self) -> BoxedStrategy<EventKind> {
         let names = |of: [&'static str; 2]| {
             let mut names = vec![Some(of[0]), Some(of[1])];
             names.extend(self.nameless.then_some(None));
@@ -244,18 +245,18 @@ impl Alphabet {
         };
         let usual = prop_oneof![
             (names(["n1", "n2"]), select(vec!["retry", "interrupted"]))
-                .prop_map(|(name, code)| notice(name, code).what),
-            names(["e1", "e2"]).prop_map(|name| failed(name, "broken").what),
+                .prop_map(|(name, code)| notice(name, code).kind),
+            names(["e1", "e2"]).prop_map(|name| failed(name, "broken").kind),
             (names(["d1", "d2"]), select(vec!["1", "2"]))
-                .prop_map(|(name, payload)| data(name, "x", payload).what),
+                .prop_map(|(name, payload)| data(name, "x", payload).kind),
         ];
         if self.nonsense {
-            let odd = crate::alphabet::names().prop_map(|name| {
-                let mut what = data(None, "odd", "{}").what;
-                if let What::DataGiven(told, _) = &mut what {
-                    *told = Some(name);
+            let odd = crate::generators::names().prop_map(|name| {
+                let mut kind = data(None, "odd", "{}").kind;
+                if let EventKind::DataGiven(slot, _) = &mut kind {
+                    *slot = Some(name);
                 }
-                what
+                kind
             });
             prop_oneof![5 => usual, 1 => odd].boxed()
         } else {
@@ -271,8 +272,10 @@ pub fn deltas_once(script: Vec<Line>) -> Vec<Line> {
         .into_iter()
         .filter(|line| {
             let delta = matches!(
-                line.what,
-                What::Grew { .. } | What::ToolInputGrew { .. } | What::ToolOutputGrew { .. }
+                line.kind,
+                EventKind::ProseDelta { .. }
+                    | EventKind::ToolInputDelta { .. }
+                    | EventKind::ToolOutputDelta { .. }
             );
             let again = delta && seen.contains(&line.key);
             seen.push(line.key);
@@ -285,100 +288,100 @@ pub fn deltas_once(script: Vec<Line>) -> Vec<Line> {
 /// the end or usage of a step before its start, and a turn or step that begins again after another
 /// one.
 pub fn in_order(script: Vec<Line>) -> Vec<Line> {
-    let mut known = Vec::new();
-    let mut begun: Vec<(Telling, Name)> = Vec::new();
-    let mut begin = |telling: Telling, name: &Name| {
+    let mut introduced = Vec::new();
+    let mut begun: Vec<(Feed, Name)> = Vec::new();
+    let mut begin = |feed: Feed, name: &Name| {
         let kind = |name: &Name| matches!(name, Name::Message(_));
         let mut before =
-            begun.iter().rev().filter(|(by, held)| *by == telling && kind(held) == kind(name));
+            begun.iter().rev().filter(|(by, held)| *by == feed && kind(held) == kind(name));
         let current = before.next().is_some_and(|(_, held)| held == name);
         let again = before.any(|(_, held)| held == name);
         if !again && !current {
-            begun.push((telling, name.clone()));
+            begun.push((feed, name.clone()));
         }
         current || !again
     };
-    let mut steps: Vec<(Telling, Name)> = Vec::new();
+    let mut steps: Vec<(Feed, Name)> = Vec::new();
     script
         .into_iter()
-        .filter(|line| match &line.what {
-            What::AgentStarted { agent, .. }
-            | What::AgentProgressed { agent, .. }
-            | What::AgentEnded { agent, .. } => {
-                known.extend(agent.call.as_ref().and(agent.id.clone()));
-                agent.call.is_some() || agent.id.as_ref().is_some_and(|id| known.contains(id))
+        .filter(|line| match &line.kind {
+            EventKind::AgentStarted { agent, .. }
+            | EventKind::AgentProgressed { agent, .. }
+            | EventKind::AgentEnded { agent, .. } => {
+                introduced.extend(agent.call.as_ref().and(agent.id.clone()));
+                agent.call.is_some() || agent.id.as_ref().is_some_and(|id| introduced.contains(id))
             }
-            What::StepStarted { step, .. } => {
-                steps.push((line.telling, step.clone()));
-                begin(line.telling, step)
+            EventKind::StepStarted { step, .. } => {
+                steps.push((line.feed, step.clone()));
+                begin(line.feed, step)
             }
-            What::TurnStarted { names, .. } => {
-                let first: Vec<bool> = names.iter().map(|name| begin(line.telling, name)).collect();
+            EventKind::TurnStarted { names, .. } => {
+                let first: Vec<bool> = names.iter().map(|name| begin(line.feed, name)).collect();
                 line.turn.is_none() && first.into_iter().all(|first| first)
             }
-            What::StepEnded { step, .. } | What::UsageTold { step, .. } => {
-                steps.contains(&(line.telling, step.clone()))
+            EventKind::StepEnded { step, .. } | EventKind::UsageUpdated { step, .. } => {
+                steps.contains(&(line.feed, step.clone()))
             }
-            What::SessionTold { .. }
-            | What::TitleTold(_)
-            | What::StartedBy(_)
-            | What::BranchedOff(_)
-            | What::OutcomesOnly(_)
-            | What::SessionEnded
-            | What::TurnInherited
-            | What::UserAdded(_)
-            | What::ThinkingTold(_)
-            | What::TurnEnded(_)
-            | What::Rewound { .. }
-            | What::ProvenanceTold { .. }
-            | What::SnapshotTaken { .. }
-            | What::Grew { .. }
-            | What::Said { .. }
-            | What::BlockStarted { .. }
-            | What::BlockEnded { .. }
-            | What::ToolInputGrew { .. }
-            | What::ToolCalled(_)
-            | What::ToolStarted { .. }
-            | What::ToolOutputGrew { .. }
-            | What::ToolEnded { .. }
-            | What::ToolRefined { .. }
-            | What::QuestionAsked { .. }
-            | What::QuestionAnswered { .. }
-            | What::Interjected(..)
-            | What::TasksListed(..)
-            | What::SkillLoaded(..)
-            | What::McpListed(..)
-            | What::ContextAdded(..)
-            | What::Compacted(..)
-            | What::FileGiven(..)
-            | What::SourceCited(..)
-            | What::Patched(..)
-            | What::Noticed(..)
-            | What::Failed(..)
-            | What::DataGiven(..) => true,
+            EventKind::SessionUpdated { .. }
+            | EventKind::TitleSet(_)
+            | EventKind::StartedBy(_)
+            | EventKind::BranchedOff(_)
+            | EventKind::OutcomesOnly(_)
+            | EventKind::SessionEnded
+            | EventKind::TurnInherited
+            | EventKind::UserAdded(_)
+            | EventKind::ThinkingUpdated(_)
+            | EventKind::TurnEnded(_)
+            | EventKind::Rewound { .. }
+            | EventKind::ProvenanceUpdated { .. }
+            | EventKind::SnapshotTaken { .. }
+            | EventKind::ProseDelta { .. }
+            | EventKind::ProseCompleted { .. }
+            | EventKind::BlockStarted { .. }
+            | EventKind::BlockEnded { .. }
+            | EventKind::ToolInputDelta { .. }
+            | EventKind::ToolCalled(_)
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolOutputDelta { .. }
+            | EventKind::ToolEnded { .. }
+            | EventKind::ToolRefined { .. }
+            | EventKind::QuestionAsked { .. }
+            | EventKind::QuestionAnswered { .. }
+            | EventKind::Interjected(..)
+            | EventKind::TasksListed(..)
+            | EventKind::SkillLoaded(..)
+            | EventKind::McpListed(..)
+            | EventKind::ContextAdded(..)
+            | EventKind::Compacted(..)
+            | EventKind::FileGiven(..)
+            | EventKind::SourceCited(..)
+            | EventKind::Patched(..)
+            | EventKind::Noticed(..)
+            | EventKind::Failed(..)
+            | EventKind::DataGiven(..) => true,
         })
         .collect()
 }
 
-fn agents() -> BoxedStrategy<What> {
+fn agents() -> BoxedStrategy<EventKind> {
     let which = || {
         select(vec![("t1", ""), ("t1", "a"), ("t1", "b"), ("t2", "c"), ("", "a"), ("", "c")])
             .prop_map(|(call, id)| agent_of(call, id))
     };
     let ends = select(vec![AgentEnd::Completed, AgentEnd::Failed, AgentEnd::Interrupted]);
     prop_oneof![
-        3 => (which(), any::<bool>()).prop_map(|(agent, background)| What::AgentStarted {
+        3 => (which(), any::<bool>()).prop_map(|(agent, background)| EventKind::AgentStarted {
             agent,
             name: "Explore".into(),
             task: "look".into(),
             background,
         }),
-        1 => (which(), any::<bool>()).prop_map(|(agent, background)| What::AgentProgressed {
+        1 => (which(), any::<bool>()).prop_map(|(agent, background)| EventKind::AgentProgressed {
             agent,
             activity: Some("Read".into()),
             background,
         }),
-        2 => (which(), ends).prop_map(|(agent, end)| What::AgentEnded { agent, end }),
+        2 => (which(), ends).prop_map(|(agent, end)| EventKind::AgentEnded { agent, end }),
     ]
     .boxed()
 }
@@ -400,8 +403,8 @@ fn names() -> impl Strategy<Value = Name> + Clone {
         message("m1"),
         prompt_name("p1"),
         record("n1"),
-        Name::Alike(1, 0),
-        Name::Nth(Telling::Log, 0),
+        Name::ByContent(1, 0),
+        Name::Nth(Feed::Log, 0),
         Name::Ending,
         Name::Preamble,
     ])

@@ -1,8 +1,8 @@
 //! Law 5, case by case: a log read twice from its beginning changes nothing.
 
 use unspool_core::event::EndReason::{Completed, Idle, Interrupted};
-use unspool_core::event::Voice::{Reasoning, Text};
-use unspool_core::event::{AgentEnd, ToolEnd, What};
+use unspool_core::event::ProseKind::{Reasoning, Text};
+use unspool_core::event::{AgentEnd, EventKind, ToolEnd};
 
 use crate::script::*;
 
@@ -11,7 +11,7 @@ fn twice_is_once(script: Vec<Line>) {
     let mut run = fold(script.clone());
     let once = run.transcript();
     let shown = run.turns();
-    run.tell_all(script);
+    run.apply_all(script);
     assert_eq!(run.turns(), shown);
     let states = |turns: &[unspool_core::session::Turn]| -> Vec<_> {
         turns.iter().map(|turn| (turn.number, turn.state, turn.abandoned)).collect()
@@ -27,7 +27,7 @@ fn law_5_a_finished_turn() {
         step("m1"),
         said_in(Reasoning, block("m1", 0), "a"),
         called("t1", "Bash"),
-        asked("t1", question(Some("r"), "Run?")),
+        question_asked("t1", question(Some("r"), "Run?")),
         ended("t1", ToolEnd::Completed, "x"),
         step("m2"),
         said_in(Text, block("m2", 0), "b"),
@@ -62,7 +62,7 @@ fn law_5_a_rewind() {
         prompt("p2"),
         said_in(Text, block("m", 1), "b"),
         over(Completed),
-        What::Rewound { turns: vec![prompt_name("p2")] }.into(),
+        EventKind::Rewound { turns: vec![prompt_name("p2")] }.into(),
         prompt("p3"),
         said_in(Text, block("m", 2), "c"),
         over(Completed),
@@ -134,7 +134,7 @@ fn law_5_a_turn_that_went_on_after_its_end() {
 fn law_5_words_that_were_added_to_a_prompt_without_words() {
     twice_is_once(vec![
         started(vec![prompt_name("p1")], vec![]),
-        What::UserAdded(words("the words")).into(),
+        EventKind::UserAdded(words("the words")).into(),
         said_in(Text, block("m", 0), "a"),
         over(Completed),
     ]);
