@@ -7,7 +7,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/pro
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Log } from "./made.mjs";
+import { Log } from "./synthetic_log.mjs";
 import { closeBrowser, open, root, serve, until } from "./program.mjs";
 
 const folders = [];

@@ -5,7 +5,7 @@ import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
 import { judge } from "./judges/d2.mjs";
-import { Log } from "./made.mjs";
+import { Log } from "./synthetic_log.mjs";
 import { folder, root, run } from "./program.mjs";
 
 // The compiler's worker thread would keep the process alive.

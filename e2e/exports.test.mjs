@@ -7,7 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
-import { Log } from "./made.mjs";
+import { Log } from "./synthetic_log.mjs";
 import { closeBrowser, folder, freePort, open, root, serve, until } from "./program.mjs";
 
 after(closeBrowser);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { appendFile, cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { Log } from "./made.mjs";
+import { Log } from "./synthetic_log.mjs";
 import { closeBrowser, folder, open, root, serve, until } from "./program.mjs";
 
 after(closeBrowser);

@@ -92,6 +92,27 @@ impl Name {
         }
     }
 
+    /// The text from which ids are derived. It is part of the stored format: variants may be
+    /// renamed in the code, never here.
+    pub fn id_text(&self) -> String {
+        match self {
+            Name::ByContent(content, nth) => format!("Alike({content}, {nth})"),
+            Name::ContentFragment(content, nth, piece) => {
+                format!("Piece({content}, {nth}, {piece})")
+            }
+            Name::Preamble
+            | Name::Call(_)
+            | Name::AgentsOf(_)
+            | Name::Agent(_)
+            | Name::Block(..)
+            | Name::Message(_)
+            | Name::Prompt(_)
+            | Name::Record(_)
+            | Name::Nth(..)
+            | Name::Ending => format!("{self:?}"),
+        }
+    }
+
     /// True if the name is unique only within its turn.
     pub fn is_local(&self) -> bool {
         match self {

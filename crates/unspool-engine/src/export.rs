@@ -9,7 +9,7 @@ use thiserror::Error;
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::live::settle;
-use unspool_core::redact::{Redactor, Report, Rules};
+use unspool_core::redact::{RedactionReport, Redactor, Rules};
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
 use unspool_render::flow::FlowRun;
@@ -42,11 +42,11 @@ pub fn write<S: Store>(
     options: &Options,
     rules: Option<&Rules>,
     out: &mut dyn io::Write,
-) -> Result<Report, ExportError> {
+) -> Result<RedactionReport, ExportError> {
     let tell = match projection.method {
         WriteMethod::Stored => {
             exchange::export(store, stored, out)?;
-            return Ok(Report::default());
+            return Ok(RedactionReport::default());
         }
         WriteMethod::Projected(tell) => tell,
     };

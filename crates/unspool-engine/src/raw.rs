@@ -98,7 +98,7 @@ impl Serialize for RawRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let absent = self.text.as_ref().err();
         let mut map = serializer.serialize_map(Some(7))?;
-        map.serialize_entry("telling", &self.feed)?;
+        map.serialize_entry("feed", &self.feed)?;
         map.serialize_entry("file", &self.file)?;
         map.serialize_entry("offset", &self.offset)?;
         map.serialize_entry("length", &self.length)?;

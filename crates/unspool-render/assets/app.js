@@ -1,6 +1,6 @@
 // Shared by all pages: theme, copy buttons, help and global keys.
 
-import { addAction, actions } from "./offer.js";
+import { addAction, actions } from "./actions.js";
 import { openPalette } from "./palette.js";
 
 const root = document.documentElement;

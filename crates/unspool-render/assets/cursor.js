@@ -1,6 +1,6 @@
 // The selected part: keyboard navigation and the action bar of the part under the pointer.
 
-import { notify } from "./offer.js";
+import { notify } from "./actions.js";
 
 export class Cursor {
   constructor(view, follow) {

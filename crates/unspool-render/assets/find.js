@@ -1,6 +1,6 @@
 // Find in session. The server searches, so hits outside the loaded window are found too.
 
-import { notify } from "./offer.js";
+import { notify } from "./actions.js";
 
 export class Find {
   constructor(view, follow, form) {

@@ -2,7 +2,7 @@
 // keyboard navigation.
 
 import { isTyping } from "./app.js";
-import { addAction } from "./offer.js";
+import { addAction } from "./actions.js";
 
 const page = document.querySelector("[data-list]");
 const listing = page?.querySelector(".listing");

@@ -1,7 +1,7 @@
 // The command palette: sessions by title, pages, and the actions of this page.
 
 import { dialog } from "./app.js";
-import { actions } from "./offer.js";
+import { actions } from "./actions.js";
 
 let box, field, list, latestRequest = 0;
 

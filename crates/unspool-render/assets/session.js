@@ -4,7 +4,7 @@ import { isTyping } from "./app.js";
 import { Cursor } from "./cursor.js";
 import { Find } from "./find.js";
 import { Follow } from "./follow.js";
-import { addAction, notify } from "./offer.js";
+import { addAction, notify } from "./actions.js";
 import { View, element } from "./view.js";
 
 const page = document.querySelector(".session");

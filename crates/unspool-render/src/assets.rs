@@ -25,7 +25,7 @@ const MODULES: &[(&str, &str)] = modules![
     "flow.js",
     "follow.js",
     "list.js",
-    "offer.js",
+    "actions.js",
     "palette.js",
     "session.js",
     "view.js",

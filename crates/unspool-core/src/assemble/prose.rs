@@ -92,7 +92,7 @@ impl Assembler {
             return Some(name);
         }
         self.count(SkipReason::Contradiction);
-        let apart = digest(format!("{:?} {prose_kind:?} {name:?}", head.feed).as_bytes());
+        let apart = digest(format!("{:?} {prose_kind:?} {}", head.feed, name.id_text()).as_bytes());
         Some(Name::ByContent(apart, 0))
     }
 

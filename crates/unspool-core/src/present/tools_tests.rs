@@ -430,7 +430,7 @@ fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
 }
 
 #[test]
-fn every_spelling_of_a_plan_is_known_and_every_plan_is_spelled() {
+fn plan_tool_names_match_presenters() {
     assert!(PLAN_TOOL_NAMES.iter().all(|name| is_plan(name)));
     let spelled = |registered: &str| PLAN_TOOL_NAMES.iter().any(|name| plain(name) == registered);
     assert!(PLAN_PRESENTERS.iter().all(|(registered, _)| spelled(registered)));

@@ -191,7 +191,7 @@ fn own_rules() {
 }
 
 #[test]
-fn homes_only_when_asked() {
+fn homes_only_when_enabled() {
     let text = r"/home/alice/shop and /Users/bob, C:\Users\carol\x, C:\\Users\\carol\\x, example.com/home/about, ~/.claude/projects/-home-alice-shop/a.jsonl";
     assert_eq!(redacted(text), text);
     let rules = Rules::standard().homes(true);

@@ -10,11 +10,11 @@ const MAX_PLACES: usize = 100;
 
 /// All replaced secrets, in order of first replacement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Report {
+pub struct RedactionReport {
     pub secrets: Vec<RedactedSecret>,
 }
 
-impl Report {
+impl RedactionReport {
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }

@@ -5,7 +5,7 @@ use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{Decision, Place, QuestionKind, ToolState};
 use crate::provenance::{Name, Origin, Positions};
 use crate::redact::tests::planted;
-use crate::redact::{Report, Rules};
+use crate::redact::{RedactionReport, Rules};
 use crate::session::{SessionState, TitleOrigin, Trigger, TurnState, Usage};
 
 fn json(text: &str) -> Json {
@@ -160,7 +160,7 @@ fn everywhere(text: &str) -> Transcript {
     Transcript { session, turns: vec![turn] }
 }
 
-fn redact(transcript: &mut Transcript) -> Report {
+fn redact(transcript: &mut Transcript) -> RedactionReport {
     let rules = Rules::standard();
     let mut redactor = Redactor::new(&rules);
     redactor.transcript(transcript);

@@ -81,7 +81,7 @@ fn a_weaker_answer_is_evidence_all_the_same() {
     let reported = |feed: fn(Line) -> Line| {
         let lines = [
             called("t1", "Bash"),
-            question_asked("t1", question(Some("r"), "Run?")),
+            ask_question("t1", question(Some("r"), "Run?")),
             answered("t1", Decision::Allowed),
         ];
         let mut script = vec![feed(prompt("p1"))];
@@ -112,7 +112,7 @@ fn log_and_stream_of_one_turn() {
         prompt("p1").stream(),
         grew_in(Text, block("m", 0), "Hel").stream(),
         called("t1", "Bash").stream(),
-        question_asked("t1", question(Some("r"), "Run?")).stream(),
+        ask_question("t1", question(Some("r"), "Run?")).stream(),
         answered("t1", Decision::Allowed).stream(),
     ];
     let transcript = agree(log, stream);
@@ -344,7 +344,7 @@ fn an_answer_from_both_feeds_leaves_no_trace_of_arrival_order() {
         vec![
             prompt("p1"),
             called("t1", "Bash"),
-            question_asked("t1", question(Some("r1"), "Run?")),
+            ask_question("t1", question(Some("r1"), "Run?")),
             answered("t1", Decision::Allowed),
         ]
     };

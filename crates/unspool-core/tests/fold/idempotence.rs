@@ -27,7 +27,7 @@ fn law_5_a_finished_turn() {
         step("m1"),
         said_in(Reasoning, block("m1", 0), "a"),
         called("t1", "Bash"),
-        question_asked("t1", question(Some("r"), "Run?")),
+        ask_question("t1", question(Some("r"), "Run?")),
         ended("t1", ToolEnd::Completed, "x"),
         step("m2"),
         said_in(Text, block("m2", 0), "b"),

@@ -154,7 +154,7 @@ fn law_9_the_end_of_an_agent_is_found_by_its_own_id_alone() {
 }
 
 #[test]
-fn law_9_a_second_telling_finds_what_came_before_the_first_prompt() {
+fn law_9_a_second_feed_finds_the_preamble() {
     // Law 9 C-02: the preamble was released before the first hook event.
     let mut run = fold([notice(Some("n1"), "one"), prompt("p1"), said(Text, "a")]);
     let preamble = run.transcript().turns[0].clone();

@@ -303,7 +303,7 @@ fn the_four_ordering_examples() {
     let mut with_question = reply([
         grew(Text, "May I?"),
         called("t1", "Bash"),
-        question_asked("t1", question(Some("r1"), "Run rm?")),
+        ask_question("t1", question(Some("r1"), "Run rm?")),
         grew(Text, "Waiting."),
     ]);
     assert_eq!(

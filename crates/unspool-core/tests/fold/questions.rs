@@ -15,7 +15,7 @@ fn a_question_lies_over_its_tool() {
         said(Text, "a"),
         called("t1", "Bash"),
         said(Text, "b"),
-        question_asked("t1", question(Some("r1"), "Run?")),
+        ask_question("t1", question(Some("r1"), "Run?")),
     ]);
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 running asks "Run?""#, r#"text:"b""#]);
     run.apply(answered("t1", Decision::Allowed));
@@ -41,14 +41,14 @@ fn a_question_keeps_all_that_it_asks() {
             multi_select: true,
         }],
     };
-    let run = reply([called("t1", "AskUserQuestion"), question_asked("t1", asks.clone())]);
+    let run = reply([called("t1", "AskUserQuestion"), ask_question("t1", asks.clone())]);
     assert_eq!(run.tool("t1").question, Some(asks));
 }
 
 #[test]
 fn a_request_for_an_unknown_call_makes_its_tool() {
     // R-003-11
-    let mut run = reply([said(Text, "a"), question_asked("t1", question(None, "Run?"))]);
+    let mut run = reply([said(Text, "a"), ask_question("t1", question(None, "Run?"))]);
     assert_eq!(run.parts(), [r#"text:"a""#, r#"tool t1 pending asks "Run?""#]);
     assert_eq!(run.tool("t1").name, "Bash");
     run.apply_all([called("t1", "Bash"), said(Text, "b")]);
@@ -61,8 +61,8 @@ fn each_answer_reaches_its_own_tool() {
     let run = reply([
         called("a", "Bash"),
         called("b", "Bash"),
-        question_asked("a", question(Some("r1"), "A?")),
-        question_asked("b", question(Some("r2"), "B?")),
+        ask_question("a", question(Some("r1"), "A?")),
+        ask_question("b", question(Some("r2"), "B?")),
         answered("b", Decision::Denied),
         answered("a", Decision::Allowed),
     ]);
@@ -78,7 +78,7 @@ fn every_end_of_a_turn_declines_its_open_question() {
     for reason in [Completed, Failed(None), Interrupted, Idle, Superseded] {
         let run = reply([
             called("t1", "Bash"),
-            question_asked("t1", question(None, "Run?")),
+            ask_question("t1", question(None, "Run?")),
             over(reason.clone()),
         ]);
         assert_eq!(run.parts()[0], r#"tool t1 interrupted asked "Run?": declined"#, "{reason:?}");
@@ -86,7 +86,7 @@ fn every_end_of_a_turn_declines_its_open_question() {
         assert!(!answer.observed, "nobody said it: it follows");
     }
     let next =
-        reply([called("t1", "Bash"), question_asked("t1", question(None, "Run?")), prompt("p2")]);
+        reply([called("t1", "Bash"), ask_question("t1", question(None, "Run?")), prompt("p2")]);
     assert_eq!(next.turns()[0][0], r#"tool t1 interrupted asked "Run?": declined"#);
 }
 
@@ -96,23 +96,23 @@ fn no_prompt_is_active_after_the_turn_ended() {
     let existing = reply([
         called("t1", "Bash"),
         over(Interrupted),
-        question_asked("t1", question(None, "Run?")),
+        ask_question("t1", question(None, "Run?")),
     ]);
     assert!(existing.tool("t1").answer.is_some());
     let unknown =
-        reply([said(Text, "a"), over(Interrupted), question_asked("t1", question(None, "Run?"))]);
+        reply([said(Text, "a"), over(Interrupted), ask_question("t1", question(None, "Run?"))]);
     assert!(unknown.tool("t1").answer.is_some(), "{:?}", unknown.parts());
 }
 
 #[test]
 fn a_pending_question_survives_a_restart() {
     // R-X-11
-    let run = reply([called("t1", "Bash"), question_asked("t1", question(Some("r1"), "Run?"))]);
+    let run = reply([called("t1", "Bash"), ask_question("t1", question(Some("r1"), "Run?"))]);
     let mut run = run.restarted();
     assert_eq!(run.parts(), [r#"tool t1 running asks "Run?""#]);
     run.apply(answered("t1", Decision::Allowed));
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": allowed"#]);
-    run.apply_all([question_asked("t1", question(Some("r2"), "Again?"))]);
+    run.apply_all([ask_question("t1", question(Some("r2"), "Again?"))]);
     assert_eq!(run.skipped(SkipReason::Contradiction), 1);
 }
 
@@ -121,14 +121,14 @@ fn an_answered_question_is_never_matched_by_a_new_request() {
     // R-X-09: the record of the first question and its answer stays together.
     let mut run = reply([
         called("t1", "Bash"),
-        question_asked("t1", question(Some("r1"), "First?")),
+        ask_question("t1", question(Some("r1"), "First?")),
         answered("t1", Decision::Allowed),
-        question_asked("t1", question(Some("r2"), "Second?")),
+        ask_question("t1", question(Some("r2"), "Second?")),
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
     assert_eq!(run.skipped(SkipReason::Contradiction), 1);
     // A repeat of the same request changes nothing.
-    run.apply(question_asked("t1", question(Some("r1"), "First?")));
+    run.apply(ask_question("t1", question(Some("r1"), "First?")));
     assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
 }
 
@@ -137,9 +137,9 @@ fn an_answered_question_without_an_id_is_not_matched_either() {
     // R-X-09: the answer to the first question must not be paired with the second one.
     let run = reply([
         called("t1", "Bash"),
-        question_asked("t1", question(None, "First?")),
+        ask_question("t1", question(None, "First?")),
         answered("t1", Decision::Allowed),
-        question_asked("t1", question(None, "Second?")),
+        ask_question("t1", question(None, "Second?")),
     ]);
     assert_ne!(run.parts(), [r#"tool t1 running asked "Second?": allowed"#]);
 }
@@ -160,7 +160,7 @@ fn several_questions_get_one_combined_reply() {
         observed: true,
     };
     let reported = EventKind::QuestionAnswered { call: call_id("t1"), answer: answer.clone() };
-    let run = reply([called("t1", "Ask"), question_asked("t1", asks), reported.into()]);
+    let run = reply([called("t1", "Ask"), ask_question("t1", asks), reported.into()]);
     assert_eq!(run.tool("t1").answer, Some(answer));
     assert_eq!(run.parts().len(), 1);
 }
@@ -168,7 +168,7 @@ fn several_questions_get_one_combined_reply() {
 #[test]
 fn an_inferred_answer_yields_to_a_reported_one() {
     // R-003-13 R-X-18: an inferred answer is marked, and a reported one always wins.
-    let ask = || question_asked("t1", question(None, "Run?"));
+    let ask = || ask_question("t1", question(None, "Run?"));
     let end = || ended("t1", ToolEnd::Completed, "");
     let inferred = reply([called("t1", "Bash"), ask(), end()]);
     let answer = inferred.tool("t1").answer.unwrap();
@@ -184,7 +184,7 @@ fn an_answer_before_its_question_is_kept() {
     let run = reply([
         called("t1", "Bash"),
         answered("t1", Decision::Denied),
-        question_asked("t1", question(Some("r1"), "Run?")),
+        ask_question("t1", question(Some("r1"), "Run?")),
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": denied"#]);
 }

@@ -41,7 +41,7 @@ fn law_2_white_space_that_was_held_back() {
 }
 
 #[test]
-fn law_2_prose_that_another_tellings_end_closed_for_the_eye() {
+fn law_2_prose_closed_by_the_end_of_another_feed() {
     let name = block("m", 0);
     same_after_restart(
         vec![
@@ -73,11 +73,7 @@ fn law_2_a_tool_opened_without_its_name() {
 #[test]
 fn law_2_questions_and_rejections() {
     same_after_restart(
-        vec![
-            prompt("p1"),
-            called("t1", "Bash"),
-            question_asked("t1", question(Some("r1"), "Run?")),
-        ],
+        vec![prompt("p1"), called("t1", "Bash"), ask_question("t1", question(Some("r1"), "Run?"))],
         vec![answered("t1", Decision::Denied), ended("t1", ToolEnd::Rejected, "")],
     );
     same_after_restart(
@@ -87,7 +83,7 @@ fn law_2_questions_and_rejections() {
             ended("t1", ToolEnd::Interrupted, ""),
             ended("t1", ToolEnd::Rejected, ""),
         ],
-        vec![question_asked("t1", question(None, "Run?"))],
+        vec![ask_question("t1", question(None, "Run?"))],
     );
 }
 
@@ -148,7 +144,7 @@ fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
 }
 
 #[test]
-fn law_2_prose_that_a_stronger_telling_took_over() {
+fn law_2_prose_taken_over_by_a_stronger_feed() {
     let name = block("m", 0);
     same_after_restart(
         vec![

@@ -323,7 +323,7 @@ pub fn question(request: Option<&str>, text: &str) -> Question {
     }
 }
 
-pub fn question_asked(id: &str, question: Question) -> Line {
+pub fn ask_question(id: &str, question: Question) -> Line {
     EventKind::QuestionAsked {
         call: call_id(id),
         tool: "Bash".to_owned(),

@@ -77,7 +77,7 @@ fn interrupted_may_become_denied() {
     run.apply_all([over(Interrupted), ended("t1", ToolEnd::Denied, "")]);
     assert_eq!(run.parts()[0], "tool t1 denied");
     // And a rejection with a question is a denial, in whatever order the events arrive.
-    let ask = || question_asked("t1", question(None, "Run?"));
+    let ask = || ask_question("t1", question(None, "Run?"));
     let reject = || ended("t1", ToolEnd::Rejected, "");
     for script in [[ask(), reject()], [reject(), ask()]] {
         let run = reply([called("t1", "Bash")].into_iter().chain(script));
@@ -215,7 +215,7 @@ fn late_news_of_an_unknown_call_leaves_nothing_running_in_an_ended_turn() {
         output_grew("t9", "x"),
         input_grew("t9", "Bash", "{"),
         refined("t9", ToolOutcome { exit_code: Some(1), ..ToolOutcome::default() }),
-        question_asked("t9", question(None, "Run?")),
+        ask_question("t9", question(None, "Run?")),
     ] {
         let run = reply([said(Text, "a"), over(Completed), late.clone()]);
         let tool = run.tool("t9");

@@ -183,7 +183,7 @@ mod tests {
         br#"{"type":"message.part.delta","properties":{"sessionID":"s","messageID":"m2"}}"#;
 
     #[test]
-    fn a_capture_is_told_whose_message_it_is_once() {
+    fn a_capture_learns_the_message_owner_once() {
         let mut context = Context::default();
         context.begin();
         let unknown = Unknown { session: "s".to_owned(), message: "m2".to_owned() };

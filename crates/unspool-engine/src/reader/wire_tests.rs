@@ -227,7 +227,7 @@ fn everything_that_is_said_is_what_it_was() {
 }
 
 #[test]
-fn every_wish_is_what_it_was() {
+fn every_query_round_trips() {
     let at = Position { turn: 1, place: Place(4_000_000) };
     let anchor = [
         Anchor::End,
@@ -262,12 +262,12 @@ fn every_wish_is_what_it_was() {
 #[test]
 fn what_is_said_is_what_the_docs_say() {
     let text = |message: &ServerMessage| serde_json::to_string(message).unwrap();
-    assert_eq!(text(&ServerMessage::Lagged), r#"{"type":"missed"}"#);
+    assert_eq!(text(&ServerMessage::Lagged), r#"{"type":"lagged"}"#);
     let written = ServerMessage::Written { session: session(), urgency: Urgency::Text };
-    let told = format!(r#"{{"type":"written","session":"{}","growth":"text"}}"#, session());
+    let told = format!(r#"{{"type":"written","session":"{}","urgency":"text"}}"#, session());
     assert_eq!(text(&written), told);
     let answer = Response::Failed("why".to_owned());
-    let told = r#"{"type":"answer","number":7,"answer":{"failed":"why"}}"#;
+    let told = r#"{"type":"response","number":7,"response":{"failed":"why"}}"#;
     assert_eq!(text(&ServerMessage::Response { number: 7, response: answer }), told);
 }
 

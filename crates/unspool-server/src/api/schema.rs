@@ -340,7 +340,7 @@ fn raw() -> Value {
         .map(|name| if name.is_empty() { Value::Null } else { (*name).into() })
         .collect();
     let record = object([
-        ("telling", one_of(&["log", "stream", "hooks"])),
+        ("feed", one_of(&["log", "stream", "hooks"])),
         ("file", nullable("string")),
         ("offset", count()),
         ("length", count()),

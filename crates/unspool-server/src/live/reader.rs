@@ -88,7 +88,7 @@ async fn send(socket: &mut WebSocket, message: &ServerMessage) -> Result<(), axu
 /// The response to a query. Err if the message is not a query at all.
 async fn respond<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
     let RawClientMessage { number, query } = serde_json::from_str(text)
-        .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"wish\": WISH}}"))?;
+        .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"query\": QUERY}}"))?;
     let answer = match serde_json::from_str::<Query>(query.get()) {
         Ok(query) => answer(&app.store, &app.prices, query.bounded()).await,
         Err(error) => Response::Failed(format!(

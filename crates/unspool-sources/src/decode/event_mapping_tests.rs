@@ -231,7 +231,7 @@ fn opencodes_events() {
                 json!({"type": "step-finish", "reason": "stop",
                     "tokens": {"input": 3, "output": 1}}),
             ),
-            json!([{"usage-told": {"step": {"message": "msg_2"}}},
+            json!([{"usage-updated": {"step": {"message": "msg_2"}}},
                 {"step-ended": {"step": {"message": "msg_2"}, "stop_reason": "stop"}}]),
         ),
         mapped(

@@ -267,12 +267,12 @@ mod tests {
             Ok(Some(BackendEvent::Response(number, Response::Failed(reason)))) => (number, reason),
             other => panic!("{other:?}"),
         };
-        let (number, reason) = failed(r#"{"type":"answer","number":7,"answer":{"sung":[]}}"#);
+        let (number, reason) = failed(r#"{"type":"response","number":7,"response":{"sung":[]}}"#);
         assert!(number == 7 && reason.contains("sung"), "{reason}");
         for other in [r#"{"type":"news"}"#, "{", r#"{"type":"ready","version":"0"}"#] {
             assert!(matches!(parse_message(other), Ok(None)), "{other}");
         }
-        assert!(matches!(parse_message(r#"{"type":"missed"}"#), Ok(Some(BackendEvent::Lagged))));
+        assert!(matches!(parse_message(r#"{"type":"lagged"}"#), Ok(Some(BackendEvent::Lagged))));
         let disconnect = parse_message(r#"{"type":"error","detail":"enough"}"#);
         assert_eq!(disconnect.err().as_deref(), Some("enough"));
     }

@@ -46,7 +46,7 @@ fn feeds_of_a_case_share_one_session() {
         }
     }
     // A log with only a summary has no session id.
-    assert_eq!(apart, ["v1-0-100-summary-only"], "their tellings are of several sessions");
+    assert_eq!(apart, ["v1-0-100-summary-only"], "their feeds are of several sessions");
 }
 
 fn orders(count: usize) -> Vec<Vec<usize>> {
@@ -87,7 +87,7 @@ fn feeds_in_any_order_give_the_same_parts() {
         }
     }
     assert_none(differences);
-    assert!(three >= 30, "only {three} cases have all three tellings");
+    assert!(three >= 30, "only {three} cases have all three feeds");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use unspool_core::feed::Feed;
 use unspool_core::id::digest;
 use unspool_core::part::Part;
+use unspool_core::provenance::Feed;
 use unspool_engine::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;

@@ -383,40 +383,43 @@ fn invalid_queries_are_refused() {
     // Skip updates in between.
     let receive_text = |socket: &mut Socket| loop {
         let received: Value = serde_json::from_str(&socket.receive_text()?).unwrap();
-        if received["type"] != "missed" && received["type"] != "written" {
+        if received["type"] != "lagged" && received["type"] != "written" {
             return Some(received);
         }
     };
     let mut socket = open();
     // An unknown query gets a response: the client may be of another version.
-    socket.send_text(br#"{"number":3,"wish":{"sing":{}}}"#);
+    socket.send_text(br#"{"number":3,"query":{"sing":{}}}"#);
     let received = receive_text(&mut socket).unwrap();
-    assert_eq!((&received["type"], &received["number"]), (&json!("answer"), &json!(3)));
-    assert!(received["answer"]["failed"].as_str().unwrap().contains("same version"), "{received}");
-    socket.send_text(br#"{"number":4,"wish":{"list":{"after":null,"limit":1}}}"#);
+    assert_eq!((&received["type"], &received["number"]), (&json!("response"), &json!(3)));
+    assert!(
+        received["response"]["failed"].as_str().unwrap().contains("same version"),
+        "{received}"
+    );
+    socket.send_text(br#"{"number":4,"query":{"list":{"after":null,"limit":1}}}"#);
     assert_eq!(
-        receive_text(&mut socket).unwrap()["answer"]["list"]["sessions"][0]["agent"],
+        receive_text(&mut socket).unwrap()["response"]["list"]["sessions"][0]["agent"],
         "claude-code"
     );
     // Without an id there is nothing to respond to.
-    for nonsense in ["{", "[]", r#"{"wish":{}}"#, r#"{"number":"x","wish":{}}"#] {
+    for nonsense in ["{", "[]", r#"{"query":{}}"#, r#"{"number":"x","query":{}}"#] {
         let mut socket = open();
         socket.send_text(nonsense.as_bytes());
         let received = receive_text(&mut socket).unwrap();
         assert_eq!(received["type"], "error", "{nonsense}: {received}");
-        assert!(received["detail"].as_str().unwrap().contains("wish"), "{received}");
+        assert!(received["detail"].as_str().unwrap().contains("query"), "{received}");
         assert_eq!(receive_text(&mut socket), None, "{nonsense}");
     }
     // Larger than 64 KiB: the server closes the connection.
     let query = "x".repeat(70_000);
-    let query = json!({ "number": 1, "wish": { "search": { "query": query } } });
+    let query = json!({ "number": 1, "query": { "search": { "query": query } } });
     let mut socket = open();
     socket.send_text(query.to_string().as_bytes());
     assert_eq!(receive_text(&mut socket), None);
     // More queries than the server's queue holds: all are answered, in order.
     let mut socket = open();
     for number in 0..100 {
-        let query = json!({ "number": number, "wish": { "session": { "id": "nobody" } } });
+        let query = json!({ "number": number, "query": { "session": { "id": "nobody" } } });
         socket.send_text(query.to_string().as_bytes());
     }
     for number in 0..100 {
@@ -435,7 +438,7 @@ fn invalid_queries_are_refused() {
 }
 
 #[test]
-fn a_slow_reader_is_told_that_it_lagged() {
+fn a_slow_reader_learns_that_it_lagged() {
     // R-X-14: a slow reader costs bounded memory, and no response is lost.
     let machine = Machine::new();
     let log = root().join("fixtures").join(LOOP);
@@ -455,8 +458,8 @@ fn a_slow_reader_is_told_that_it_lagged() {
     };
     socket.send_text(br#"{"read":true}"#);
     assert_eq!(receive_text(&mut socket)["type"], "ready");
-    socket.send_text(br#"{"number":0,"wish":{"list":{"after":null,"limit":1}}}"#);
-    let id = receive_text(&mut socket)["answer"]["list"]["sessions"][0]["id"].take();
+    socket.send_text(br#"{"number":0,"query":{"list":{"after":null,"limit":1}}}"#);
+    let id = receive_text(&mut socket)["response"]["list"]["sessions"][0]["id"].take();
     let session = SessionId(id.as_str().unwrap().parse().unwrap());
     let tell = || {
         app.publish(Update::written(ChangeSet {
@@ -468,15 +471,15 @@ fn a_slow_reader_is_told_that_it_lagged() {
             changes: None,
         }));
     };
-    let written = json!({ "type": "written", "session": id, "growth": "state" });
+    let written = json!({ "type": "written", "session": id, "urgency": "state" });
     tell();
     assert_eq!(receive_text(&mut socket), written, "who listens is told at once");
 
     // Request more than a connection buffers, and read nothing while many writes are published.
     let size = json!({ "parts": 160, "block": 160, "long": 320 });
-    let window = json!({ "session": id, "wanted": "end", "only": null, "size": size });
+    let window = json!({ "session": id, "anchor": "end", "filter": null, "size": size });
     let send_query = |socket: &mut Socket, number: usize| {
-        let query = json!({ "number": number, "wish": { "window": window } });
+        let query = json!({ "number": number, "query": { "window": window } });
         socket.send_text(query.to_string().as_bytes());
     };
     send_query(&mut socket, 1);
@@ -488,12 +491,12 @@ fn a_slow_reader_is_told_that_it_lagged() {
     while answered < query_count || missed == 0 {
         let received = receive_text(&mut socket);
         match received["type"].as_str().unwrap() {
-            "answer" => {
+            "response" => {
                 assert_eq!(received["number"], answered, "in their order");
-                assert_eq!(received["answer"]["window"]["glance"]["id"], id);
+                assert_eq!(received["response"]["window"]["session_row"]["id"], id);
                 answered += 1;
             }
-            "missed" => missed += 1,
+            "lagged" => missed += 1,
             "written" => others += 1,
             other => panic!("{other}"),
         }
