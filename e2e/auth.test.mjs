@@ -98,7 +98,7 @@ test("remote clients log in with the password, without scripts", async (t) => {
   assert.equal(new URL(page.url()).pathname, "/login");
   await page.fill("input[name=password]", "not the password");
   await page.click("button");
-  assert.match(await page.textContent("[role=alert]"), /not the password/);
+  assert.match(await page.textContent("[role=alert]"), /Wrong password/);
   await new Promise((resolve) => setTimeout(resolve, 1200));
   await page.fill("input[name=password]", password);
   await page.click("button");

@@ -4,7 +4,7 @@
 use unspool_core::block::Block;
 use unspool_core::lines::{LineOptions, layout, turn_lines};
 use unspool_core::present::{self, ansi, markdown};
-use unspool_sources::decode_capture::SessionSet;
+use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::lines::{Line, LineReader};
 
 /// The line reader: the first bytes give the chunk sizes; the rest, split into those chunks, must

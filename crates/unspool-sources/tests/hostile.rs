@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -22,6 +22,10 @@ use unspool_core::summary::Completeness;
 use unspool_sources::decode::RecordCounts;
 use unspool_sources::in_memory::{DecodedSession, SessionSet};
 use unspool_sources::read::lines::{Line, LineReader};
+
+/// The bodies of the fuzz targets, so that a stable compiler builds and runs them too.
+#[path = "../../../fuzz/src/lib.rs"]
+mod fuzz_bodies;
 
 const FILE: &str = "some folder/capture.jsonl";
 
@@ -60,6 +64,55 @@ fn read(file: &str) -> Vec<Lines> {
     }
     assert!(found.len() > 20, "{} recordings of {file}", found.len());
     found
+}
+
+/// All recordings of an agent, in whatever form it writes them.
+fn recordings_of(agent: &'static str) -> &'static [Lines] {
+    static ALL: OnceLock<Mutex<BTreeMap<&'static str, &'static [Lines]>>> = OnceLock::new();
+    let mut all = ALL.get_or_init(Mutex::default).lock().unwrap();
+    all.entry(agent).or_insert_with(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(agent);
+        let mut files: Vec<_> = folder
+            .read_dir()
+            .unwrap()
+            .map(|case| case.unwrap().path())
+            .filter(|case| case.is_dir())
+            .flat_map(|case| case.read_dir().unwrap().map(|file| file.unwrap().path()))
+            .filter(|file| {
+                let name = file.file_name().unwrap().to_string_lossy();
+                [".jsonl", ".json", ".sse", ".db"].iter().any(|end| name.ends_with(end))
+            })
+            .collect();
+        files.sort();
+        let found: Vec<Lines> = files.iter().flat_map(|file| captures(file)).collect();
+        assert!(!found.is_empty(), "no recordings of {agent}");
+        Vec::leak(found)
+    })
+}
+
+/// The lines that the readers make of a file; a database has one log for each session.
+fn captures(file: &Path) -> Vec<Lines> {
+    let logs = match file.extension().is_some_and(|extension| extension == "db") {
+        true => unspool_sources::read::rows::sessions(file).unwrap(),
+        false => Vec::new(),
+    };
+    let logs: Vec<_> = logs.into_iter().map(|(path, _)| path).collect();
+    let logs = if logs.is_empty() { vec![file.to_owned()] } else { logs };
+    let read = |path: &Path| {
+        let mut lines = Lines::new();
+        let mut keep = |line: Line<'_>| {
+            if line.bytes.len() < 8000 {
+                lines.push(line.bytes.to_vec());
+            }
+        };
+        let mut source = unspool_sources::read::source::open(path).unwrap();
+        let end = unspool_sources::read::lines::read(source.text(), &mut keep).unwrap();
+        if let Some(rest) = end.unfinished {
+            keep(rest.as_line());
+        }
+        lines
+    };
+    logs.iter().map(|path| read(path)).filter(|lines| !lines.is_empty()).collect()
 }
 
 // ── Mutations ───────────────────────────────────────────────────────────────────────────────
@@ -389,10 +442,19 @@ fn is_dangerous(c: char) -> bool {
 
 /// A mutated excerpt of a recording.
 fn broken(file: &'static str) -> impl Strategy<Value = Broken> {
+    excerpt(move || recordings(file))
+}
+
+/// A mutated excerpt of any recording of an agent.
+fn broken_of(agent: &'static str) -> impl Strategy<Value = Broken> {
+    excerpt(move || recordings_of(agent))
+}
+
+fn excerpt(recordings: impl Fn() -> &'static [Lines]) -> impl Strategy<Value = Broken> {
     let mutations = proptest::collection::vec((any::<Index>(), mutation()), 1..8);
     (any::<Index>(), any::<Index>(), 1_usize..50, mutations).prop_map(
         move |(case, from, length, mutations)| {
-            let recordings = recordings(file);
+            let recordings = recordings();
             let recording = &recordings[case.index(recordings.len())];
             let from = from.index(recording.len());
             let mut lines: Lines = recording[from..].iter().take(length).cloned().collect();
@@ -453,6 +515,37 @@ proptest! {
             .collect();
         decode_lines(&mixed);
     }
+}
+
+/// One test for each of the other agents, and the bodies of the fuzz targets on the same bytes.
+macro_rules! agents {
+    ($($name:ident: $agent:literal,)*) => {
+        proptest! {
+            #![proptest_config(cases(250))]
+            $(
+                #[test]
+                fn $name(lines in broken_of($agent)) {
+                    decode_lines(&lines.0);
+                    let bytes = lines.0.join(&b'\n');
+                    let first = String::from_utf8_lossy(&recordings_of($agent)[0][0]).into_owned();
+                    fuzz_bodies::decode_capture(&first, &bytes);
+                    fuzz_bodies::lines(&bytes);
+                    fuzz_bodies::present(&bytes);
+                }
+            )*
+        }
+    };
+}
+
+agents! {
+    broken_claude_code: "claude-code",
+    broken_codex: "codex",
+    broken_opencode: "opencode",
+    broken_copilot: "copilot",
+    broken_gemini: "gemini",
+    broken_ai_sdk: "ai-sdk",
+    broken_thoughtflow: "thoughtflow",
+    broken_rows: "rows",
 }
 
 /// The transcript of the one session in these lines.

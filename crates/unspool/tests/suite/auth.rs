@@ -253,7 +253,7 @@ fn the_password_logs_in() {
     // A wrong password starts a delay in which even the right one is refused.
     let wrong = log_in(&server, "wrong", "/s/abc", &ours);
     assert_eq!(wrong.status, 401);
-    assert!(String::from_utf8_lossy(&wrong.body).contains("not the password"));
+    assert!(String::from_utf8_lossy(&wrong.body).contains("Wrong password"));
     assert!(wrong.header("set-cookie").is_none());
     let soon = log_in(&server, PASSWORD, "/", &ours);
     assert_eq!(soon.status, 429);

@@ -52,7 +52,7 @@ fn secrets_are_redacted_listed_and_kept_on_request() {
     assert!(listed.lines().skip(1).any(|line| line.contains("turn 1, part ")), "{listed}");
     assert!(!listed.contains(&token()), "{listed}");
     let listed = machine.ok("archive", &["export", plain, "--to", "markdown", "--dry-run"]);
-    assert_eq!(listed, "nothing in it looks like a secret\n");
+    assert_eq!(listed, "no secrets found\n");
 
     // Without a terminal to ask on, --yes is required.
     let refused =
