@@ -4,6 +4,7 @@
 mod actions;
 mod export;
 mod input;
+mod refresh;
 mod responses;
 
 use std::time::{Duration, Instant};
@@ -13,19 +14,13 @@ use unspool_core::id::SessionId;
 use unspool_engine::reader::{Query, SearchHit};
 use unspool_engine::request::Request;
 
-use crate::backend::{BackendEvent, QueryId, Urgency};
+use crate::backend::QueryId;
 use crate::event::Event;
 use crate::keys::Keys;
 use crate::list::List;
 use crate::replay::Replay;
 use crate::transcript::{LoadReason, Transcript, ViewOptions};
 
-/// The shortest interval between two refreshes of the open session: for growing text (C-20), and
-/// for changes of state, which should show at once but never more than once a frame.
-const TEXT_REFRESH_INTERVAL: Duration = Duration::from_millis(100);
-const STATE_REFRESH_INTERVAL: Duration = Duration::from_millis(33);
-/// The delay before a changed row of the list is reloaded.
-const ROW_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a row must stay selected before its preview is loaded.
 const PREVIEW_DELAY: Duration = Duration::from_millis(90);
 /// How long a status message stays.
@@ -283,117 +278,6 @@ impl State {
             return 0;
         }
         (self.now.duration_since(self.began).as_millis() / 400) as usize
-    }
-
-    fn handle_backend_event(&mut self, event: BackendEvent) -> Vec<Effect> {
-        match event {
-            BackendEvent::Response(number, response) => self.handle_response(number, response),
-            BackendEvent::Written { session, urgency } => {
-                self.handle_write(session, urgency);
-                Vec::new()
-            }
-            BackendEvent::Lagged => self.refresh_all(),
-            BackendEvent::Connected => {
-                self.lost = None;
-                self.refresh_all()
-            }
-            BackendEvent::Lost(reason) => {
-                self.lost = Some(reason);
-                self.pending.clear();
-                for screen in &mut self.screens {
-                    if let Screen::Session(transcript) = screen {
-                        transcript.forget_pending();
-                    }
-                }
-                Vec::new()
-            }
-            BackendEvent::ChangeDone(done) => {
-                self.set_status(match done {
-                    Ok(what) => what,
-                    Err(what) => format!("✕ {what}"),
-                });
-                let mut effects = self.refresh_all();
-                for id in std::mem::take(&mut self.changing) {
-                    effects.push(
-                        self.send_query(
-                            PendingQuery::Row(id),
-                            Query::Session { id: id.to_string() },
-                        ),
-                    );
-                }
-                effects
-            }
-        }
-    }
-
-    fn handle_write(&mut self, session: SessionId, urgency: Urgency) {
-        let now = self.now;
-        self.rows_due.entry(session).or_insert(now + ROW_REFRESH_INTERVAL);
-        if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
-            self.inlines_due.entry(session).or_insert(now + TEXT_REFRESH_INTERVAL);
-        }
-        if self.transcript().is_some_and(|transcript| transcript.session == session) {
-            let pace = match urgency {
-                Urgency::Text => TEXT_REFRESH_INTERVAL,
-                Urgency::State => STATE_REFRESH_INTERVAL,
-            };
-            let due = (self.refreshed + pace).max(now);
-            self.refresh_due = Some(self.refresh_due.map_or(due, |held| held.min(due)));
-        }
-    }
-
-    /// Queries for inline sub-agents that were written to.
-    fn request_inlines(&mut self) -> Vec<Effect> {
-        let now = self.now;
-        let due = self.inlines_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id);
-        let due: Vec<SessionId> = due.collect();
-        let mut effects = Vec::new();
-        for id in due {
-            self.inlines_due.remove(&id);
-            let Some(transcript) = self.transcript().filter(|held| held.has_inline(id)) else {
-                continue;
-            };
-            let (session, (reason, query)) = (transcript.session, transcript.request_inline(id));
-            effects.push(self.send_query(PendingQuery::Window(session, reason), query));
-        }
-        effects
-    }
-
-    /// Queries whose time has come.
-    fn due(&mut self) -> Vec<Effect> {
-        let now = self.now;
-        let mut effects = Vec::new();
-        if self.refresh_due.is_some_and(|due| due <= now) {
-            self.refresh_due = None;
-            self.refreshed = now;
-            effects.extend(self.query_from_transcript(Transcript::request_refresh));
-        }
-        let due: Vec<SessionId> =
-            self.rows_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id).collect();
-        for id in due {
-            self.rows_due.remove(&id);
-            effects.push(
-                self.send_query(PendingQuery::Row(id), Query::Session { id: id.to_string() }),
-            );
-        }
-        if self.preview_due.is_some_and(|due| due <= now) {
-            self.preview_due = None;
-            effects.extend(self.request_preview());
-        }
-        effects.extend(self.request_inlines());
-        effects.extend(self.query_from_transcript(Transcript::request_more));
-        effects
-    }
-
-    /// Sends the query that the open session builds, if it builds one.
-    pub(crate) fn query_from_transcript(
-        &mut self,
-        build: impl FnOnce(&mut Transcript) -> Option<(LoadReason, Query)>,
-    ) -> Option<Effect> {
-        let transcript = self.transcript_mut()?;
-        let session = transcript.session;
-        let (reason, query) = build(transcript)?;
-        Some(self.send_query(PendingQuery::Window(session, reason), query))
     }
 
     /// Fits all screens to the terminal's size, and schedules the preview of the selected row.
