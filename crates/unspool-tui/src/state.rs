@@ -5,7 +5,9 @@ mod actions;
 mod export;
 mod input;
 mod refresh;
+mod replay;
 mod responses;
+mod session_actions;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,175 @@
+//! Runs actions in the open session: scrolling, finding, folding, copying, and opening sub-agents.
+
+// Each screen handles some of the keys and actions and ignores the rest.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+use unspool_core::id::SessionId;
+use unspool_core::present::Item;
+use unspool_engine::window::{Anchor, Position};
+use unspool_render::markdown;
+
+use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
+use crate::entry::{EntryContent, FoldState};
+use crate::keys::Action;
+use crate::transcript::Transcript;
+use crate::transcript::navigation::{Direction, Landmark};
+
+impl State {
+    pub(super) fn act_in_session(&mut self, action: Action) -> Vec<Effect> {
+        let Some(transcript) = self.transcript_mut() else { return Vec::new() };
+        if scroll(transcript, action).is_some() {
+            return Vec::new();
+        }
+        let seek = |what, direction| move |held: &mut Transcript| held.seek(what, direction);
+        let hit = |direction| move |held: &mut Transcript| held.next_hit(direction);
+        let effect = match action {
+            Action::Start => self.query_from_transcript(Transcript::go_to_start),
+            Action::End => self.query_from_transcript(Transcript::go_to_end),
+            Action::Open => match transcript.chosen() {
+                Some(at) => return self.toggle(at),
+                None => None,
+            },
+            Action::Back => {
+                self.go_back();
+                None
+            }
+            Action::Filter => {
+                let query = transcript.find.as_ref().map(|find| find.query.clone());
+                self.begin_input(InputPurpose::Find, &query.unwrap_or_default());
+                None
+            }
+            Action::NextHit => self.query_from_transcript(hit(Direction::Forward)),
+            Action::PreviousHit => self.query_from_transcript(hit(Direction::Backward)),
+            Action::NextPrompt => {
+                self.query_from_transcript(seek(Landmark::Prompt, Direction::Forward))
+            }
+            Action::PreviousPrompt => {
+                self.query_from_transcript(seek(Landmark::Prompt, Direction::Backward))
+            }
+            Action::NextError => {
+                self.query_from_transcript(seek(Landmark::Error, Direction::Forward))
+            }
+            Action::PreviousError => {
+                self.query_from_transcript(seek(Landmark::Error, Direction::Backward))
+            }
+            Action::NextEdit => {
+                self.query_from_transcript(seek(Landmark::Edit, Direction::Forward))
+            }
+            Action::PreviousEdit => {
+                self.query_from_transcript(seek(Landmark::Edit, Direction::Backward))
+            }
+            Action::FoldKind => {
+                if let Some(at) = transcript.chosen() {
+                    transcript.fold_kind(at);
+                }
+                None
+            }
+            Action::ExpandAll => {
+                transcript.fold_all(FoldState::Open);
+                None
+            }
+            Action::CollapseAll => {
+                transcript.fold_all(FoldState::Closed);
+                None
+            }
+            Action::Everything => {
+                transcript.fold_all(FoldState::Open);
+                self.query_from_transcript(Transcript::go_to_start)
+            }
+            Action::Agent => return self.open_agent(),
+            Action::Replay => return self.toggle_replay(),
+            Action::CopyPart => return self.copy_part(),
+            _ => None,
+        };
+        effect.into_iter().collect()
+    }
+
+    /// Opens or closes an entry. Opening one also loads its sub-agents inline.
+    pub(super) fn toggle(&mut self, at: usize) -> Vec<Effect> {
+        let mut effects: Vec<Effect> =
+            self.query_from_transcript(|held| held.toggle(at)).into_iter().collect();
+        let Some(transcript) = self.transcript() else { return effects };
+        let (session, inlines) = (transcript.session, transcript.request_inlines(at));
+        for (reason, reader_query) in inlines {
+            effects.push(self.send_query(PendingQuery::Window(session, reason), reader_query));
+        }
+        effects
+    }
+
+    /// Goes back one level: ends the find, then the replay, then closes the session.
+    fn go_back(&mut self) {
+        let Some(transcript) = self.transcript_mut() else { return };
+        if transcript.find.take().is_some() {
+            return;
+        }
+        if self.replay.take().is_some() {
+            if let Some(transcript) = self.transcript_mut() {
+                transcript.until = None;
+                transcript.settle();
+            }
+            return;
+        }
+        self.screens.pop();
+    }
+
+    fn open_agent(&mut self) -> Vec<Effect> {
+        let Some(transcript) = self.transcript() else { return Vec::new() };
+        let chosen = transcript.chosen().and_then(|at| transcript.entries.get(at));
+        let mut agents = chosen.map(crate::entry::Entry::agents).unwrap_or_default();
+        match agents.len() {
+            0 => {
+                self.set_status("this part has no sub-agent session");
+                Vec::new()
+            }
+            1 => agents.pop().map(|(_, id)| self.open_by_id(id)).unwrap_or_default(),
+            _ => {
+                self.overlay = Some(Overlay::Agents { of: agents, at: 0 });
+                Vec::new()
+            }
+        }
+    }
+
+    /// Opens a session by its id, at its start: the task that its parent gave it.
+    pub(super) fn open_by_id(&mut self, id: SessionId) -> Vec<Effect> {
+        let transcript = Transcript::new(id, None, self.view_options.clone());
+        self.screens.push(Screen::Session(Box::new(transcript)));
+        let start = Position::start_of(0);
+        let effect =
+            self.query_from_transcript(|held| Some(held.request_window(Anchor::From(start))));
+        effect.into_iter().collect()
+    }
+
+    fn copy_part(&mut self) -> Vec<Effect> {
+        let Some(transcript) = self.transcript() else { return Vec::new() };
+        let entry = transcript.chosen().and_then(|at| transcript.entries.get(at));
+        let text = match entry.map(|entry| &entry.content) {
+            Some(EntryContent::Item(Item::Part(part))) => markdown::part(part),
+            Some(EntryContent::Item(Item::Reasoning(block))) => {
+                let parts: Vec<String> = block.parts.iter().map(markdown::part).collect();
+                parts.join("\n\n")
+            }
+            Some(EntryContent::User(blocks)) => markdown::blocks(blocks),
+            Some(EntryContent::Head(blocks)) => markdown::session(blocks),
+            Some(EntryContent::Turn(_) | EntryContent::Foot(_)) | None => return Vec::new(),
+        };
+        self.set_status("copied as Markdown");
+        vec![Effect::Copy(text)]
+    }
+}
+
+/// Scrolls by an entry, a line or a page. `None` if the action is none of these.
+fn scroll(transcript: &mut Transcript, action: Action) -> Option<()> {
+    let page = (transcript.view.max(2) - 1) as isize;
+    match action {
+        Action::Up => transcript.step(Direction::Backward),
+        Action::Down => transcript.step(Direction::Forward),
+        Action::LineUp => transcript.move_by(-1),
+        Action::LineDown => transcript.move_by(1),
+        Action::PageUp => transcript.move_by(-page),
+        Action::PageDown => transcript.move_by(page),
+        Action::HalfUp => transcript.move_by(-(page / 2).max(1)),
+        Action::HalfDown => transcript.move_by((page / 2).max(1)),
+        _ => return None,
+    }
+    Some(())
+}
