@@ -1,15 +1,19 @@
 //! The stats page: usage by day, agent, model and project, tool statistics, the slowest calls and
 //! recurring failures. The figures are those of `unspool stats --json`.
 
+mod calls;
+mod usage;
+
 use maud::{Markup, html};
 use unspool_core::present::format;
 use unspool_core::session::Usage;
 
-use super::filters::{FilterMenu, chips, form, last_segment};
+use super::filters::{FilterMenu, chips, form};
 use super::shell;
-use crate::chart::{self, ChartBar, Series, compact, dollars};
-use crate::text::safe;
+use crate::chart::{compact, dollars};
 use crate::url_query::UrlQuery;
+use calls::{failures, slowest, tools};
+use usage::{by_time, groups};
 
 /// Tokens and cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -105,17 +109,6 @@ const LABELS: &[(&str, &str)] = &[("agent", "agent"), ("project", "project"), ("
 /// Visible rows; the rest is behind a `details`.
 const VISIBLE_ROWS: usize = 12;
 
-const KINDS: [Series; 4] = [
-    Series { name: "Cache read", class: "kind-read" },
-    Series { name: "Cache write", class: "kind-write" },
-    Series { name: "Input", class: "kind-input" },
-    Series { name: "Output", class: "kind-output" },
-];
-
-fn by_kind(usage: &Usage) -> [u64; 4] {
-    [usage.cache_read, usage.cache_write, usage.input, usage.output]
-}
-
 pub fn stats(page: &StatsPage<'_>) -> Markup {
     let main = html! {
         div.stats {
@@ -184,226 +177,6 @@ fn totals(page: &StatsPage<'_>) -> Markup {
                         None => span.dim { "not known" },
                     }
                     @if let Some(estimated) = both { span.note { "~" (dollars(estimated)) " estimated" } }
-                }
-            }
-        }
-    }
-}
-
-fn by_time(page: &StatsPage<'_>) -> Markup {
-    let label = |bar: &UsageBar| bar.name.clone().unwrap_or_else(|| "no date".to_owned());
-    let tokens: Vec<ChartBar> = page
-        .periods
-        .iter()
-        .map(|bar| ChartBar {
-            label: label(bar),
-            values: by_kind(&bar.spent.tokens).map(|count| count as f64).to_vec(),
-            hint: format!(
-                "{}: {} tokens in {}",
-                label(bar),
-                format::number(bar.spent.tokens.total()),
-                format::count(bar.turns as usize, "turn")
-            ),
-        })
-        .collect();
-    let costs: Vec<ChartBar> = page
-        .periods
-        .iter()
-        .map(|bar| ChartBar {
-            label: label(bar),
-            values: vec![bar.spent.cost().unwrap_or(0.0)],
-            hint: format!("{}: {}", label(bar), bar.spent.cost_text()),
-        })
-        .collect();
-    let cost = [Series { name: "Cost", class: "kind-cost" }];
-    html! {
-        section aria-label="By day" {
-            (chart::columns("tokens-by-day", &format!("Tokens by {}", page.period), &KINDS, &tokens, compact))
-            (chart::columns("cost-by-day", &format!("Cost by {}", page.period), &cost, &costs, dollars))
-            details.table {
-                summary { "As a table" }
-                (table("Day", &page.days, None))
-            }
-        }
-    }
-}
-
-/// A table of bars by agent, model or project.
-fn groups(
-    title: &str,
-    kind: &'static str,
-    bars: &[UsageBar],
-    name: Option<&'static str>,
-    chosen: &UrlQuery,
-) -> Markup {
-    let most = bars.iter().map(|bar| bar.spent.tokens.total()).max().unwrap_or(0);
-    let address = |bar: &UsageBar| {
-        let (name, value) = (name?, bar.name.as_deref()?);
-        let since = chosen.get("since");
-        Some(UrlQuery::default().with(name, Some(value)).with("since", since).at("/"))
-    };
-    let row = |bar: &UsageBar| {
-        let shown = bar.name.as_deref().unwrap_or("not said");
-        let end = last_segment(shown);
-        let same =
-            |other: &&UsageBar| other.name.as_deref().is_some_and(|name| last_segment(name) == end);
-        let short =
-            if kind == "project" && bars.iter().filter(same).count() == 1 { end } else { shown };
-        html! {
-            tr {
-                th scope="row" title=(safe(shown)) {
-                    @match address(bar) {
-                        Some(address) => a href=(address) { (safe(short)) },
-                        None => span.dim { (safe(short)) },
-                    }
-                }
-                td.bar-cell { (chart::share_bar(bar.spent.tokens.total() as f64, most as f64, "kind-bar")) }
-                td { data value=(bar.spent.tokens.total()) { (compact(bar.spent.tokens.total() as f64)) } }
-                td { (bar.spent.cost_text()) }
-                td.minor { (format::count(bar.sessions as usize, "session")) }
-            }
-        }
-    };
-    let head = html! {
-        thead.visually-hidden { tr { th { (title) } th { "Share" } th { "Tokens" } th { "Cost" } th { "Sessions" } } }
-    };
-    html! {
-        section.groups data-kind=(kind) {
-            h2 { (title) }
-            table.bars { (head) tbody { @for bar in bars.iter().take(VISIBLE_ROWS) { (row(bar)) } } }
-            @if bars.len() > VISIBLE_ROWS {
-                details.table {
-                    summary { (format::number((bars.len() - VISIBLE_ROWS) as u64)) " more" }
-                    table.bars { (head) tbody { @for bar in bars.iter().skip(VISIBLE_ROWS) { (row(bar)) } } }
-                }
-            }
-        }
-    }
-}
-
-/// All figures as a table.
-fn table(title: &str, bars: &[UsageBar], limit: Option<usize>) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(title) {
-            table.figures-table {
-                thead {
-                    tr {
-                        th scope="col" { (title) }
-                        @for name in ["Sessions", "Turns", "Calls", "Input", "Output", "Cache read", "Cache write", "Reported", "Estimated"] {
-                            th scope="col" { (name) }
-                        }
-                    }
-                }
-                tbody {
-                    @for bar in bars.iter().take(limit.unwrap_or(usize::MAX)) {
-                        @let Usage { input, output, cache_read, cache_write, .. } = bar.spent.tokens;
-                        tr {
-                            th scope="row" { (safe(bar.name.as_deref().unwrap_or("not said"))) }
-                            @for count in [bar.sessions, bar.turns, bar.steps, input, output, cache_read, cache_write] {
-                                td { (format::number(count)) }
-                            }
-                            @for cost in [bar.spent.cost_usd, bar.spent.estimated_usd] {
-                                td { @if let Some(cost) = cost { (dollars(cost)) } }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn tools(tools: &[ToolStats]) -> Markup {
-    let most = tools.iter().map(|tool| tool.calls).max().unwrap_or(0);
-    let duration = |ms: Option<u64>| ms.map(format::duration).unwrap_or_default();
-    let rows = |tools: &[ToolStats]| {
-        html! {
-            @for tool in tools {
-                tr {
-                    th scope="row" { (safe(&tool.name)) }
-                    td.bar-cell { (chart::share_bar(tool.calls as f64, most as f64, "kind-bar")) }
-                    td { data value=(tool.calls) { (format::number(tool.calls)) } }
-                    td.tone-failed[tool.error_rate.is_some_and(|rate| rate >= 0.1)] {
-                        @if let Some(rate) = tool.error_rate { (percent(rate)) }
-                    }
-                    td { (duration(tool.median_ms)) }
-                    td.minor { (duration(tool.p95_ms)) }
-                    td.minor { (format::duration(tool.total_ms)) }
-                }
-            }
-        }
-    };
-    let head = html! {
-        thead {
-            tr {
-                th scope="col" { "Tool" } th { span.visually-hidden { "Share" } }
-                th scope="col" { "Calls" } th scope="col" { "Failed" } th scope="col" { "Median" }
-                th.minor scope="col" { "95%" } th.minor scope="col" { "Total" }
-            }
-        }
-    };
-    let (open, rest) = tools.split_at(tools.len().min(VISIBLE_ROWS));
-    html! {
-        @if !tools.is_empty() {
-            section.groups data-kind="tool" {
-                h2 { "Tools" }
-                table.bars { (head) tbody { (rows(open)) } }
-                @if !rest.is_empty() {
-                    details.table {
-                        summary { (format::number(rest.len() as u64)) " more" }
-                        table.bars { (head) tbody { (rows(rest)) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 10.0 {
-        format!("{percent:.1}%")
-    } else {
-        format!("{percent:.0}%")
-    }
-}
-
-fn slowest(calls: &[SlowCall]) -> Markup {
-    html! {
-        @if !calls.is_empty() {
-            section.calls {
-                h2 { "Slowest calls" }
-                ol {
-                    @for call in calls {
-                        li {
-                            a href=(call.address) {
-                                span.took { (format::duration(call.duration_ms)) }
-                                span.what { strong { (safe(&call.tool)) } " " (safe(&call.what)) }
-                                span.dim { (safe(&call.title)) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn failures(failures: &[FailureRow]) -> Markup {
-    html! {
-        @if !failures.is_empty() {
-            section.calls {
-                h2 { "Recurring failures" }
-                ol {
-                    @for failure in failures {
-                        li {
-                            a href=(failure.address) {
-                                span.took.tone-failed { (format::number(failure.count)) "×" }
-                                span.what { strong { (safe(&failure.tool)) } " " (safe(&failure.error)) }
-                                span.dim { "in " (format::count(failure.sessions as usize, "session")) "; opens the latest" }
-                            }
-                        }
-                    }
                 }
             }
         }
