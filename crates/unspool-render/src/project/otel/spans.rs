@@ -1,18 +1,20 @@
-//! The spans of a session, turn by turn.
+//! The spans of a session, turn by turn. This file owns the builder and the spans of turns; those
+//! of model calls and tool calls are in `spans/`.
+
+mod model_call;
+mod tool_call;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
-use unspool_core::document::{AnswerDocument, QuestionDocument};
 use unspool_core::id::Id;
-use unspool_core::json::Json;
-use unspool_core::part::{Agents, Body, Part, Tool, ToolState};
+use unspool_core::part::{Agents, Body, Part};
 use unspool_core::session::{Session, Turn, TurnState, Usage};
 
 use super::clock::{TimeRange, nanos};
-use super::value::{Attributes, int, list, of_json, text};
+use super::value::{Attributes, int, list, of_json};
 use super::{message, provider};
-use crate::project::calls::{self, ModelCall, calls, document, prompt_tokens, start_time};
+use crate::project::calls::{calls, document, prompt_tokens, start_time};
 
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
@@ -222,152 +224,6 @@ impl SpanBuilder {
         span
     }
 
-    fn call<'a>(&mut self, progress: &mut TurnProgress<'a>, call: &ModelCall<'a>, nth: usize) {
-        let range = TimeRange::of_call(&call.parts, self.now);
-        self.now = self.now.max(range.start);
-        // The index of the model's own span, inserted when its output is complete.
-        let place = progress.turn_spans.spans.len();
-        let incoming = self.incoming.len();
-        let mut answer: Vec<Value> = Vec::new();
-        let mut responses: Vec<Value> = Vec::new();
-        let mut later: Vec<Value> = Vec::new();
-        for part in &call.parts {
-            progress.parts += 1;
-            match &part.body {
-                Body::Text(_) | Body::Reasoning(_) | Body::File(_) | Body::Source(_) => {
-                    let over = part.ended.and_then(nanos).unwrap_or(0);
-                    progress.over = progress.over.max(over.min(progress.end));
-                    answer.push(message::spoken(&self.session, &part.body));
-                }
-                Body::Tool(tool) => {
-                    let id = calls::call_id(part, tool);
-                    answer.push(message::call(&id, tool));
-                    let response = message::response(&self.session, &id, tool);
-                    if tool.provider_executed { &mut answer } else { &mut responses }
-                        .extend(response);
-                    self.tool(progress, part, tool);
-                }
-                Body::Agent(agents) => {
-                    self.event(progress, part);
-                    progress.delegate(agents, self.now);
-                }
-                Body::Interjection(_) => {
-                    later.push(message::message(
-                        "user",
-                        vec![message::spoken(&self.session, &part.body)],
-                    ));
-                    self.event(progress, part);
-                }
-                Body::Compaction(_) => {
-                    let parts = vec![message::spoken(&self.session, &part.body)];
-                    later.push(message::message("system", parts));
-                    self.event(progress, part);
-                }
-                Body::TaskList(_)
-                | Body::SkillLoad(_)
-                | Body::McpSnapshot(_)
-                | Body::ContextInfo(_)
-                | Body::Patch(_)
-                | Body::Notice(_)
-                | Body::Error(_)
-                | Body::Data(_) => self.event(progress, part),
-            }
-        }
-        let used = !call.continues && call.step.is_some_and(|step| step.usage != Usage::default());
-        if !answer.is_empty() || used {
-            let incoming = self.incoming.drain(..incoming).collect();
-            let span_id = self.span_id(&["call", &progress.turn.id.to_string(), &nth.to_string()]);
-            let ids = (span_id, Some(progress.span.clone()));
-            let span = self.chat(ids, call, range, incoming, answer);
-            progress.turn_spans.spans.insert(place, span);
-        }
-        if !responses.is_empty() {
-            self.incoming.push(message::message("tool", responses));
-        }
-        self.incoming.extend(later);
-        self.now = self.now.max(range.end);
-    }
-
-    fn chat(
-        &self,
-        ids: (String, Option<String>),
-        call: &ModelCall<'_>,
-        range: TimeRange,
-        incoming: Vec<Value>,
-        answer: Vec<Value>,
-    ) -> Span {
-        let model = call.step.and_then(|step| step.model.as_deref());
-        let mut span = self.span(ids, CLIENT, ("chat", model.unwrap_or("")), range);
-        let mut all = self.attributes("chat", range);
-        all.text("gen_ai.provider.name", provider::of(model, &self.session.agent));
-        all.maybe_text("gen_ai.request.model", model);
-        all.maybe_text("gen_ai.response.model", model);
-        let stop_reason = call.step.and_then(|step| step.stop_reason.as_deref());
-        if let Some(step) = call.step {
-            all.maybe_text("gen_ai.response.id", calls::response_id(&self.session, step));
-            all.mark("unspool.call.continues", call.continues);
-            if !call.continues {
-                usage(&mut all, step.usage);
-            }
-        }
-        if let Some(reason) = stop_reason {
-            all.put("gen_ai.response.finish_reasons", list([text(reason)]));
-        }
-        if !incoming.is_empty() {
-            // Not the whole history: only messages that are new since the previous call.
-            all.mark("unspool.input.incremental", true);
-            all.put("gen_ai.input.messages", list(incoming));
-        }
-        if !answer.is_empty() {
-            all.put("gen_ai.output.messages", list([message::answer(answer, stop_reason)]));
-        }
-        span.attributes = all.into_values();
-        span
-    }
-
-    fn tool<'a>(&mut self, progress: &mut TurnProgress<'a>, part: &Part, tool: &'a Tool) {
-        let range = TimeRange::of_tool(part, tool.duration_ms, self.now);
-        let parent = tool.parent_call_id.as_deref().and_then(|call| progress.tools.get(call));
-        let parent = parent.map_or_else(|| progress.span.clone(), |(span, _)| span.clone());
-        let span_id = self.span_id(&["part", &part.id.to_string()]);
-        let ids = (span_id.clone(), Some(parent));
-        let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), range);
-        let mut all = self.attributes("execute_tool", range);
-        all.text("gen_ai.tool.name", &tool.name);
-        all.text("gen_ai.tool.call.id", &calls::call_id(part, tool));
-        all.text("gen_ai.tool.type", if tool.provider_executed { "extension" } else { "function" });
-        if let Some(input) = calls::input(tool) {
-            all.put("gen_ai.tool.call.arguments", of_json(&input));
-        }
-        if let Some(result) = message::result(&self.session, tool) {
-            all.put("gen_ai.tool.call.result", result);
-        }
-        all.text("unspool.tool.state", tool.state.name());
-        all.maybe_text("unspool.tool.title", tool.title.as_deref());
-        if let Some(code) = tool.exit_code {
-            all.put("unspool.tool.exit_code", json!({ "intValue": code.to_string() }));
-        }
-        if let Some(question) = &tool.question {
-            all.put("unspool.tool.question", structured(&QuestionDocument(question)));
-        }
-        if let Some(answer) = &tool.answer {
-            all.put("unspool.tool.answer", structured(&AnswerDocument(answer)));
-        }
-        span.status = match tool.state {
-            ToolState::Pending | ToolState::Running => None,
-            ToolState::Completed => Some(json!({ "code": 1 })),
-            ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
-                all.text("error.type", tool.state.name());
-                Some(json!({ "code": 2, "message": tool.state.name() }))
-            }
-        };
-        span.attributes = all.into_values();
-        progress.turn_spans.spans.push(span);
-        progress.tools.entry(&tool.call_id).or_insert((span_id, range.start));
-        self.now = self.now.max(range.start);
-        progress.over = progress.over.max(range.end.min(progress.end));
-    }
-
     /// A part that is in no message, as an event at its time; without a time, at the end of the
     /// part before it.
     fn event(&self, progress: &mut TurnProgress<'_>, part: &Part) {
@@ -395,10 +251,6 @@ impl TurnProgress<'_> {
             self.turn_spans.delegations.push(Delegation { agent: agent.id.clone(), parent_span });
         }
     }
-}
-
-fn structured(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).map_or(json!({}), |value| of_json(&Json::from(value)))
 }
 
 fn usage(all: &mut Attributes, usage: Usage) {
