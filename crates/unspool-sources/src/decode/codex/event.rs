@@ -19,41 +19,12 @@ impl LogDecoder {
         event: &Fields<'_>,
     ) -> RecordOutcome {
         let kind = event.string("type").unwrap_or_default();
-        let turn = event.text("turn_id");
         match &*kind {
-            "task_started" => {
-                let by = event.fields("turn_attribution");
-                if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
-                    review.turn = Some(turn.to_string());
-                    return RecordOutcome::Metadata;
-                }
-                let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
-                let trigger = if agent { Trigger::Agent } else { Trigger::User };
-                if let Some(turn) = turn {
-                    self.enter(emit, &turn, trigger, record.number("ordinal"));
-                }
-                RecordOutcome::Metadata
-            }
-            "task_complete" => {
-                self.flush(emit);
-                self.name_turn(emit, turn.as_deref());
-                let error = event.fields("error");
-                let reason = if error.is_object() {
-                    let failure = failure(&error);
-                    let why = Some(failure.text.clone());
-                    self.first(emit, super::call::text_hash("failed", &failure.text));
-                    emit.push(EventKind::Failed(Some(failure_name()), failure));
-                    EndReason::Failed(why)
-                } else {
-                    EndReason::Completed
-                };
-                emit.push(EventKind::TurnEnded(reason));
-                self.review = None;
-                RecordOutcome::Metadata
-            }
+            "task_started" => self.task_started(emit, record, event),
+            "task_complete" => self.task_complete(emit, event),
             "turn_aborted" => {
                 self.flush(emit);
-                self.name_turn(emit, turn.as_deref());
+                self.name_turn(emit, event.text("turn_id").as_deref());
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
@@ -62,25 +33,7 @@ impl LogDecoder {
                 RecordOutcome::Metadata
             }
             "item_completed" => self.item(emit, record, event),
-            "user_message" => {
-                let mut user = Vec::new();
-                let text = event.string("message").unwrap_or_default();
-                if !text.is_empty() {
-                    user.push(Body::Text(Text { text, ..Text::default() }));
-                }
-                let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
-                for url in listed("images").into_iter().chain(listed("local_images")) {
-                    user.push(Body::File(super::text::picture(Some(url))));
-                }
-                // Older versions start a turn with its prompt and give it no id.
-                if self.turn.is_none() || self.unnamed > 0 {
-                    self.unnamed += 1;
-                    let thread = self.thread.as_deref().unwrap_or_default();
-                    let turn = format!("{thread}/{}", self.unnamed);
-                    self.enter(emit, &turn, Trigger::User, record.number("ordinal"));
-                }
-                self.user(emit, None, user)
-            }
+            "user_message" => self.user_message(emit, record, event),
             "agent_message" | "agent_reasoning" => {
                 let text = event.string("message").or_else(|| event.string("text"));
                 self.announce(emit, None, text.unwrap_or_default());
@@ -122,6 +75,69 @@ impl LogDecoder {
                 RecordOutcome::InParts
             }
         }
+    }
+
+    fn task_started(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        record: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> RecordOutcome {
+        let turn = event.text("turn_id");
+        let by = event.fields("turn_attribution");
+        if let (Some(review), Some(turn)) = (&mut self.review, &turn) {
+            review.turn = Some(turn.to_string());
+            return RecordOutcome::Metadata;
+        }
+        let agent = by.has("parent_turn_id") || by.has("initiating_agent_path");
+        let trigger = if agent { Trigger::Agent } else { Trigger::User };
+        if let Some(turn) = turn {
+            self.enter(emit, &turn, trigger, record.number("ordinal"));
+        }
+        RecordOutcome::Metadata
+    }
+
+    fn task_complete(&mut self, emit: &mut Emitter<'_>, event: &Fields<'_>) -> RecordOutcome {
+        self.flush(emit);
+        self.name_turn(emit, event.text("turn_id").as_deref());
+        let error = event.fields("error");
+        let reason = if error.is_object() {
+            let failure = failure(&error);
+            let why = Some(failure.text.clone());
+            self.first(emit, super::call::text_hash("failed", &failure.text));
+            emit.push(EventKind::Failed(Some(failure_name()), failure));
+            EndReason::Failed(why)
+        } else {
+            EndReason::Completed
+        };
+        emit.push(EventKind::TurnEnded(reason));
+        self.review = None;
+        RecordOutcome::Metadata
+    }
+
+    fn user_message(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        record: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> RecordOutcome {
+        let mut user = Vec::new();
+        let text = event.string("message").unwrap_or_default();
+        if !text.is_empty() {
+            user.push(Body::Text(Text { text, ..Text::default() }));
+        }
+        let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
+        for url in listed("images").into_iter().chain(listed("local_images")) {
+            user.push(Body::File(super::text::picture(Some(url))));
+        }
+        // Older versions start a turn with its prompt and give it no id.
+        if self.turn.is_none() || self.unnamed > 0 {
+            self.unnamed += 1;
+            let thread = self.thread.as_deref().unwrap_or_default();
+            let turn = format!("{thread}/{}", self.unnamed);
+            self.enter(emit, &turn, Trigger::User, record.number("ordinal"));
+        }
+        self.user(emit, None, user)
     }
 
     /// Attributes events to the turn that the record names, which need not be the current one.
