@@ -27,17 +27,7 @@ impl LogDecoder {
         let item = event.fields("item");
         let kind = item.string("type").unwrap_or_default();
         let id = item.string("id").unwrap_or_default();
-        let turn = event.string("turn_id");
-        let thread = event.string("thread_id");
-        let reviewed = self.review.as_ref().is_some_and(|review| review.turn == turn);
-        if let Some(turn) = turn.as_deref().filter(|_| !reviewed) {
-            // A review starts its turn without a `task_started`.
-            self.enter(emit, turn, Trigger::User, record.number("ordinal"));
-        }
-        self.name_turn(emit, turn.as_deref());
-        if reviewed && let (Some(review), Some(thread)) = (&mut self.review, &thread) {
-            review.set_reviewer(emit, thread);
-        }
+        let reviewed = self.enter_item_turn(emit, record, event);
         match &*kind {
             "UserMessage" => {
                 self.flush(emit);
@@ -106,6 +96,27 @@ impl LogDecoder {
                 RecordOutcome::InParts
             }
         }
+    }
+
+    /// Attributes events to the turn of an item. Returns true if the item is in a review.
+    fn enter_item_turn(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        record: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> bool {
+        let turn = event.string("turn_id");
+        let thread = event.string("thread_id");
+        let reviewed = self.review.as_ref().is_some_and(|review| review.turn == turn);
+        if let Some(turn) = turn.as_deref().filter(|_| !reviewed) {
+            // A review starts its turn without a `task_started`.
+            self.enter(emit, turn, Trigger::User, record.number("ordinal"));
+        }
+        self.name_turn(emit, turn.as_deref());
+        if reviewed && let (Some(review), Some(thread)) = (&mut self.review, &thread) {
+            review.set_reviewer(emit, thread);
+        }
+        reviewed
     }
 
     /// Uses the review's hint as the prompt of the turn.
