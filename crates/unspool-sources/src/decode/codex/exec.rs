@@ -165,17 +165,7 @@ impl ExecDecoder {
                 self.call(emit, item, SEARCH_TOOL, hash, item.json("action"), done)
             }
             "collab_tool_call" => {
-                let name = match item.text("tool").as_deref() {
-                    Some("wait") => "wait_agent".to_owned(),
-                    other => other.unwrap_or("agent").to_owned(),
-                };
-                let prompt = item.string("prompt");
-                let input = prompt.as_ref().map(|prompt| json!({ "message": prompt }));
-                let input = input.and_then(|input| Json::parse(&input.to_string()));
-                let hash = match &prompt {
-                    Some(prompt) => text_hash(&name, prompt),
-                    None => self.targets(&name, item),
-                };
+                let (name, hash, input) = collab_call(item);
                 let outcome = self.call(emit, item, &name, hash, input, done);
                 if done {
                     emit_collab_call(emit, None, item);
@@ -189,23 +179,7 @@ impl ExecDecoder {
                 let hash = unspool_core::assemble::content_hash(&name, input.as_ref());
                 self.call(emit, item, &name, hash, input, done)
             }
-            "todo_list" => {
-                let items = item
-                    .list("items")
-                    .map(|task| TaskItem {
-                        id: None,
-                        text: task.string("text").unwrap_or_default(),
-                        state: if task.flag("completed") {
-                            TaskState::Completed
-                        } else {
-                            TaskState::Pending
-                        },
-                    })
-                    .collect();
-                let name = item.text("id").map(|id| Name::ByContent(digest(id.as_bytes()), 0));
-                emit.push(EventKind::TasksListed(name, TaskList { items }));
-                RecordOutcome::InParts
-            }
+            "todo_list" => todo_list(emit, item),
             "error" => {
                 self.note(emit, false, item.string("message").unwrap_or_default());
                 RecordOutcome::InParts
@@ -219,12 +193,6 @@ impl ExecDecoder {
                 RecordOutcome::InParts
             }
         }
-    }
-
-    /// The content hash of a call without a prompt: the agents that it targets.
-    fn targets(&self, name: &str, item: &Fields<'_>) -> u64 {
-        let receivers: Vec<String> = item.read("receiver_thread_ids").unwrap_or_default();
-        text_hash(name, &receivers.join("\n"))
     }
 
     fn call(
@@ -289,6 +257,42 @@ impl ExecDecoder {
         let notice = Notice { code: code.to_owned(), text };
         emit.push(EventKind::Noticed(Some(Name::ByContent(content, nth)), notice));
     }
+}
+
+/// The tool's name in the rollout, its content hash and its input.
+fn collab_call(item: &Fields<'_>) -> (String, u64, Option<Json>) {
+    let name = match item.text("tool").as_deref() {
+        Some("wait") => "wait_agent".to_owned(),
+        other => other.unwrap_or("agent").to_owned(),
+    };
+    let prompt = item.string("prompt");
+    let input = prompt.as_ref().map(|prompt| json!({ "message": prompt }));
+    let input = input.and_then(|input| Json::parse(&input.to_string()));
+    let hash = match &prompt {
+        Some(prompt) => text_hash(&name, prompt),
+        None => targets(&name, item),
+    };
+    (name, hash, input)
+}
+
+/// The content hash of a call without a prompt: the agents that it targets.
+fn targets(name: &str, item: &Fields<'_>) -> u64 {
+    let receivers: Vec<String> = item.read("receiver_thread_ids").unwrap_or_default();
+    text_hash(name, &receivers.join("\n"))
+}
+
+fn todo_list(emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
+    let items = item
+        .list("items")
+        .map(|task| TaskItem {
+            id: None,
+            text: task.string("text").unwrap_or_default(),
+            state: if task.flag("completed") { TaskState::Completed } else { TaskState::Pending },
+        })
+        .collect();
+    let name = item.text("id").map(|id| Name::ByContent(digest(id.as_bytes()), 0));
+    emit.push(EventKind::TasksListed(name, TaskList { items }));
+    RecordOutcome::InParts
 }
 
 /// Separates the parts of a reasoning summary by blank lines, as the rollout does. `exec` joins
