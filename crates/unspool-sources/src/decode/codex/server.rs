@@ -1,6 +1,11 @@
 //! The app-server protocol: JSON-RPC between Codex and its client, one message per line, bare or in
 //! a two-way capture (`{"t","dir","msg"}`). It is the live feed: prose arrives as deltas, and only
 //! this source records approval requests.
+//!
+//! This file owns the state of the decoder, turns and steps. Items are decoded in `server_item.rs`,
+//! approval requests in `server/`.
+
+mod questions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,21 +14,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{CallRef, EndReason, Event, EventKind, ProseKind};
 use unspool_core::id::{SessionId, digest};
-use unspool_core::json::Json;
-use unspool_core::part::{
-    Answer, Body, Decision, Interjection, Notice, Question, QuestionItem, QuestionKind,
-};
+use unspool_core::part::{Body, Interjection, Notice};
 use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::call::{
-    ASK_TOOL, COMMAND_TOOL, PATCH_TOOL, answers, emit_call, question_ids, questions,
-};
 use super::metadata::failure;
 use super::review::Review;
 use super::text::user_parts;
 use super::{AGENT, block_name, failure_name, message, step_name, turn_name};
+use questions::PendingRequest;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,15 +43,6 @@ pub(super) struct ServerDecoder {
     pub(super) review: Option<Review>,
     /// The first turn to drop, from a `thread/revert` request that has not been confirmed yet.
     reverting: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PendingRequest {
-    call: Arc<str>,
-    /// Ids and texts of the questions; empty for a permission request.
-    #[serde(rename = "asked")]
-    question_text: Vec<(String, String)>,
 }
 
 impl Decoder for ServerDecoder {
@@ -131,19 +122,7 @@ impl ServerDecoder {
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
                 self.prose_delta(emit, ProseKind::Reasoning, params)
             }
-            "item/reasoning/summaryPartAdded" => {
-                // Summary parts are paragraphs.
-                if params.number("summaryIndex").is_some_and(|index| index > 0) {
-                    let block = params.text("itemId").map(|id| block_name(&id));
-                    let text = "\n\n".to_owned();
-                    emit.push(EventKind::ProseDelta {
-                        prose_kind: ProseKind::Reasoning,
-                        block,
-                        text,
-                    });
-                }
-                RecordOutcome::Metadata
-            }
+            "item/reasoning/summaryPartAdded" => summary_part(emit, params),
             "item/commandExecution/outputDelta" => {
                 let call = CallRef::Id(params.text("itemId").unwrap_or_default().into());
                 let text = params.string("delta").unwrap_or_default();
@@ -159,15 +138,7 @@ impl ServerDecoder {
                 RecordOutcome::Metadata
             }
             "error" => self.error(emit, params),
-            "warning" => {
-                let notice = Notice {
-                    code: "informational".to_owned(),
-                    text: params.string("message").unwrap_or_default(),
-                };
-                let value = digest(notice.text.as_bytes());
-                emit.push(EventKind::Noticed(Some(Name::ByContent(value, 0)), notice));
-                RecordOutcome::InParts
-            }
+            "warning" => warning(emit, params),
             "serverRequest/resolved" | "thread/status/changed" | "thread/settings/updated" => {
                 RecordOutcome::Metadata
             }
@@ -193,26 +164,6 @@ impl ServerDecoder {
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         RecordOutcome::Metadata
-    }
-
-    /// A JSON-RPC response, from either side.
-    fn response(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
-        let result = message.fields("result");
-        let thread = result.fields("thread");
-        if thread.is_object() {
-            return self.thread(emit, &thread);
-        }
-        let id = message.raw("id").unwrap_or_default();
-        let decided = result.has("decision") || result.has("answers");
-        let Some(request) = self.requests.remove(id).filter(|_| decided) else {
-            return RecordOutcome::left_out("response");
-        };
-        emit.turn = self.turn.as_ref().map(turn_name);
-        let answer = answers(&result, &request.question_text).or_else(|| decision(&result));
-        if let Some(answer) = answer {
-            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(request.call), answer });
-        }
-        RecordOutcome::InParts
     }
 
     // ── Turns and steps ─────────────────────────────────────────────────────────────────────
@@ -337,55 +288,24 @@ impl ServerDecoder {
         emit.push(EventKind::ProseDelta { prose_kind, block, text });
         RecordOutcome::InParts
     }
-
-    // ── Questions ───────────────────────────────────────────────────────────────────────────
-
-    fn request(
-        &mut self,
-        emit: &mut Emitter<'_>,
-        method: &str,
-        message: &Fields<'_>,
-        params: &Fields<'_>,
-    ) -> RecordOutcome {
-        let call: Arc<str> = params.text("itemId").unwrap_or_default().into();
-        let id = message.raw("id").unwrap_or_default().to_owned();
-        let tool = match method {
-            "item/fileChange/requestApproval" => PATCH_TOOL,
-            "item/tool/requestUserInput" => ASK_TOOL,
-            _ => COMMAND_TOOL,
-        };
-        let question = questions(params, Some(id.clone())).unwrap_or_else(|| {
-            let question_text = params.string("reason").unwrap_or_else(|| format!("Allow {tool}?"));
-            let item = QuestionItem { question: question_text, ..QuestionItem::default() };
-            let (kind, items) = (QuestionKind::Permission, vec![item]);
-            Question { request_id: Some(id.clone()), kind, items }
-        });
-        let question_text = question_ids(params);
-        self.requests.insert(id, PendingRequest { call: call.clone(), question_text });
-        if tool == ASK_TOOL {
-            // No item is sent for this call.
-            self.step(emit);
-            let input = params.raw("questions").map(|list| format!("{{\"questions\":{list}}}"));
-            emit_call(emit, &call, None, ASK_TOOL, input.and_then(|input| Json::parse(&input)));
-        }
-        let (call, tool) = (CallRef::Id(call), tool.to_owned());
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
-        RecordOutcome::InParts
-    }
 }
 
-/// The user's decision on an approval request.
-fn decision(result: &Fields<'_>) -> Option<Answer> {
-    let value = result.text("decision");
-    let (decision, text) = match value.as_deref() {
-        Some("accept") => (Decision::Allowed, "allowed once"),
-        Some("acceptForSession") => (Decision::Allowed, "allowed for the session"),
-        Some("decline") => (Decision::Denied, "denied"),
-        Some("cancel") => (Decision::Denied, "denied, and the turn stopped"),
-        Some(_) => return None,
-        // Accepted together with a rule for the next time.
-        None if result.fields("decision").is_object() => (Decision::Allowed, "allowed always"),
-        None => return None,
+fn summary_part(emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
+    // Summary parts are paragraphs.
+    if params.number("summaryIndex").is_some_and(|index| index > 0) {
+        let block = params.text("itemId").map(|id| block_name(&id));
+        let text = "\n\n".to_owned();
+        emit.push(EventKind::ProseDelta { prose_kind: ProseKind::Reasoning, block, text });
+    }
+    RecordOutcome::Metadata
+}
+
+fn warning(emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
+    let notice = Notice {
+        code: "informational".to_owned(),
+        text: params.string("message").unwrap_or_default(),
     };
-    Some(Answer { decision, text: text.to_owned(), choices: Vec::new(), observed: true })
+    let value = digest(notice.text.as_bytes());
+    emit.push(EventKind::Noticed(Some(Name::ByContent(value, 0)), notice));
+    RecordOutcome::InParts
 }
