@@ -21,6 +21,7 @@ use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usa
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::metadata::failure;
 use super::review::Review;
+use super::server_item::ItemPhase;
 use super::text::user_parts;
 use super::{AGENT, block_name, failure_name, message, step_name, turn_name};
 use questions::PendingRequest;
@@ -114,8 +115,8 @@ impl ServerDecoder {
                 RecordOutcome::Metadata
             }
             "thread/reverted" => self.revert(emit),
-            "item/started" => self.item(emit, &params.fields("item"), false),
-            "item/completed" => self.item(emit, &params.fields("item"), true),
+            "item/started" => self.item(emit, &params.fields("item"), ItemPhase::Started),
+            "item/completed" => self.item(emit, &params.fields("item"), ItemPhase::Completed),
             "item/agentMessage/delta" | "item/plan/delta" => {
                 self.prose_delta(emit, ProseKind::Text, params)
             }

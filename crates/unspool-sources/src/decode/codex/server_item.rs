@@ -20,13 +20,21 @@ use super::review::Review;
 use super::server::ServerDecoder;
 use super::{compaction_name, turn_name};
 
+/// Which of the two messages about an item it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemPhase {
+    Started,
+    Completed,
+}
+
 impl ServerDecoder {
     pub(super) fn item(
         &mut self,
         emit: &mut Emitter<'_>,
         item: &Fields<'_>,
-        done: bool,
+        phase: ItemPhase,
     ) -> RecordOutcome {
+        let done = phase == ItemPhase::Completed;
         let kind = item.string("type").unwrap_or_default();
         let id: Arc<str> = item.text("id").unwrap_or_default().into();
         if kind == "userMessage" {
@@ -49,14 +57,7 @@ impl ServerDecoder {
             }
             "reasoning" => {
                 if done {
-                    let read = |name| item.read::<Vec<String>>(name).unwrap_or_default();
-                    let mut text = read("summary").join("\n\n");
-                    if text.is_empty() {
-                        text = read("content").join("");
-                    }
-                    let detail =
-                        ProseDetail { redacted: text.is_empty(), ..ProseDetail::default() };
-                    say(emit, ProseKind::Reasoning, &id, text, detail);
+                    reasoning(emit, item, &id);
                 }
             }
             "contextCompaction" => {
@@ -80,66 +81,57 @@ impl ServerDecoder {
                 if done {
                     return RecordOutcome::Metadata;
                 }
-                let started = item.is("kind", "started");
-                if started {
-                    let path = item.string("agentPath").unwrap_or_default();
-                    let input = Json::parse(&json!({ "task_name": path }).to_string());
-                    emit_call(emit, &id, None, "spawn_agent", input);
-                }
-                emit_agent_activity(emit, item);
-                if started {
-                    let (call, end) = (CallRef::Id(id), ToolEnd::Completed);
-                    emit.push(EventKind::ToolEnded { call, end, outcome: ToolOutcome::default() });
-                }
+                agent_activity(emit, item, id);
             }
+            _ => return self.call_item(emit, &kind, id, item, phase),
+        }
+        RecordOutcome::InParts
+    }
+
+    /// An item that is a call, or of an unknown type.
+    fn call_item(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        kind: &str,
+        id: Arc<str>,
+        item: &Fields<'_>,
+        phase: ItemPhase,
+    ) -> RecordOutcome {
+        let done = phase == ItemPhase::Completed;
+        match kind {
             "collabAgentToolCall" => {
-                let name = match item.text("tool").as_deref() {
-                    Some("spawnAgent") => "spawn_agent".to_owned(),
-                    Some("wait") => "wait_agent".to_owned(),
-                    Some("sendInput") => "send_input".to_owned(),
-                    Some("closeAgent") => "close_agent".to_owned(),
-                    Some("resumeAgent") => "resume_agent".to_owned(),
-                    other => other.unwrap_or("agent").to_owned(),
-                };
-                let input = item.string("prompt").map(|prompt| json!({ "message": prompt }));
-                let input = input.unwrap_or_else(|| json!({}));
-                self.emit_call(emit, &id, &name, Json::parse(&input.to_string()), done);
+                let (name, input) = collab_call(item);
+                self.emit_call(emit, &id, &name, input, phase);
                 if done {
                     emit_collab_call(emit, Some(&id), item);
                     self.emit_end(emit, &id, item);
                 }
             }
             "commandExecution" => {
-                self.emit_call(emit, &id, COMMAND_TOOL, command_input(item), done);
+                self.emit_call(emit, &id, COMMAND_TOOL, command_input(item), phase);
                 self.emit_end(emit, &id, item);
             }
             "fileChange" => {
-                self.emit_call(emit, &id, PATCH_TOOL, None, done);
+                self.emit_call(emit, &id, PATCH_TOOL, None, phase);
                 self.emit_end(emit, &id, item);
             }
             "imageView" => {
                 let path = item.string("path").unwrap_or_default();
                 let input = Json::parse(&json!({ "path": path }).to_string());
-                self.emit_call(emit, &id, "view_image", input, done);
+                self.emit_call(emit, &id, "view_image", input, phase);
                 if done {
                     self.emit_end(emit, &id, item);
                 }
             }
             "webSearch" => {
-                self.emit_call(emit, &id, SEARCH_TOOL, item.json("action"), done);
+                self.emit_call(emit, &id, SEARCH_TOOL, item.json("action"), phase);
                 if done {
                     let (call, end) = (CallRef::Id(id), ToolEnd::Completed);
                     emit.push(EventKind::ToolEnded { call, end, outcome: ToolOutcome::default() });
                 }
             }
             "mcpToolCall" | "dynamicToolCall" => {
-                let name = match item.string("server") {
-                    Some(server) => {
-                        format!("mcp__{server}__{}", item.text("tool").unwrap_or_default())
-                    }
-                    None => item.string("tool").unwrap_or_default(),
-                };
-                self.emit_call(emit, &id, &name, item.json("arguments"), done);
+                self.emit_call(emit, &id, &extension_tool(item), item.json("arguments"), phase);
                 self.emit_end(emit, &id, item);
             }
             _ => {
@@ -161,10 +153,10 @@ impl ServerDecoder {
         id: &Arc<str>,
         name: &str,
         input: Option<Json>,
-        done: bool,
+        phase: ItemPhase,
     ) {
         let parent = self.review.as_ref().map(|review| review.call.clone());
-        if !done || parent.is_none() {
+        if phase == ItemPhase::Started || parent.is_none() {
             emit_call(emit, id, parent.as_ref(), name, input);
         }
     }
@@ -198,5 +190,52 @@ impl ServerDecoder {
             emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         }
         self.review = Some(Review::begin(emit, item));
+    }
+}
+
+fn reasoning(emit: &mut Emitter<'_>, item: &Fields<'_>, id: &Arc<str>) {
+    let read = |name| item.read::<Vec<String>>(name).unwrap_or_default();
+    let mut text = read("summary").join("\n\n");
+    if text.is_empty() {
+        text = read("content").join("");
+    }
+    let detail = ProseDetail { redacted: text.is_empty(), ..ProseDetail::default() };
+    say(emit, ProseKind::Reasoning, id, text, detail);
+}
+
+fn agent_activity(emit: &mut Emitter<'_>, item: &Fields<'_>, id: Arc<str>) {
+    let started = item.is("kind", "started");
+    if started {
+        let path = item.string("agentPath").unwrap_or_default();
+        let input = Json::parse(&json!({ "task_name": path }).to_string());
+        emit_call(emit, &id, None, "spawn_agent", input);
+    }
+    emit_agent_activity(emit, item);
+    if started {
+        let (call, end) = (CallRef::Id(id), ToolEnd::Completed);
+        emit.push(EventKind::ToolEnded { call, end, outcome: ToolOutcome::default() });
+    }
+}
+
+/// The tool's name in the rollout, and its input.
+fn collab_call(item: &Fields<'_>) -> (String, Option<Json>) {
+    let name = match item.text("tool").as_deref() {
+        Some("spawnAgent") => "spawn_agent".to_owned(),
+        Some("wait") => "wait_agent".to_owned(),
+        Some("sendInput") => "send_input".to_owned(),
+        Some("closeAgent") => "close_agent".to_owned(),
+        Some("resumeAgent") => "resume_agent".to_owned(),
+        other => other.unwrap_or("agent").to_owned(),
+    };
+    let input = item.string("prompt").map(|prompt| json!({ "message": prompt }));
+    let input = input.unwrap_or_else(|| json!({}));
+    (name, Json::parse(&input.to_string()))
+}
+
+/// The name of a tool of an MCP server, or of one that the client provides.
+fn extension_tool(item: &Fields<'_>) -> String {
+    match item.string("server") {
+        Some(server) => format!("mcp__{server}__{}", item.text("tool").unwrap_or_default()),
+        None => item.string("tool").unwrap_or_default(),
     }
 }
