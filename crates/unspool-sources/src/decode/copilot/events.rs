@@ -1,17 +1,24 @@
 //! Copilot's events: `~/.copilot/session-state/<session>/events.jsonl`, the SDK's stream, and the
 //! output of `-p --output-format json`. Events happened in file order; `parentId` is only the
 //! previous record. One file holds the session and all its sub-agents.
+//!
+//! This file owns the state of the decoder, the session and its turns. `events/` decodes
+//! sub-agents; `message.rs`, `tool.rs`, `questions.rs` and `live.rs` decode the rest.
+
+mod agents;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, AgentRef, EndReason, Event, EventKind};
-use unspool_core::id::{SessionId, digest, sha256};
+use unspool_core::event::{AgentEnd, EndReason, Event, EventKind};
+use unspool_core::id::{digest, sha256};
 use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
 use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Parent, Trigger};
+use unspool_core::session::Trigger;
+
+pub(super) use agents::started_by;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext};
 use super::live::LiveState;
@@ -123,31 +130,14 @@ impl EventsDecoder {
             "subagent.started" => self.agent_starts(emit, &event.whole, data),
             "subagent.completed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Completed),
             "subagent.failed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Failed),
-            "session.error" => {
-                let failure = Failure {
-                    code: data.string("errorType"),
-                    status: data.number("statusCode"),
-                    text: data.string("message").unwrap_or_default(),
-                };
-                emit.push(EventKind::Failed(Some(event.name()), failure));
-                emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
-                RecordOutcome::InParts
-            }
+            "session.error" => session_error(emit, event),
             "abort" => {
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
             "session.compaction_complete" => self.compaction(emit, event),
             "session.compaction_start" => RecordOutcome::Metadata,
-            "session.truncation" => {
-                let count = |name: &str| data.number(name).unwrap_or(0);
-                let text = format!(
-                    "{} messages with {} tokens were dropped from the model's context",
-                    count("messagesRemovedDuringTruncation"),
-                    count("tokensRemovedDuringTruncation"),
-                );
-                self.notice(emit, event, "truncation", text)
-            }
+            "session.truncation" => self.truncation(emit, event),
             "system.notification" => {
                 let text = data.string("content").unwrap_or_default();
                 let text = text.trim().trim_start_matches("<system_notification>");
@@ -210,23 +200,6 @@ impl EventsDecoder {
         emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd: None });
     }
 
-    /// Emits the parent of a sub-agent. Its task names the session, its steps name the call.
-    fn emit_parent(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) {
-        let call = data.text("parentToolCallId");
-        let parent = match (&self.parent, started_by(data)) {
-            (None, Some(session)) => Some((session.to_owned(), call.map(Cow::into_owned))),
-            (Some((session, None)), _) if call.is_some() => {
-                Some((session.clone(), call.map(Cow::into_owned)))
-            }
-            (Some(_), _) | (None, None) => None,
-        };
-        if let Some((session, call_id)) = parent {
-            self.parent = Some((session.clone(), call_id.clone()));
-            let session = SessionId::of(super::AGENT, &session);
-            emit.push(EventKind::StartedBy(Parent { session, call_id, kind: None }));
-        }
-    }
-
     /// Emits a notice for a setting that changed. Before the first turn it is an initial value.
     fn change(
         &mut self,
@@ -255,6 +228,16 @@ impl EventsDecoder {
     ) -> RecordOutcome {
         emit.push(EventKind::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
         RecordOutcome::InParts
+    }
+
+    fn truncation(&self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
+        let count = |name: &str| event.data.number(name).unwrap_or(0);
+        let text = format!(
+            "{} messages with {} tokens were dropped from the model's context",
+            count("messagesRemovedDuringTruncation"),
+            count("tokensRemovedDuringTruncation"),
+        );
+        self.notice(emit, event, "truncation", text)
     }
 
     /// Compaction runs in the background and takes effect at its end, which has the summary.
@@ -327,53 +310,17 @@ impl EventsDecoder {
             self.begin(emit, interaction.into(), None, Trigger::Continuation, Vec::new());
         }
     }
-
-    // ── Sub-agents ──────────────────────────────────────────────────────────────────────────
-
-    fn agent_starts(
-        &mut self,
-        emit: &mut Emitter<'_>,
-        whole: &Fields<'_>,
-        data: &Fields<'_>,
-    ) -> RecordOutcome {
-        let Some(agent) = self.agent(whole, data) else {
-            return RecordOutcome::left_out("start of a sub-agent's sub-agent");
-        };
-        emit.push(EventKind::AgentStarted {
-            agent,
-            name: data.string("agentName").unwrap_or_default(),
-            task: data.string("agentDescription").unwrap_or_default(),
-            background: data.is("executionMode", "background"),
-        });
-        RecordOutcome::InParts
-    }
-
-    fn agent_ends(
-        &mut self,
-        emit: &mut Emitter<'_>,
-        whole: &Fields<'_>,
-        data: &Fields<'_>,
-        end: AgentEnd,
-    ) -> RecordOutcome {
-        let Some(agent) = self.agent(whole, data) else {
-            return RecordOutcome::left_out("end of a sub-agent's sub-agent");
-        };
-        emit.push(EventKind::AgentEnded { agent, end });
-        RecordOutcome::InParts
-    }
-
-    /// The agent that an event refers to, if a call of this session started it.
-    fn agent(&self, whole: &Fields<'_>, data: &Fields<'_>) -> Option<AgentRef> {
-        let call: Arc<str> = data.text("toolCallId")?.into();
-        let id = whole.text("agentId").map(|id| id.into());
-        self.calls.contains_key(&call).then_some(AgentRef { call: Some(call), id })
-    }
 }
 
-/// The session that sent a sub-agent its task.
-pub(super) fn started_by<'a>(data: &Fields<'a>) -> Option<&'a str> {
-    let Cow::Borrowed(source) = data.text("source")? else { return None };
-    source.strip_prefix("agent-").filter(|_| data.has("delivery"))
+fn session_error(emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
+    let failure = Failure {
+        code: event.data.string("errorType"),
+        status: event.data.number("statusCode"),
+        text: event.data.string("message").unwrap_or_default(),
+    };
+    emit.push(EventKind::Failed(Some(event.name()), failure));
+    emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
+    RecordOutcome::InParts
 }
 
 /// The content hash that matches a prompt with its hook payload, which has no prompt id.
