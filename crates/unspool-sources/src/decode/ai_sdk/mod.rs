@@ -92,4 +92,4 @@ fn recognise_chunk<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 #[cfg(test)]
-mod tests;
+mod decoder_tests;

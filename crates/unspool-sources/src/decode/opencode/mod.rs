@@ -185,6 +185,6 @@ fn clock(id: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+mod decoder_tests;
 #[cfg(test)]
 mod wrap_tests;

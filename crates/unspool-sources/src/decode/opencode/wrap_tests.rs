@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use super::tests::outline;
+use super::decoder_tests::outline;
 use crate::in_memory::SessionSet;
 
 /// The last wrap of the clock and the next one.

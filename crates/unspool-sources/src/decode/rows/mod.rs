@@ -31,4 +31,4 @@ fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 #[cfg(test)]
-mod tests;
+mod recognition_tests;

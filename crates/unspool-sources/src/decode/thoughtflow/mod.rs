@@ -51,4 +51,4 @@ fn is_conversation(fields: &Fields<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod decoder_tests;
