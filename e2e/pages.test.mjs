@@ -188,11 +188,12 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   assert.equal(await inSight(page.locator(".chosen")), true);
   await page.keyboard.press("d");
   assert.equal(await page.locator(".chosen .diff").count() > 0, true);
-  assert.equal(await page.locator(".chosen .diff").first().isVisible(), false, "it is inside a closed block");
+  assert.equal(await page.locator(".chosen .diff").first().isVisible(), true, "the block around it is opened");
+  assert.equal(await page.locator("details.reasoning:has(.chosen)").evaluate((fold) => fold.open), true);
   await page.keyboard.press("o");
-  assert.equal(await page.locator("details.reasoning.chosen").evaluate((fold) => fold.open), true);
+  assert.equal(await page.locator(".chosen details.card").evaluate((fold) => fold.open), false);
   await page.keyboard.press("o");
-  assert.equal(await page.locator("details.reasoning.chosen").evaluate((fold) => fold.open), false);
+  assert.equal(await page.locator(".chosen details.card").evaluate((fold) => fold.open), true);
 
   // The help lists all of it and restores the focus.
   await page.keyboard.press("?");

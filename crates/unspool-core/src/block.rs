@@ -438,6 +438,8 @@ pub struct Card {
     /// One line.
     pub summary: Vec<Span>,
     pub duration_ms: Option<u64>,
+    /// The body is visible by default.
+    pub open: bool,
     /// Drawn directly below the head, above the body (R-003-12).
     pub question: Option<Question>,
     pub body: Vec<Block>,

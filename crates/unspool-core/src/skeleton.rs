@@ -38,17 +38,6 @@ impl PartSkeleton {
             state: tool.map(|tool| tool.state),
         }
     }
-
-    /// It is an error or a failed call.
-    pub fn is_failure(&self) -> bool {
-        self.kind == Kind::Error || self.state == Some(ToolState::Failed)
-    }
-
-    /// It edits a file, or tried to.
-    pub fn is_edit(&self) -> bool {
-        let edits = |tool: &Arc<str>| crate::present::tools::is_edit(tool);
-        self.kind == Kind::Patch || self.tool.as_ref().is_some_and(edits)
-    }
 }
 
 impl Skeleton {

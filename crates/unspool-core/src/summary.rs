@@ -3,7 +3,8 @@
 
 use jiff::Timestamp;
 
-use crate::part::{Body, ToolState};
+use crate::part::{Kind, Part};
+use crate::present::landmark::Landmark;
 use crate::price::Spending;
 use crate::session::{Session, Transcript, TurnState, Usage};
 
@@ -51,7 +52,7 @@ pub struct Summary {
     pub turns: u64,
     pub parts: u64,
     pub tools: u64,
-    /// Error parts and failed tool calls.
+    /// See `Landmark::Error`.
     pub errors: u64,
     /// The last turn has no end. Whether it still runs depends on the time; see `state`.
     pub running: bool,
@@ -66,17 +67,7 @@ impl Transcript {
     /// Summarises the session together with its sub-agents.
     pub fn summary(&self, completeness: Completeness, agents: &[Transcript]) -> Summary {
         let parts = || self.turns.iter().flat_map(|turn| &turn.parts);
-        let tool = |state: Option<ToolState>| {
-            let matching = parts().filter(|part| {
-                if let Body::Tool(tool) = &part.body {
-                    state.is_none_or(|state| tool.state == state)
-                } else {
-                    false
-                }
-            });
-            matching.count() as u64
-        };
-        let errors = parts().filter(|part| matches!(part.body, Body::Error(_))).count() as u64;
+        let count = |is: fn(&Part) -> bool| parts().filter(|part| is(part)).count() as u64;
         let (usage, spending) = (self.usage(), self.spending());
         let (mut usage_with_agents, mut spending_with_agents) = (usage, spending.clone());
         // Sorted by id: floating-point sums must not depend on the order of arrival.
@@ -96,8 +87,8 @@ impl Transcript {
             ended: self.ended(),
             turns: self.turns.len() as u64,
             parts: parts().count() as u64,
-            tools: tool(None),
-            errors: errors + tool(Some(ToolState::Failed)),
+            tools: count(|part| part.body.kind() == Kind::Tool),
+            errors: count(|part| part.is_landmark(Landmark::Error)),
             running: self
                 .turns
                 .last()

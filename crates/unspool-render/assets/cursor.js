@@ -2,6 +2,8 @@
 
 import { notify } from "./actions.js";
 
+const isVisible = (one) => one.checkVisibility() && one.getBoundingClientRect().height > 0;
+
 export class Cursor {
   constructor(view, follow) {
     this.view = view;
@@ -50,10 +52,9 @@ export class Cursor {
 
   get piece() { return (this.id && document.getElementById(this.id)) || this.under || null; }
 
-  pieces() {
-    const all = [...this.view.turns.querySelectorAll(".turn-head, [data-at], details.reasoning")];
-    return all.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height > 0);
-  }
+  all() { return [...this.view.turns.querySelectorAll(".turn-head, [data-at], details.reasoning")]; }
+
+  pieces() { return this.all().filter(isVisible); }
 
   set(piece) {
     if (!piece) return;
@@ -79,11 +80,16 @@ export class Cursor {
     this.show(all[Math.max(0, Math.min(all.length - 1, this.near(all) + by))], by);
   }
 
-  seek(is) {
-    const all = this.pieces();
+  /** Goes to the next part with this landmark, also inside a closed reasoning block: it is opened. */
+  seek(landmark) {
+    const block = (one) => one.parentElement.closest("details.reasoning");
+    const all = this.all().filter((one) => isVisible(one) || (block(one)?.open === false && isVisible(block(one))));
     const from = this.near(all);
+    const is = (one) => one.matches(`[data-landmark~="${landmark}"]`);
     const to = [...all.slice(from + 1), ...all.slice(0, from + 1)].find(is);
-    if (to) this.show(to, 1); else notify("No match in the loaded part");
+    if (!to) return notify("No match in the loaded part");
+    if (block(to)?.open === false) { block(to).open = true; block(to).dataset.chosen = ""; }
+    this.show(to, 1);
   }
 
   show(piece, by) {

@@ -141,6 +141,7 @@ fn card(summary: Vec<Span>, question: Option<Question>, body: Vec<Block>) -> Blo
         title: "grep".to_owned(),
         summary,
         duration_ms: Some(1_200),
+        open: false,
         question,
         body,
     }))

@@ -5,7 +5,7 @@
 use maud::{Markup, PreEscaped, html};
 use unspool_core::block::Block;
 use unspool_core::part::{Kind, Place};
-use unspool_core::present::outline::{Landmark, Mark};
+use unspool_core::present::outline::{Mark, MarkKind};
 use unspool_core::present::{
     HeaderFactKind, Item, PartView, ReasoningView, StepFooter, TurnView, format, usage_text,
 };
@@ -202,30 +202,36 @@ fn map(marks: &[Mark]) -> Markup {
         // Hidden from assistive technology: the outline and the keys lead to the same places.
         div.map aria-hidden="true" {
             @for mark in marks {
-                a.(landmark(mark.kind)) href={ "#p-" (mark.part) } title=(mark.kind.name())
+                a.(mark_class(mark.kind)) href={ "#p-" (mark.part) } title=(mark.kind.name())
                     tabindex="-1" {}
             }
         }
     }
 }
 
-fn landmark(kind: Landmark) -> &'static str {
+fn mark_class(kind: MarkKind) -> &'static str {
     match kind {
-        Landmark::Other => "m-other",
-        Landmark::Reasoning => "m-reasoning",
-        Landmark::Tool => "m-tool",
-        Landmark::Text => "m-text",
-        Landmark::Edit => "m-edit",
-        Landmark::Agent => "m-agent",
-        Landmark::Failure => "m-failure",
+        MarkKind::Other => "m-other",
+        MarkKind::Reasoning => "m-reasoning",
+        MarkKind::Tool => "m-tool",
+        MarkKind::Text => "m-text",
+        MarkKind::Edit => "m-edit",
+        MarkKind::Agent => "m-agent",
+        MarkKind::Failure => "m-failure",
     }
+}
+
+/// Names separated by spaces, for the keys that seek by landmark.
+fn landmarks(view: &PartView) -> Option<String> {
+    let names: Vec<&str> = view.landmarks.iter().map(|landmark| landmark.name()).collect();
+    (!names.is_empty()).then(|| names.join(" "))
 }
 
 fn paint_part(view: &PartView, turn: u32) -> Markup {
     html! {
         div.part.bullet[view.bullet].growing[view.open].(view.kind.name())
             id=(part_id(view)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
-            data-at={ (turn) "." (view.place.0) } {
+            data-landmark=[landmarks(view)] data-at={ (turn) "." (view.place.0) } {
             @match (view.kind, view.blocks.split_first()) {
                 // The prompts and reports of sub-agents are set apart from the parent's own text.
                 (Kind::Agent, Some((tree, rest))) => {

@@ -165,17 +165,16 @@ impl Entry {
         self.layout.replace(None);
     }
 
-    /// The fold state unless the user chose another. Failures, edits and questions show their
-    /// content; other calls are one line, as on the page.
+    /// The fold state unless the user chose another. The presenter decides which calls are more than
+    /// one line.
     pub fn default_fold(&self) -> FoldState {
         let EntryContent::Item(item) = &self.content else { return FoldState::Open };
         match item {
             Item::Reasoning(_) => FoldState::Closed,
             Item::Part(part) => match part.kind {
                 Kind::Tool => match card(part) {
-                    Some(card) if opens_by_default(card) => FoldState::Short,
-                    Some(_) => FoldState::Closed,
-                    None => FoldState::Short,
+                    Some(card) if !card.open => FoldState::Closed,
+                    Some(_) | None => FoldState::Short,
                 },
                 Kind::Reasoning
                 | Kind::Agent
@@ -206,21 +205,6 @@ impl Entry {
             | EntryContent::User(_)
             | EntryContent::Foot(_) => None,
         }
-    }
-
-    pub fn is_error(&self) -> bool {
-        self.parts().iter().any(|part| {
-            part.kind == Kind::Error
-                || card(part).is_some_and(|card| card.badge.tone == Tone::Failed)
-        })
-    }
-
-    pub fn is_edit(&self) -> bool {
-        let changes = |block: &Block| matches!(block, Block::Diff(_));
-        self.parts().iter().any(|part| {
-            part.blocks.iter().any(changes)
-                || card(part).is_some_and(|card| card.body.iter().any(changes))
-        })
     }
 
     /// The parts that it shows.
@@ -279,6 +263,13 @@ impl Entry {
         lines
     }
 
+    /// The line at which a part begins while its reasoning block is open.
+    pub fn line_of_part(&self, nth: usize, width: usize) -> usize {
+        let EntryContent::Item(Item::Reasoning(block)) = &self.content else { return 0 };
+        let options = LineOptions { expand: true, output_lines: None, colours: None };
+        usize::from(!self.dense) + lines::lines_before(block, nth, width, &options)
+    }
+
     fn lay_out(&self, width: usize, fold: FoldState, context: &LayoutContext<'_>) -> Vec<Line> {
         let output_lines = match fold {
             FoldState::Closed | FoldState::Short => Some(SHORT_OUTPUT_LINES),
@@ -322,13 +313,6 @@ fn card(part: &PartView) -> Option<&Card> {
     part.blocks
         .iter()
         .find_map(|block| if let Block::Card(card) = block { Some(&**card) } else { None })
-}
-
-fn opens_by_default(card: &Card) -> bool {
-    // A question stays visible with its answer: it is a record of a decision.
-    let has_question = card.question.is_some();
-    let shows = |block: &Block| matches!(block, Block::Diff(_) | Block::List(_));
-    has_question || card.badge.tone == Tone::Failed || card.body.iter().any(shows)
 }
 
 fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {

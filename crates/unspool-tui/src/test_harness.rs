@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use unspool_core::id::PartId;
 use unspool_core::price::Prices;
 use unspool_engine::reader::answer;
 use unspool_store::blocking::block_on;
@@ -16,6 +17,7 @@ use crate::event::Event;
 use crate::keys::{Keys, KeysError};
 use crate::state::{Effect, State};
 use crate::theme::Theme;
+use crate::transcript::Transcript;
 use crate::view;
 
 pub struct TestHarness<S: Store> {
@@ -115,6 +117,23 @@ impl<S: Store> TestHarness<S> {
         let mut buffer = Buffer::empty(area);
         view::draw(&self.state, &self.theme, area, &mut buffer);
         buffer
+    }
+
+    /// Opens a session.
+    pub fn open(&mut self, id: &str) {
+        let effect = self.state.open_named(id, false);
+        self.run_effects(vec![effect]);
+    }
+
+    /// The loaded calls outside reasoning blocks, and whether they show more than one line by
+    /// default.
+    pub fn calls(&self) -> Vec<(PartId, bool)> {
+        self.state.transcript().map(Transcript::calls).unwrap_or_default()
+    }
+
+    /// The part that keys act on in the open session.
+    pub fn selected_part(&self) -> Option<PartId> {
+        self.state.transcript()?.selected_part()
     }
 
     /// The screen as text.

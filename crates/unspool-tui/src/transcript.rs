@@ -5,11 +5,12 @@
 mod apply;
 mod find;
 pub mod navigation;
+pub mod seek;
 
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::id::SessionId;
+use unspool_core::id::{PartId, SessionId};
 use unspool_core::lines::{Highlighter, Line};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, TurnView};
@@ -73,6 +74,9 @@ pub struct Transcript {
     pub scroll: Scroll,
     /// The entry that keys act on.
     pub cursor: Option<EntryKey>,
+    /// The part of a reasoning block that the last seek stopped at, and its entry. It counts only
+    /// while the cursor is on that entry.
+    stopped_at: Option<(EntryKey, PartId)>,
     pub find: Option<Find>,
     /// How many entries arrived while the user was scrolled away; `mark` is the first of them.
     pub unseen: usize,
@@ -120,6 +124,7 @@ impl Transcript {
             entries: Vec::new(),
             scroll: Scroll::at_end(),
             cursor: None,
+            stopped_at: None,
             find: None,
             unseen: 0,
             mark: None,
@@ -298,6 +303,21 @@ impl Transcript {
     /// True if this sub-agent's transcript is shown inline.
     pub fn has_inline(&self, session: SessionId) -> bool {
         self.inlines.contains_key(&session)
+    }
+
+    /// The loaded calls outside reasoning blocks, and whether they are open by default.
+    pub fn calls(&self) -> Vec<(PartId, bool)> {
+        let calls = self.entries.iter().filter(|entry| entry.kind() == Some(Kind::Tool));
+        let is_open = |entry: &Entry| entry.default_fold() != FoldState::Closed;
+        calls.flat_map(|entry| entry.parts().iter().map(|part| (part.id, is_open(entry)))).collect()
+    }
+
+    /// The part that keys act on, if they act on a part.
+    pub fn selected_part(&self) -> Option<PartId> {
+        let key = self.cursor?;
+        let stop = self.stopped_at.filter(|(stopped_in, _)| *stopped_in == key);
+        let of_entry = if let EntryKey::Item(id) = key { Some(id) } else { None };
+        stop.map(|(_, part)| part).or(of_entry)
     }
 
     /// The connection was lost: no pending query will get a response.

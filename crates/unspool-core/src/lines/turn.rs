@@ -35,6 +35,17 @@ pub fn item_lines(item: &Item, width: usize, options: &LineOptions<'_>) -> Vec<L
     frame.clip_all(lay_item(item, &frame))
 }
 
+/// The number of lines before the `nth` part of a reasoning block.
+pub fn lines_before(
+    view: &ReasoningView,
+    nth: usize,
+    width: usize,
+    options: &LineOptions<'_>,
+) -> usize {
+    let parts = view.parts.get(..nth).unwrap_or_default();
+    lay_reasoning(view, parts, &Frame::new(width, options)).len()
+}
+
 /// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
 pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     let line_width = width.clamp(super::MIN_WIDTH, super::MAX_LINE_WIDTH);
@@ -104,7 +115,7 @@ pub fn is_dense(item: &Item) -> bool {
 fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
     match item {
         Item::Part(part) => lay_part(part, frame),
-        Item::Reasoning(reasoning) => lay_reasoning(reasoning, frame),
+        Item::Reasoning(reasoning) => lay_reasoning(reasoning, &reasoning.parts, frame),
     }
 }
 
@@ -153,7 +164,7 @@ fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
 
 /// The title with the first words of the reasoning, then the block's tools and the reasoning
 /// between them, in order. When expanded, it also shows the first reasoning part in full.
-fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
+fn lay_reasoning(view: &ReasoningView, parts: &[PartView], frame: &Frame<'_>) -> Vec<Line> {
     let muted = Style::tone(Tone::Muted);
     let mut head = Line::of("◌ ", muted.clone());
     head.push(&view.title, Style { emphasis: true, ..muted.clone() });
@@ -164,7 +175,7 @@ fn lay_reasoning(view: &ReasoningView, frame: &Frame<'_>) -> Vec<Line> {
     }
     let mut lines = vec![clip(head, frame.line_width())];
     // When closed, the title already summarises the first part.
-    let parts = if open { view.parts.as_slice() } else { view.parts.get(1..).unwrap_or_default() };
+    let parts = if open { parts } else { parts.get(1..).unwrap_or_default() };
     let rail = ("┊ ", Style::gutter());
     for part in parts {
         lines.extend(frame.inside(rail.clone(), rail.clone(), |frame| lay_part(part, frame)));

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::body::node;
+use super::landmark::Landmark;
 use super::{PartView, format, tools};
 use crate::block::{Badge, Block, Icon, Node, Span};
 use crate::id::SessionId;
@@ -113,7 +114,7 @@ impl SubagentSessions {
     }
 
     /// Adds session facts to a tree of agents and merges the preceding call into it: the card is
-    /// dropped, and its question and body move below the tree.
+    /// dropped, and its question, body and landmarks move to the tree.
     pub(super) fn join(&self, call: Option<&mut PartView>, agents: &mut PartView) {
         let Some(Block::Tree(tree)) = agents.blocks.first_mut() else { return };
         tree.nodes.iter_mut().for_each(|node| self.add_session_facts(node, 0));
@@ -121,6 +122,7 @@ impl SubagentSessions {
         if tree.nodes.is_empty() {
             return;
         }
+        agents.landmarks.append(&mut call.landmarks);
         for block in std::mem::take(&mut call.blocks) {
             if let Block::Card(card) = block {
                 agents.blocks.extend(card.question.map(Block::Question));
@@ -170,6 +172,7 @@ impl SubagentStats {
             ..SubagentStats::default()
         };
         for part in parts() {
+            stats.errors += usize::from(part.is_landmark(Landmark::Error));
             match &part.body {
                 Body::Tool(tool) => {
                     stats.tools += 1;
@@ -179,7 +182,6 @@ impl SubagentStats {
                     }
                 }
                 Body::Agent(agents) => stats.agents.extend(agents.agents.iter().cloned()),
-                Body::Error(_) => stats.errors += 1,
                 Body::Text(_)
                 | Body::Reasoning(_)
                 | Body::Interjection(_)
@@ -192,6 +194,7 @@ impl SubagentStats {
                 | Body::Source(_)
                 | Body::Patch(_)
                 | Body::Notice(_)
+                | Body::Error(_)
                 | Body::Data(_) => {}
             }
         }

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod format;
 mod header;
 pub mod json;
+pub mod landmark;
 pub mod markdown;
 pub mod outline;
 pub mod tools;

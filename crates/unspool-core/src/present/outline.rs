@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::format;
+use super::landmark::Landmark;
 use crate::block::{Block, text_of};
 use crate::id::PartId;
 use crate::part::Kind;
@@ -27,14 +28,14 @@ pub struct TurnOutline {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
     pub part: PartId,
-    pub kind: Landmark,
+    pub kind: MarkKind,
     pub parts: usize,
 }
 
 /// Kinds of marks, least important first: a group takes the maximum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Landmark {
+pub enum MarkKind {
     Other,
     Reasoning,
     Tool,
@@ -44,27 +45,27 @@ pub enum Landmark {
     Failure,
 }
 
-impl Landmark {
+impl MarkKind {
     pub fn name(self) -> &'static str {
         match self {
-            Landmark::Other => "other",
-            Landmark::Reasoning => "reasoning",
-            Landmark::Tool => "tool call",
-            Landmark::Text => "text",
-            Landmark::Edit => "edit",
-            Landmark::Agent => "sub-agent",
-            Landmark::Failure => "error",
+            MarkKind::Other => "other",
+            MarkKind::Reasoning => "reasoning",
+            MarkKind::Tool => "tool call",
+            MarkKind::Text => "text",
+            MarkKind::Edit => "edit",
+            MarkKind::Agent => "sub-agent",
+            MarkKind::Failure => "error",
         }
     }
 
-    fn of(part_skeleton: &PartSkeleton) -> Landmark {
+    fn of(part_skeleton: &PartSkeleton) -> MarkKind {
         match part_skeleton.kind {
-            _ if part_skeleton.is_failure() => Landmark::Failure,
-            _ if part_skeleton.is_edit() => Landmark::Edit,
-            Kind::Agent => Landmark::Agent,
-            Kind::Text => Landmark::Text,
-            Kind::Tool => Landmark::Tool,
-            Kind::Reasoning => Landmark::Reasoning,
+            _ if part_skeleton.is_landmark(Landmark::Error) => MarkKind::Failure,
+            _ if part_skeleton.is_landmark(Landmark::Edit) => MarkKind::Edit,
+            Kind::Agent => MarkKind::Agent,
+            Kind::Text => MarkKind::Text,
+            Kind::Tool => MarkKind::Tool,
+            Kind::Reasoning => MarkKind::Reasoning,
             Kind::Interjection
             | Kind::TaskList
             | Kind::SkillLoad
@@ -76,7 +77,7 @@ impl Landmark {
             | Kind::Patch
             | Kind::Notice
             | Kind::Error
-            | Kind::Data => Landmark::Other,
+            | Kind::Data => MarkKind::Other,
         }
     }
 }
@@ -89,8 +90,8 @@ impl TurnOutline {
         TurnOutline {
             number,
             said: user.iter().find_map(first_words).unwrap_or_default(),
-            errors: count(PartSkeleton::is_failure),
-            edits: count(PartSkeleton::is_edit),
+            errors: count(|part_skeleton| part_skeleton.is_landmark(Landmark::Error)),
+            edits: count(|part_skeleton| part_skeleton.is_landmark(Landmark::Edit)),
             agents: count(|part_skeleton| part_skeleton.kind == Kind::Agent),
             map: map(part_skeletons),
         }
@@ -100,12 +101,12 @@ impl TurnOutline {
 fn map(part_skeletons: &[PartSkeleton]) -> Vec<Mark> {
     let parts_per_mark = part_skeletons.len().div_ceil(MAX_MARKS).max(1);
     let mark = |part_skeletons: &[PartSkeleton]| {
-        let landmark = |part_skeleton: &&PartSkeleton| Landmark::of(part_skeleton);
+        let landmark = |part_skeleton: &&PartSkeleton| MarkKind::of(part_skeleton);
         // `max_by_key` returns the last maximum; `rev` makes it the first.
         let part_skeleton = part_skeletons.iter().rev().max_by_key(landmark)?;
         Some(Mark {
             part: part_skeleton.id,
-            kind: Landmark::of(part_skeleton),
+            kind: MarkKind::of(part_skeleton),
             parts: part_skeletons.len(),
         })
     };

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::SubagentSessions;
 use super::header::TurnHeader;
+use super::landmark::Landmark;
 use super::outline::TurnOutline;
 use super::{PresentOptions, body, format};
 use crate::block::Block;
@@ -56,6 +57,8 @@ pub struct PartView {
     pub before: usize,
     /// The tool that was called.
     pub tool: Option<Arc<str>>,
+    /// A call that is shown as its agents has none: they are on the agents.
+    pub landmarks: Vec<Landmark>,
     /// Set on the last part of a step.
     pub step_end: Option<StepFooter>,
     pub started: Option<Timestamp>,
@@ -358,6 +361,7 @@ fn view(part: &Part, after_text: bool) -> PartView {
         bullet,
         before: 0,
         tool: PartSkeleton::of(part).tool,
+        landmarks: part.landmarks(),
         step_end: None,
         started: part.started,
         ended: part.ended,

@@ -90,6 +90,7 @@ fn card() -> Card {
         title: "Bash".to_owned(),
         summary: spans(),
         duration_ms: Some(u64::MAX),
+        open: true,
         question: Some(question()),
         body: vec![Block::Rule],
     }

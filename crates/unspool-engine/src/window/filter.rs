@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::part::Kind;
+use unspool_core::present::landmark::Landmark;
 use unspool_core::skeleton::PartSkeleton;
 
 /// Selects parts by kind, tool, failure or edit.
@@ -22,8 +23,8 @@ impl PartFilter {
         match self {
             PartFilter::Kind(kind) => part_skeleton.kind == *kind,
             PartFilter::Tool(name) => part_skeleton.tool.as_deref() == Some(name),
-            PartFilter::Errors => part_skeleton.is_failure(),
-            PartFilter::Edits => part_skeleton.is_edit(),
+            PartFilter::Errors => part_skeleton.is_landmark(Landmark::Error),
+            PartFilter::Edits => part_skeleton.is_landmark(Landmark::Edit),
         }
     }
 }

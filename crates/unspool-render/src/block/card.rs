@@ -1,7 +1,7 @@
 //! Paints tool call cards and the questions attached to them as HTML.
 
 use maud::{Markup, html};
-use unspool_core::block::{Block, Card, Icon, Question, QuestionItem};
+use unspool_core::block::{Card, Icon, Question, QuestionItem};
 use unspool_core::present::format;
 
 use super::blocks;
@@ -26,22 +26,12 @@ pub fn paint(card: &Card) -> Markup {
         return html! { div.card.flat { div.card-head { (head) } (question) } };
     }
     html! {
-        details.card open[is_open_by_default(card)] {
+        details.card open[card.open] {
             summary.card-head { (head) }
             (question)
             div.card-body { (blocks(&card.body)) }
         }
     }
-}
-
-/// Cards with diffs, images or failures are open by default: readers look for these first.
-fn is_open_by_default(card: &Card) -> bool {
-    let failed = matches!(card.icon, Icon::Failed | Icon::Interrupted);
-    let shows = |block: &Block| {
-        matches!(block, Block::Diff(_))
-            || matches!(block, Block::File(file) if file.preview.is_some())
-    };
-    failed || card.body.iter().any(shows)
 }
 
 /// An open question in full; an answered one as a compact record (R-003-12).

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::block_store::Blocks;
 use super::derived_columns::{
-    PART, PART_SUMS, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of,
+    PART, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_sums,
     part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
 use super::load::Loader;
@@ -318,7 +318,9 @@ fn contents(connection: &Connection, report: &mut CheckReport) -> Result<(), Sto
 
 /// Compares every sum with its rows.
 fn sums(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
-    for (table, (sums, of)) in [("turn", PART_SUMS), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
+    let (of_part, part_sums) = part_sums();
+    let part_sums = (of_part, part_sums.as_str());
+    for (table, (sums, of)) in [("turn", part_sums), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
         let mut wrong = connection.prepare(&sql)?;
         for id in wrong.query_map([], |row| row.get::<_, String>(0))? {

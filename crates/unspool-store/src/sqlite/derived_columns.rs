@@ -4,7 +4,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use rustc_hash::FxHashSet;
-use unspool_core::part::Part;
+use unspool_core::part::{Kind, Part, ToolState};
+use unspool_core::present::landmark::Landmark;
 use unspool_core::provenance::Name;
 use unspool_core::session::{Session, Turn};
 
@@ -149,13 +150,25 @@ impl TableColumns {
 }
 
 /// Sums over the visible parts of a turn.
-pub(super) const PART_SUMS: (&str, &str) = (
-    "(first, last, parts, tools, errors)",
-    "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
-          count(*), count(*) FILTER (WHERE part.kind = 'tool'),
-          count(*) FILTER (WHERE part.kind = 'error' OR part.state = 'failed')
+pub(super) fn part_sums() -> (&'static str, String) {
+    let sums = format!(
+        "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
+          count(*), count(*) FILTER (WHERE part.kind = 'tool'), count(*) FILTER (WHERE {})
       FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
-);
+        is_error()
+    );
+    ("(first, last, parts, tools, errors)", sums)
+}
+
+/// `Landmark::Error` as a condition on `part`: the kinds and the states that it matches.
+fn is_error() -> String {
+    let kinds = Kind::ALL.into_iter().filter(|kind| Landmark::Error.matches(*kind, None, None));
+    let is_failure = |state: &ToolState| Landmark::Error.matches(Kind::Tool, None, Some(*state));
+    let states = ToolState::ALL.into_iter().filter(is_failure);
+    let kinds = kinds.map(|kind| format!("part.kind = '{}'", kind.name()));
+    let states = states.map(|state| format!("part.state = '{}'", state.name()));
+    kinds.chain(states).collect::<Vec<_>>().join(" OR ")
+}
 
 /// Sums over the steps of a turn. `total` cannot overflow and is exact up to 2^53.
 pub(super) const STEP_SUMS: (&str, &str) = (

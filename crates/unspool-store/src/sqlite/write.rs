@@ -7,7 +7,7 @@ use unspool_core::session::Step;
 
 use super::block_store::add_segment;
 use super::derived_columns::{
-    PART_SUMS, STEP_SUMS, TURN_SUMS, first_prompt, models_of, prompt_and_models,
+    STEP_SUMS, TURN_SUMS, first_prompt, models_of, part_sums, prompt_and_models,
 };
 use crate::rows::{
     Batch, Content, FileRow, NameDigests, PartRow, Payload, RowId, SessionWrite, TurnWrite,
@@ -476,7 +476,7 @@ impl<'t> PartStatements<'t> {
 
 /// Updates the sums of changed turns from their rows, then of the session from its turns.
 fn sum_up(transaction: &Transaction<'_>, session: RowId, turns: &[RowId]) -> rusqlite::Result<()> {
-    let [(parts, of_parts), (steps, of_steps)] = [PART_SUMS, STEP_SUMS];
+    let ((parts, of_parts), (steps, of_steps)) = (part_sums(), STEP_SUMS);
     let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
     let mut turn = transaction.prepare_cached(&sql)?;
     for row in turns {

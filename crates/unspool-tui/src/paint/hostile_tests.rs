@@ -223,7 +223,16 @@ fn holding(inner: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
             let badge =
                 Badge { word: "[FAILED]".into(), tone: Tone::Failed, state: Some(state.into()) };
             let (icon, duration_ms) = (Icon::Failed, Some(u64::MAX));
-            Block::Card(Box::new(Card { badge, icon, title, summary, duration_ms, question, body }))
+            Block::Card(Box::new(Card {
+                badge,
+                icon,
+                title,
+                summary,
+                duration_ms,
+                open: true,
+                question,
+                body,
+            }))
         },
     );
     prop_oneof![

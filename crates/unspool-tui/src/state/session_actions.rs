@@ -3,6 +3,7 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
+use unspool_core::present::landmark::Landmark;
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
 use unspool_engine::window::{Anchor, Position};
@@ -12,7 +13,8 @@ use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::entry::{EntryContent, FoldState};
 use crate::keys::Action;
 use crate::transcript::Transcript;
-use crate::transcript::navigation::{Direction, Landmark};
+use crate::transcript::navigation::Direction;
+use crate::transcript::seek::SeekTarget;
 
 impl State {
     pub(super) fn act_in_session(&mut self, action: Action) -> Vec<Effect> {
@@ -41,22 +43,22 @@ impl State {
             Action::NextHit => self.query_from_transcript(hit(Direction::Forward)),
             Action::PreviousHit => self.query_from_transcript(hit(Direction::Backward)),
             Action::NextPrompt => {
-                self.query_from_transcript(seek(Landmark::Prompt, Direction::Forward))
+                self.query_from_transcript(seek(SeekTarget::Prompt, Direction::Forward))
             }
             Action::PreviousPrompt => {
-                self.query_from_transcript(seek(Landmark::Prompt, Direction::Backward))
+                self.query_from_transcript(seek(SeekTarget::Prompt, Direction::Backward))
             }
             Action::NextError => {
-                self.query_from_transcript(seek(Landmark::Error, Direction::Forward))
+                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Error), Direction::Forward))
             }
             Action::PreviousError => {
-                self.query_from_transcript(seek(Landmark::Error, Direction::Backward))
+                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Error), Direction::Backward))
             }
             Action::NextEdit => {
-                self.query_from_transcript(seek(Landmark::Edit, Direction::Forward))
+                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Forward))
             }
             Action::PreviousEdit => {
-                self.query_from_transcript(seek(Landmark::Edit, Direction::Backward))
+                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Backward))
             }
             Action::FoldKind => {
                 if let Some(at) = transcript.chosen() {

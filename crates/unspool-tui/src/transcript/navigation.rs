@@ -1,9 +1,8 @@
-//! Navigation within a session: by lines, entries, prompts, errors and edits; and folding. A move
-//! beyond the loaded window returns the query that loads its target.
+//! Navigation within a session by lines and entries, and folding. A move beyond the loaded window
+//! returns the query that loads its target.
 
 use unspool_core::present::Item;
-use unspool_engine::reader::Query;
-use unspool_engine::window::{Anchor, PartFilter, Position, Size};
+use unspool_engine::window::{Anchor, Position};
 
 use super::{LoadReason, LoadRequest, Transcript};
 use crate::entry::{Entry, EntryContent, EntryKey, FoldState};
@@ -16,26 +15,11 @@ pub enum Direction {
     Forward,
 }
 
-/// What a seek stops at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Landmark {
-    Prompt,
-    Error,
-    Edit,
-}
-
-impl Landmark {
-    fn is(self, entry: &Entry) -> bool {
-        match self {
-            Landmark::Prompt => matches!(entry.key, EntryKey::Turn(_)),
-            Landmark::Error => entry.is_error(),
-            Landmark::Edit => entry.is_edit(),
-        }
-    }
-}
-
 impl Transcript {
-    fn update_scroll(&mut self, edit: impl FnOnce(&mut crate::scroll::Scroll, &Transcript)) {
+    pub(super) fn update_scroll(
+        &mut self,
+        edit: impl FnOnce(&mut crate::scroll::Scroll, &Transcript),
+    ) {
         let mut scroll = self.scroll;
         edit(&mut scroll, self);
         self.scroll = scroll;
@@ -112,14 +96,14 @@ impl Transcript {
     }
 
     pub fn choose(&mut self, at: usize) {
+        self.stopped_at = None;
         self.cursor = self.entries.get(at).map(|entry| entry.key);
         self.update_scroll(|scroll, me| scroll.show(me, me.view, at));
     }
 
-    /// Scrolls so that an entry is in the upper two thirds of the screen, unless it is already.
-    fn show_with_context(&mut self, at: usize) {
+    /// Scrolls so that a line is in the upper two thirds of the screen, unless it is already.
+    pub(super) fn show_with_context(&mut self, target: ScrollPosition) {
         let low = crate::scroll::forward(self, self.scroll.top, self.view * 2 / 3);
-        let target = ScrollPosition { entry: at, line: 0 };
         if target >= self.scroll.top && target <= low {
             return;
         }
@@ -165,65 +149,6 @@ impl Transcript {
         }
     }
 
-    /// Goes to the next prompt, error or edit, loading beyond the window if needed.
-    pub fn seek(&mut self, what: Landmark, direction: Direction) -> Option<LoadRequest> {
-        let from = match what {
-            // Start at the top of the screen, wherever in the turn that is.
-            Landmark::Prompt => self.scroll.top.entry,
-            Landmark::Error | Landmark::Edit => self.chosen()?,
-        };
-        let is = |at: &usize| self.entries.get(*at).is_some_and(|entry| what.is(entry));
-        let here = |at: &usize| what == Landmark::Prompt && *at == from && self.scroll.top.line > 1;
-        let found = match direction {
-            Direction::Backward => (0..=from).rev().find(|at| is(at) && (*at < from || here(at))),
-            Direction::Forward => (from + 1..self.count()).find(is),
-        };
-        if let Some(at) = found {
-            self.cursor = self.entries.get(at).map(|entry| entry.key);
-            match what {
-                Landmark::Prompt => {
-                    self.update_scroll(|scroll, me| scroll.show_at_top(me, me.view, at));
-                }
-                Landmark::Error | Landmark::Edit => self.show_with_context(at),
-            }
-            return None;
-        }
-        let edge = match direction {
-            Direction::Backward => self.earlier?,
-            Direction::Forward => self.later?,
-        };
-        match (what, direction) {
-            (Landmark::Prompt, Direction::Backward) => {
-                let turn = if edge.place.0 <= 0 { edge.turn.saturating_sub(1) } else { edge.turn };
-                Some(self.request_window(Anchor::From(Position::start_of(turn))))
-            }
-            (Landmark::Prompt, Direction::Forward) => Some(
-                self.request_window(Anchor::From(Position::start_of(edge.turn.saturating_add(1)))),
-            ),
-            (Landmark::Error, _) => Some(self.request_seek(PartFilter::Errors, edge, direction)),
-            (Landmark::Edit, _) => Some(self.request_seek(PartFilter::Edits, edge, direction)),
-        }
-    }
-
-    fn request_seek(
-        &mut self,
-        filter: PartFilter,
-        edge: Position,
-        direction: Direction,
-    ) -> LoadRequest {
-        let anchor = match direction {
-            Direction::Backward => Anchor::Before(edge),
-            Direction::Forward => Anchor::After(edge),
-        };
-        self.loading.clear();
-        self.loading.insert(LoadReason::Seek(direction));
-        let size = Size { parts: 1, block: 1, long: 0 };
-        (
-            LoadReason::Seek(direction),
-            Query::Window { session: self.session, anchor, filter: Some(filter), size },
-        )
-    }
-
     /// Goes to a loaded position and opens the entry that contains it.
     pub fn go_to(&mut self, place: Position) {
         let holds = |entry: &&Entry| {
@@ -250,10 +175,11 @@ impl Transcript {
         self.cursor = Some(key);
         if let Some(at) = self.at(key) {
             self.scroll.following = false;
+            let line = self.enter_block(at, place);
             self.update_scroll(|scroll, me| {
                 let end = end_top(me, me.view);
                 let above = me.view / 4;
-                let target = ScrollPosition { entry: at, line: 0 };
+                let target = ScrollPosition { entry: at, line };
                 scroll.top = crate::scroll::back(me, target, above).min(end);
                 if matches!(key, EntryKey::Turn(_)) {
                     scroll.top = target.min(end);
@@ -261,6 +187,19 @@ impl Transcript {
                 scroll.following = false;
             });
         }
+    }
+
+    /// Selects the part at a place in a reasoning block. Returns its line.
+    fn enter_block(&mut self, at: usize, place: Position) -> usize {
+        self.stopped_at = None;
+        let Some(entry) = self.entries.get(at) else { return 0 };
+        let EntryContent::Item(Item::Reasoning(block)) = &entry.content else { return 0 };
+        let nth = block.parts.iter().position(|part| part.place == place.place);
+        let Some((nth, part)) = nth.and_then(|nth| Some((nth, block.parts.get(nth)?))) else {
+            return 0;
+        };
+        self.stopped_at = Some((entry.key, part.id));
+        entry.line_of_part(nth, self.width)
     }
 
     pub fn covers(&self, place: Position) -> bool {
@@ -293,7 +232,7 @@ impl Transcript {
         self.cursor = Some(key);
         self.keep_scroll_position();
         if next == FoldState::Open {
-            self.show_with_context(at);
+            self.show_with_context(ScrollPosition { entry: at, line: 0 });
         }
         let place = gap.filter(|_| next == FoldState::Open)?;
         let reason = LoadReason::Inside(key);

@@ -22,6 +22,7 @@ mod harness;
 mod hooks;
 mod independent;
 mod independent_reader;
+mod landmarks;
 mod laws;
 mod live_growth;
 mod machine;

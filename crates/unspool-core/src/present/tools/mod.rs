@@ -18,7 +18,7 @@ pub use plan::{Tasks, task as task_item};
 
 use call::{CardContent, ParsedCall};
 
-use crate::block::{Badge, Block, Card, Icon, Notice, Tone, text_of};
+use crate::block::{Badge, Block, Card, FileReference, Icon, Notice, Tone, text_of};
 use crate::part::{Tool, ToolState};
 use crate::present::{ansi, format};
 
@@ -154,9 +154,25 @@ pub fn card(tool: &Tool) -> Card {
         title: shown.title,
         summary: shown.summary,
         duration_ms: tool.duration_ms,
+        open: question.is_some() || opens_by_default(tool.state, &shown.body),
         question,
         body: shown.body,
     }
+}
+
+/// Calls that did not end well, diffs, lists and pictures are open by default, as are questions
+/// with their answers: readers look for these first.
+fn opens_by_default(state: ToolState, body: &[Block]) -> bool {
+    let ended_badly = match state {
+        ToolState::Failed | ToolState::Denied | ToolState::Interrupted => true,
+        ToolState::Pending | ToolState::Running | ToolState::Completed => false,
+    };
+    let has_preview = |file: &FileReference| file.preview.is_some();
+    let shows = |block: &Block| {
+        matches!(block, Block::Diff(_) | Block::List(_))
+            || matches!(block, Block::File(file) if has_preview(file))
+    };
+    ended_badly || body.iter().any(shows)
 }
 
 /// The badge of a state (R-000-21).

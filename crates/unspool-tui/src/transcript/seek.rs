@@ -1,0 +1,174 @@
+//! Seeking: from prompt to prompt, error to error, edit to edit. A seek stops at every landmark,
+//! also at each of several inside one reasoning block, which it opens. What is not loaded is sought
+//! in the archive.
+
+use unspool_core::present::Item;
+use unspool_core::present::landmark::Landmark;
+use unspool_engine::reader::Query;
+use unspool_engine::window::{Anchor, PartFilter, Position, Size};
+
+use super::navigation::Direction;
+use super::{LoadReason, LoadRequest, Transcript};
+use crate::entry::{EntryContent, EntryKey, FoldState};
+use crate::scroll::{EntryHeights, ScrollPosition};
+
+/// What a seek stops at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SeekTarget {
+    Prompt,
+    Part(Landmark),
+}
+
+/// An entry, or a part inside the entry of a reasoning block.
+type Stop = (usize, Option<usize>);
+
+impl Transcript {
+    /// Goes to the next prompt, error or edit, loading beyond the window if needed.
+    pub fn seek(&mut self, target: SeekTarget, direction: Direction) -> Option<LoadRequest> {
+        match target {
+            SeekTarget::Prompt => self.seek_prompt(direction),
+            SeekTarget::Part(landmark) => self.seek_landmark(landmark, direction),
+        }
+    }
+
+    fn seek_prompt(&mut self, direction: Direction) -> Option<LoadRequest> {
+        // Start at the top of the screen, wherever in the turn that is.
+        let from = self.scroll.top.entry;
+        let is_prompt = |at: &usize| {
+            self.entries.get(*at).is_some_and(|entry| matches!(entry.key, EntryKey::Turn(_)))
+        };
+        let here = |at: &usize| *at == from && self.scroll.top.line > 1;
+        let found = match direction {
+            Direction::Backward => {
+                (0..=from).rev().find(|at| is_prompt(at) && (*at < from || here(at)))
+            }
+            Direction::Forward => (from + 1..self.count()).find(is_prompt),
+        };
+        if let Some(at) = found {
+            self.cursor = self.entries.get(at).map(|entry| entry.key);
+            self.update_scroll(|scroll, me| scroll.show_at_top(me, me.view, at));
+            return None;
+        }
+        let turn = match direction {
+            Direction::Backward => {
+                let edge = self.earlier?;
+                if edge.place.0 <= 0 { edge.turn.saturating_sub(1) } else { edge.turn }
+            }
+            Direction::Forward => self.later?.turn.saturating_add(1),
+        };
+        Some(self.request_window(Anchor::From(Position::start_of(turn))))
+    }
+
+    fn seek_landmark(&mut self, landmark: Landmark, direction: Direction) -> Option<LoadRequest> {
+        let from = self.current_stop()?;
+        let stops = self.stops(landmark);
+        let found = match direction {
+            Direction::Backward => stops.iter().rev().find(|stop| **stop < from),
+            Direction::Forward => stops.iter().find(|stop| **stop > from),
+        };
+        if let Some(edge) = self.first_gap(from, found.copied(), direction) {
+            return Some(self.request_seek(landmark, edge, direction));
+        }
+        if let Some((at, part)) = found.copied() {
+            self.stop_at(at, part);
+            return None;
+        }
+        let edge = match direction {
+            Direction::Backward => self.earlier?,
+            Direction::Forward => self.later?,
+        };
+        Some(self.request_seek(landmark, edge, direction))
+    }
+
+    /// The stops of a landmark in the loaded window, in order.
+    fn stops(&self, landmark: Landmark) -> Vec<Stop> {
+        let mut stops = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate().take(self.count()) {
+            let EntryContent::Item(item) = &entry.content else { continue };
+            match item {
+                Item::Part(part) if part.landmarks.contains(&landmark) => stops.push((at, None)),
+                Item::Part(_) => {}
+                Item::Reasoning(block) => {
+                    let parts = block.parts.iter().enumerate();
+                    let found = parts.filter(|(_, part)| part.landmarks.contains(&landmark));
+                    stops.extend(found.map(|(nth, _)| (at, Some(nth))));
+                }
+            }
+        }
+        stops
+    }
+
+    /// Where a seek starts: the chosen entry, or the part in it that the last seek stopped at.
+    fn current_stop(&self) -> Option<Stop> {
+        let at = self.chosen()?;
+        let entry = self.entries.get(at)?;
+        let EntryContent::Item(Item::Reasoning(block)) = &entry.content else {
+            return Some((at, None));
+        };
+        let part = self.stopped_at.filter(|(key, _)| *key == entry.key).map(|(_, part)| part);
+        let nth = part.and_then(|id| block.parts.iter().position(|part| part.id == id));
+        Some((at, nth))
+    }
+
+    /// The place to search from if parts of a reasoning block are not loaded between two stops.
+    fn first_gap(&self, from: Stop, to: Option<Stop>, direction: Direction) -> Option<Position> {
+        let mut gaps = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate().take(self.count()) {
+            let EntryContent::Item(Item::Reasoning(block)) = &entry.content else { continue };
+            for (nth, part) in block.parts.iter().enumerate().filter(|(_, part)| part.before > 0) {
+                let before = nth.checked_sub(1).and_then(|nth| block.parts.get(nth));
+                let place = match direction {
+                    Direction::Backward => part.place,
+                    Direction::Forward => before.unwrap_or(part).place,
+                };
+                gaps.push(((at, Some(nth)), Position { place, ..entry.position }));
+            }
+        }
+        let mut gaps = gaps.into_iter().filter(|(gap, _)| match direction {
+            Direction::Backward => *gap <= from && to.is_none_or(|to| *gap > to),
+            Direction::Forward => *gap > from && to.is_none_or(|to| *gap <= to),
+        });
+        let gap = match direction {
+            Direction::Backward => gaps.next_back(),
+            Direction::Forward => gaps.next(),
+        };
+        gap.map(|(_, position)| position)
+    }
+
+    fn stop_at(&mut self, at: usize, part: Option<usize>) {
+        let Some(entry) = self.entries.get(at) else { return };
+        let key = entry.key;
+        self.cursor = Some(key);
+        self.stopped_at = None;
+        let mut line = 0;
+        if let Some(nth) = part {
+            self.stopped_at = entry.parts().get(nth).map(|part| (key, part.id));
+            line = entry.line_of_part(nth, self.width);
+            self.folds.insert(key, FoldState::Open);
+        }
+        self.show_with_context(ScrollPosition { entry: at, line });
+    }
+
+    fn request_seek(
+        &mut self,
+        landmark: Landmark,
+        edge: Position,
+        direction: Direction,
+    ) -> LoadRequest {
+        let filter = match landmark {
+            Landmark::Error => PartFilter::Errors,
+            Landmark::Edit => PartFilter::Edits,
+        };
+        let anchor = match direction {
+            Direction::Backward => Anchor::Before(edge),
+            Direction::Forward => Anchor::After(edge),
+        };
+        self.loading.clear();
+        self.loading.insert(LoadReason::Seek(direction));
+        let size = Size { parts: 1, block: 1, long: 0 };
+        (
+            LoadReason::Seek(direction),
+            Query::Window { session: self.session, anchor, filter: Some(filter), size },
+        )
+    }
+}
