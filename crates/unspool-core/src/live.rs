@@ -11,30 +11,36 @@ use crate::summary::Summary;
 pub const MAX_SILENCE: SignedDuration = SignedDuration::from_mins(30);
 
 /// True if the last record is older than `MAX_SILENCE`, or there is none.
-pub fn is_silent(last: Option<Timestamp>, now: Timestamp) -> bool {
+fn is_silent(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| now.duration_since(last) > MAX_SILENCE)
 }
 
-/// Sets the state of turns without an end, as of `now`.
-pub fn settle(turns: &mut [Turn], last: Option<Timestamp>, now: Timestamp) {
-    let silent = is_silent(last, now);
-    for turn in turns.iter_mut().filter(|turn| turn.state == TurnState::Running) {
-        if turn.number == 0 {
-            turn.state = TurnState::Completed;
-        } else if silent {
-            turn.state = TurnState::Unknown;
+impl Summary {
+    /// The time of the last record. A session whose parts have no times has at least its start. The
+    /// store's index `session_last_heard` is the same expression in SQL.
+    pub fn last_heard(&self) -> Option<Timestamp> {
+        self.ended.or(self.started)
+    }
+
+    /// Sets the state of the session's turns without an end, as of `now`.
+    pub fn settle(&self, turns: &mut [Turn], now: Timestamp) {
+        let silent = is_silent(self.last_heard(), now);
+        for turn in turns.iter_mut().filter(|turn| turn.state == TurnState::Running) {
+            if turn.number == 0 {
+                turn.state = TurnState::Completed;
+            } else if silent {
+                turn.state = TurnState::Unknown;
+            }
         }
     }
-}
 
-impl Summary {
     /// `Live` while the last turn is running, otherwise the recorded state.
     pub fn state(&self, now: Timestamp) -> SessionState {
         let recorded = self.session.state;
-        let last = self.ended.or(self.started);
+        let silent = is_silent(self.last_heard(), now);
         match recorded {
             SessionState::Ended => recorded,
-            SessionState::Live | SessionState::Idle if !self.running || is_silent(last, now) => {
+            SessionState::Live | SessionState::Idle if !self.running || silent => {
                 SessionState::Idle
             }
             SessionState::Live | SessionState::Idle => SessionState::Live,

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use thiserror::Error;
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
-use unspool_core::live::settle;
 use unspool_core::redact::{RedactionReport, Redactor, Rules};
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
@@ -123,8 +122,8 @@ impl<S: Store> ArchiveLibrary<'_, S> {
     }
 
     fn turns(&self, stored: &StoredSession) -> Turns<'_, S> {
-        let (row, last) = (stored.row, stored.summary.ended);
-        Turns { store: self.store, row, last, next: 0, loaded: Vec::new() }
+        let (row, summary) = (stored.row, stored.summary.clone());
+        Turns { store: self.store, row, summary, next: 0, loaded: Vec::new() }
     }
 
     fn head(&self, summary: &Summary) -> Summary {
@@ -177,8 +176,7 @@ fn unread(error: StoreError) -> ProjectError {
 struct Turns<'a, S> {
     store: &'a S,
     row: i64,
-    /// The time of the session's last activity.
-    last: Option<Timestamp>,
+    summary: Summary,
     next: u32,
     /// Loaded turns not yet yielded, in reverse order.
     loaded: Vec<Turn>,
@@ -192,7 +190,7 @@ impl<S: Store> Iterator for Turns<'_, S> {
             let window = TurnWindow::From { number: self.next, count: TURNS_PER_LOAD };
             match block_on(self.store.turns(self.row, window)) {
                 Ok(mut turns) => {
-                    settle(&mut turns, self.last, Timestamp::now());
+                    self.summary.settle(&mut turns, Timestamp::now());
                     self.loaded = turns;
                 }
                 Err(error) => return Some(Err(unread(error))),

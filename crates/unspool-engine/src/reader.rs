@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_core::block::Block;
 use unspool_core::id::SessionId;
-use unspool_core::live;
 use unspool_core::part::Place;
 use unspool_core::present;
 use unspool_core::present::activity::Activity;
@@ -104,6 +103,8 @@ pub struct SessionRow {
     pub seq: u64,
     /// The command that resumes it in its agent.
     pub resume: Option<String>,
+    /// The time of its last record.
+    pub last_heard: Option<Timestamp>,
 }
 
 /// A window of a session, with the session's row and header blocks.
@@ -169,8 +170,7 @@ async fn run<S: Store>(store: &S, prices: &Prices, query: Query) -> Result<Respo
                 return Ok(Response::Failed("this session is no longer in the archive".to_owned()));
             };
             let request = WindowRequest { anchor, filter: filter.as_ref(), size };
-            let last = stored.summary.ended.or(stored.summary.started);
-            let settle = |turns: &mut [Turn]| live::settle(turns, last, Timestamp::now());
+            let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
             let view = window(store, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
             let session_row = session_row(store, prices, &stored).await?;
@@ -207,6 +207,7 @@ async fn session_row<S: Store>(
         tags: summary.tags.clone(),
         started: summary.started,
         ended: summary.ended,
+        last_heard: summary.last_heard(),
         state: session.state,
         activity: activity(store, stored).await?,
         turns: summary.turns,

@@ -66,8 +66,8 @@ fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result
     let Some(stored) = found.into_iter().find(|one| one.summary.session.id == session) else {
         return Ok(());
     };
-    let lately = |ended: Timestamp| Timestamp::now().duration_since(ended) < MAX_AGE;
-    if stored.summary.running || !stored.summary.ended.is_some_and(lately) {
+    let lately = |last: Timestamp| Timestamp::now().duration_since(last) < MAX_AGE;
+    if stored.summary.running || !stored.summary.last_heard().is_some_and(lately) {
         return Ok(());
     }
     fs::create_dir_all(folder)?;

@@ -21,7 +21,6 @@ use unspool_core::id::{PartId, SessionId, TurnId, digest};
 use unspool_core::part::Place;
 use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, TurnView};
-use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
 use unspool_engine::subagents::subagents;
 use unspool_engine::window::fill;
@@ -42,10 +41,6 @@ const MESSAGE_BACKLOG: usize = 256;
 const MAX_PAINTED_TURNS: usize = 8;
 /// If more changed parts than this are in unloaded turns, pages reload instead.
 const MAX_PART_LOOKUPS: usize = 4;
-/// Sets the state of turns without an end: running or unknown.
-pub fn settle(turns: &mut [Turn], last: Option<Timestamp>) {
-    unspool_core::live::settle(turns, last, Timestamp::now());
-}
 
 /// A DOM operation that `view.js` applies, in order.
 #[derive(Serialize)]
@@ -428,7 +423,7 @@ impl<S: Store> SessionHub<S> {
     ) -> Result<TurnView, StoreError> {
         let store = &self.app.store;
         block_on(fill(store, stored, &mut skeleton, places))?;
-        settle(std::slice::from_mut(&mut skeleton.turn), stored.summary.ended);
+        stored.summary.settle(std::slice::from_mut(&mut skeleton.turn), Timestamp::now());
         let session = &stored.summary.session;
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.

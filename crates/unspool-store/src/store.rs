@@ -171,7 +171,7 @@ impl SessionFilter {
         let StoredSession { summary, sub_agent, .. } = stored;
         let session = &summary.session;
         let time = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
-        let (started, ended) = (time(summary.started), time(summary.ended));
+        let (started, last) = (time(summary.started), time(summary.last_heard()));
         let is =
             |wanted: &Option<String>, is: &dyn Fn(&String) -> bool| wanted.as_ref().is_none_or(is);
         let project = session.facts.project.as_deref().unwrap_or_default();
@@ -182,7 +182,7 @@ impl SessionFilter {
             && (!self.with_errors || summary.errors > 0)
             && (self.with_empty || !*sub_agent || summary.turns > 0)
             && !(self.without_agents && stored.is_agent())
-            && self.since.is_none_or(|since| ended.or(started).is_some_and(|last| last >= since))
+            && self.since.is_none_or(|since| last.is_some_and(|last| last >= since))
             && self.until.is_none_or(|until| started.is_some_and(|started| started < until))
     }
 }

@@ -138,8 +138,7 @@ impl List {
             let session_row = self.all.get(*nth);
             let live =
                 session_row.is_some_and(|session_row| session_row.state == SessionState::Live);
-            let last =
-                session_row.and_then(|session_row| session_row.ended.or(session_row.started));
+            let last = session_row.and_then(|session_row| session_row.last_heard);
             (Reverse(live), Reverse(last), session_row.map(|session_row| session_row.id))
         };
         nths.sort_by_cached_key(order);
@@ -225,7 +224,7 @@ fn matches(session_row: &SessionRow, words: &[String]) -> bool {
 fn group_of(session_row: &SessionRow, grouping: Grouping) -> String {
     match grouping {
         Grouping::Day => {
-            let last = session_row.ended.or(session_row.started);
+            let last = session_row.last_heard;
             last.map_or_else(|| "no date".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
         }
         Grouping::Project | Grouping::None => {

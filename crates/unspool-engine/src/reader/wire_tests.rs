@@ -182,6 +182,7 @@ fn session_row() -> SessionRow {
         sub_agent: true,
         seq: 9,
         resume: None,
+        last_heard: "2026-05-31T12:00:00.123456789Z".parse().ok(),
     }
 }
 

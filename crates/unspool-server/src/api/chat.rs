@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use jiff::Timestamp;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -23,7 +24,6 @@ use super::stream::{BodyChunk, body_channel};
 use super::turns::no_turn;
 use crate::App;
 use crate::problem::Problem;
-use crate::session_hub::settle;
 use crate::update::Update;
 
 /// The turn is re-read at most this often.
@@ -77,7 +77,7 @@ async fn load<S: Store>(
     number: u32,
 ) -> Result<Option<Turn>, Problem> {
     let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
-    settle(&mut turns, stored.summary.ended);
+    stored.summary.settle(&mut turns, Timestamp::now());
     Ok(turns.pop())
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::{Id, SessionId, digest};
@@ -161,14 +162,14 @@ impl TurnRange {
         app: &App<S>,
         stored: &StoredSession,
     ) -> Result<(Vec<Turn>, bool), StoreError> {
-        match *self {
-            TurnRange::All => Ok((app.store.turns(stored.row, TurnWindow::All).await?, false)),
+        let (mut turns, more) = match *self {
+            TurnRange::All => (app.store.turns(stored.row, TurnWindow::All).await?, false),
             TurnRange::Span(first, last) => {
                 let count = (last - first).saturating_add(1);
                 let window = TurnWindow::From { number: first, count };
                 let mut turns = app.store.turns(stored.row, window).await?;
                 turns.retain(|turn| turn.number <= last);
-                Ok((turns, false))
+                (turns, false)
             }
             TurnRange::From(first, limit) => {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -177,9 +178,11 @@ impl TurnRange {
                 let mut turns = app.store.turns(stored.row, window).await?;
                 let more = turns.len() > count as usize;
                 turns.truncate(count as usize);
-                Ok((turns, more))
+                (turns, more)
             }
-        }
+        };
+        stored.summary.settle(&mut turns, Timestamp::now());
+        Ok((turns, more))
     }
 }
 

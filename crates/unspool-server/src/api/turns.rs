@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use unspool_core::document::{BodyDocument, PartDocument, TurnDocument, time};
 use unspool_core::id::{PartId, TurnId, digest};
@@ -72,6 +73,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
     }
     let number = number(params);
     let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
+    stored.summary.settle(&mut turns, Timestamp::now());
     let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
     let document = TurnDocument { agent, turn: &turn, prices: &app.prices };

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
 use unspool_core::present::tools::Tasks;
@@ -21,7 +22,6 @@ use super::{ErrorPage, Page, html};
 use crate::App;
 use crate::api::{etag_matches, find};
 use crate::problem::Problem;
-use crate::session_hub::settle;
 
 /// Selects a window of the session; its end by default.
 #[derive(Debug, Default, Deserialize)]
@@ -82,8 +82,8 @@ async fn load<S: Store>(
     requested: &WindowParams,
 ) -> Result<WindowView, Problem> {
     let anchor = requested.anchor(app, stored).await?;
-    let (only, ended) = (requested.only()?, stored.summary.ended);
-    let settled = |turns: &mut [Turn]| settle(turns, ended);
+    let only = requested.only()?;
+    let settled = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
     let size = match anchor {
         Anchor::Before(_) | Anchor::After(_) | Anchor::Inside(_) => Size::SCROLL,
         Anchor::End | Anchor::Around(_) | Anchor::From(_) | Anchor::Between(..) => Size::default(),

@@ -171,8 +171,7 @@ impl Columns {
         right(&mut line, &format::number(session_row.turns), self.turns, muted.clone());
         right(&mut line, &short_number(session_row.tokens), self.tokens, muted.clone());
         right(&mut line, &session_row.cost, self.cost, muted.clone());
-        let last = session_row.ended.or(session_row.started);
-        let age = last.map(|last| age(last, now)).unwrap_or_default();
+        let age = session_row.last_heard.map(|last| age(last, now)).unwrap_or_default();
         right(&mut line, &age, self.age.saturating_sub(1), muted);
         line
     }

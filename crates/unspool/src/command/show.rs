@@ -8,8 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use jiff::Timestamp;
 use serde::Serialize;
-use unspool_core::document::{SessionDocument, TurnDocument, settle_as_file};
+use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::Summary;
 use unspool_engine::subagents::subagents;
@@ -141,16 +142,14 @@ impl Show {
 
 /// Loads turns from the archive and settles their states.
 fn load(store: &Sqlite, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
-    let session = stored.summary.session.clone();
-    let turns = block_on(store.turns(stored.row, window))?;
+    let mut turns = block_on(store.turns(stored.row, window))?;
     if let TurnWindow::Turn(number) = window
         && turns.is_empty()
     {
         bail!("there is no turn {number}; the session has {} turns", stored.summary.turns);
     }
-    let mut transcript = Transcript { session, turns };
-    settle_as_file(&mut transcript);
-    Ok(transcript.turns)
+    stored.summary.settle(&mut turns, Timestamp::now());
+    Ok(turns)
 }
 
 fn the_turn(mut transcript: Transcript, number: u32) -> Result<Turn> {

@@ -47,6 +47,7 @@ mod schema;
 mod screens;
 mod snapshots;
 mod stats;
+mod still_running;
 mod sub_agents;
 mod surfaces;
 mod terminal;
