@@ -9,6 +9,7 @@ mod body;
 pub mod diff;
 pub mod format;
 mod header;
+mod items;
 pub mod json;
 pub mod landmark;
 pub mod markdown;
@@ -21,10 +22,8 @@ use jiff::Timestamp;
 
 pub use body::body;
 pub use header::{HeaderFact, HeaderFactKind, TurnHeader};
-pub use turn::{
-    Item, ItemLayout, PartView, ReasoningView, StepFooter, TurnView, layout, part, partial_turn,
-    turn,
-};
+pub use items::{ItemLayout, layout};
+pub use turn::{Item, PartView, ReasoningView, StepFooter, TurnView, part, partial_turn, turn};
 
 use agents::SubagentSessions;
 

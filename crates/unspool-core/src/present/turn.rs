@@ -1,24 +1,19 @@
 //! Presents a turn: its header, the user's message, and its parts in order as items.
 
-use std::hash::{Hash, Hasher};
-use std::iter::Peekable;
-use std::ops::Range;
-use std::slice::Iter;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
 use super::agents::SubagentSessions;
 use super::header::TurnHeader;
+use super::items::item_contexts;
 use super::landmark::Landmark;
 use super::outline::TurnOutline;
-use super::{PresentOptions, body, format};
+use super::{PresentOptions, body};
 use crate::block::Block;
-use crate::id::{PartId, StepId, TurnId};
+use crate::id::{PartId, TurnId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
-use crate::segment::{SegmentRange, SegmentRule, segment_ranges};
 use crate::session::{Turn, Usage};
 use crate::skeleton::{PartSkeleton, Skeleton};
 
@@ -105,35 +100,19 @@ pub fn partial_turn(
     part_skeletons: &[PartSkeleton],
     options: &PresentOptions,
 ) -> TurnView {
-    let kinds: Vec<Kind> = part_skeletons.iter().map(|part_skeleton| part_skeleton.kind).collect();
-    let mut loaded_parts = LoadedParts {
-        turn,
-        part_skeletons,
-        loaded: turn.parts.iter().peekable(),
-        step_footers: step_footers(turn, part_skeletons),
-        missing: 0,
-    };
+    let mut loaded = turn.parts.iter().peekable();
     let mut items = Vec::new();
     let mut missing = 0;
-    let mut after_text = false;
-    for stretch in segment_ranges(&kinds, turn.thinking_mode, options.rule) {
-        let item = match &stretch {
-            SegmentRange::Part(at) => loaded_parts.part(*at, after_text).map(Item::Part),
-            SegmentRange::Block(range) => loaded_parts.block(range.clone()).map(Item::Reasoning),
-        };
-        after_text = match stretch {
-            SegmentRange::Part(at) => kinds.get(at) == Some(&Kind::Text),
-            SegmentRange::Block(_) => false,
-        };
-        let length = stretch.range().len();
-        match item {
+    for context in item_contexts(turn, part_skeletons, options.rule) {
+        let length = context.part_skeletons.len();
+        match context.item(&mut loaded) {
             None => missing += length,
-            Some(mut item) => {
+            Some((mut item, after)) => {
                 match &mut item {
                     Item::Part(view) => view.before = missing,
                     Item::Reasoning(view) => view.before = missing,
                 }
-                missing = loaded_parts.missing;
+                missing = after;
                 items.push(item);
             }
         }
@@ -153,127 +132,6 @@ pub fn partial_turn(
     }
     let outline = TurnOutline::of(turn.number, &user, part_skeletons);
     TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
-}
-
-/// The layout of one item of a turn: its parts, and a hash of the context that affects its view.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ItemLayout {
-    pub stretch: SegmentRange,
-    /// The first part of the item.
-    pub first: PartId,
-    /// Two items with equal parts and an equal context hash have equal views.
-    pub context_hash: u64,
-}
-
-/// The items of a turn without their content, for incremental painting.
-pub fn layout(turn: &Turn, part_skeletons: &[PartSkeleton], rule: SegmentRule) -> Vec<ItemLayout> {
-    let kinds: Vec<Kind> = part_skeletons.iter().map(|part_skeleton| part_skeleton.kind).collect();
-    let step_footers = step_footers(turn, part_skeletons);
-    let mut after_text = false;
-    let mut layouts = Vec::new();
-    for stretch in segment_ranges(&kinds, turn.thinking_mode, rule) {
-        let mut hasher = FxHasher::default();
-        (after_text, turn.thinking_mode).hash(&mut hasher);
-        for at in stretch.range() {
-            part_skeletons.get(at).map(|part_skeleton| part_skeleton.id).hash(&mut hasher);
-            if let Some(footer) = step_footers.get(&at) {
-                (footer.number, &footer.model, footer.usage).hash(&mut hasher);
-            }
-        }
-        after_text =
-            matches!(stretch, SegmentRange::Part(at) if kinds.get(at) == Some(&Kind::Text));
-        let first = part_skeletons.get(stretch.range().start).map(|part_skeleton| part_skeleton.id);
-        let context_hash = hasher.finish();
-        layouts.extend(first.map(|first| ItemLayout { stretch, first, context_hash }));
-    }
-    layouts
-}
-
-/// Iterates over the loaded parts.
-struct LoadedParts<'a> {
-    turn: &'a Turn,
-    part_skeletons: &'a [PartSkeleton],
-    loaded: Peekable<Iter<'a, Part>>,
-    /// Step footers by index of the last part of each step.
-    step_footers: FxHashMap<usize, StepFooter>,
-    /// Number of unloaded parts at the end of the item visited last.
-    missing: usize,
-}
-
-impl<'a> LoadedParts<'a> {
-    fn next(&mut self, at: usize) -> Option<&'a Part> {
-        let wanted = self.part_skeletons.get(at)?.id;
-        self.loaded.next_if(|part| part.id == wanted)
-    }
-
-    /// The part at this index, if it is loaded.
-    fn part(&mut self, at: usize, after_text: bool) -> Option<PartView> {
-        let thinking = self.turn.thinking_mode;
-        let footer = self.step_footers.remove(&at);
-        let part = self.next(at)?;
-        let mut view = view(part, after_text);
-        // Outside thinking mode reasoning is an ordinary dim part, never a panel (C-10).
-        if let Body::Reasoning(reasoning) = &part.body
-            && !thinking
-        {
-            view.blocks = body::plain_reasoning(reasoning);
-        }
-        view.step_end = footer;
-        self.missing = 0;
-        Some(view)
-    }
-
-    /// The reasoning block of these parts, if any of them is loaded.
-    fn block(&mut self, range: Range<usize>) -> Option<ReasoningView> {
-        let part_skeletons = self.part_skeletons.get(range.clone())?;
-        let tool_calls =
-            part_skeletons.iter().filter(|part_skeleton| part_skeleton.kind == Kind::Tool).count();
-        let is_going = |part_skeleton: &PartSkeleton| {
-            part_skeleton.state.is_some_and(|state| !state.is_terminal())
-        };
-        let mut open = part_skeletons.iter().any(is_going);
-        let (mut parts, mut summary, mut missing) = (Vec::new(), None, 0);
-        for at in range {
-            let footer = self.step_footers.remove(&at);
-            let Some(part) = self.next(at) else {
-                missing += 1;
-                continue;
-            };
-            let mut view = view(part, false);
-            summary = summary.or_else(|| reasoning_summary_of(part));
-            open |= view.open;
-            view.step_end = footer;
-            view.before = std::mem::take(&mut missing);
-            parts.push(view);
-        }
-        if parts.is_empty() {
-            return None;
-        }
-        self.missing = missing;
-        Some(ReasoningView {
-            id: part_skeletons.first()?.id,
-            before: 0,
-            title: format!("Reasoning ({})", format::count(tool_calls, "tool call")),
-            tool_calls,
-            summary: summary.unwrap_or_default(),
-            open,
-            parts,
-        })
-    }
-}
-
-/// Usage of each step, by index of its last part.
-fn step_footers(turn: &Turn, part_skeletons: &[PartSkeleton]) -> FxHashMap<usize, StepFooter> {
-    let mut ends: FxHashMap<StepId, usize> = FxHashMap::default();
-    for (at, part_skeleton) in part_skeletons.iter().enumerate() {
-        ends.extend(part_skeleton.step.map(|step| (step, at)));
-    }
-    let used = turn.steps.iter().enumerate().filter(|(_, step)| step.usage.total() > 0);
-    used.filter_map(|(nth, step)| {
-        let model = step.model.as_deref().map(str::to_owned);
-        Some((*ends.get(&step.id)?, StepFooter { number: nth + 1, model, usage: step.usage }))
-    })
-    .collect()
 }
 
 /// Merges each agent tree with the call directly before it.
@@ -326,7 +184,7 @@ pub fn part(part: &Part) -> Vec<Block> {
     body::body(&part.body)
 }
 
-fn view(part: &Part, after_text: bool) -> PartView {
+pub(super) fn view(part: &Part, after_text: bool) -> PartView {
     let open = match &part.body {
         Body::Text(text) => text.open,
         Body::Reasoning(reasoning) => reasoning.open,
@@ -369,7 +227,7 @@ fn view(part: &Part, after_text: bool) -> PartView {
     }
 }
 
-fn reasoning_summary_of(part: &Part) -> Option<String> {
+pub(super) fn reasoning_summary_of(part: &Part) -> Option<String> {
     match &part.body {
         Body::Reasoning(reasoning) => Some(body::reasoning_summary(reasoning)),
         Body::Text(_)
