@@ -2,6 +2,8 @@
 //! and `TranscriptBuilder` consume them. They are small (a text delta stays a delta), mergeable,
 //! and sufficient to rebuild the session: the assembler keeps no second copy of the content.
 
+mod touched;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,8 @@ use crate::json::Json;
 use crate::part::{Answer, Body, Part, Place, Question, ToolState};
 use crate::provenance::{Evidence, Origin};
 use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
+
+pub use touched::{Delta, Touched, Urgency};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -133,6 +133,28 @@ impl Body {
         if let Body::Text(text) = self { Some(&text.text) } else { None }
     }
 
+    /// The text of a part that consists of text only and is written piece by piece.
+    pub fn streamed_text(&self) -> Option<&str> {
+        match self {
+            Body::Text(text) => Some(&text.text),
+            Body::Reasoning(reasoning) => Some(&reasoning.text),
+            Body::Tool(_)
+            | Body::Agent(_)
+            | Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => None,
+        }
+    }
+
     pub fn kind(&self) -> Kind {
         match self {
             Body::Text(_) => Kind::Text,

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::{PartId, StepId};
 use crate::part::{Body, Kind, Part, Place, ToolState};
 use crate::session::Turn;
@@ -16,7 +18,7 @@ pub struct Skeleton {
 }
 
 /// A part without its content.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PartSkeleton {
     pub id: PartId,
     pub place: Place,

@@ -60,9 +60,9 @@ impl<S: Store> SessionFollower<S> {
         if published.session != self.id || published.seq <= self.seq {
             return Ok(FollowOutcome::None);
         }
-        match &published.changes {
-            Some(changes) if published.from_seq == self.seq => {
-                self.builder.apply_all(changes.iter().cloned());
+        match &published.delta {
+            Some(delta) if published.from_seq == self.seq => {
+                self.builder.apply_all(delta.changes.iter().cloned());
                 self.seq = published.seq;
                 Ok(FollowOutcome::Changed)
             }

@@ -2,7 +2,6 @@
 //! Both serialise, so the terminal application uses the same types in process and over a
 //! connection (`wire`).
 
-mod urgency;
 pub mod wire;
 
 use jiff::Timestamp;
@@ -22,8 +21,6 @@ use unspool_store::store::{
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
 };
-
-pub use urgency::{Urgency, urgency};
 
 /// Maximum number of sessions or hits in a response to a remote client.
 const MAX_RESULTS: usize = 500;

@@ -28,7 +28,7 @@ use crate::request_queue::{QueuedRequest, RequestQueue};
 /// disconnected; it can connect and load again.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Raised with every incompatible change of the protocol.
-const PROTOCOL_VERSION: u32 = 3;
+const PROTOCOL_VERSION: u32 = 4;
 
 /// A line from the recorder.
 #[derive(Debug, Serialize, Deserialize)]

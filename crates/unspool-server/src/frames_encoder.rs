@@ -9,35 +9,17 @@
 
 mod frame_writer;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
-use unspool_core::change::{Change, PartPatch};
-use unspool_core::id::{PartId, TurnId};
-use unspool_core::part::Body;
+use unspool_core::change::{Delta, Touched};
 use unspool_core::session::{Session, Turn};
 use unspool_core::transcript::TranscriptBuilder;
 
-use frame_writer::{FrameWriter, prose};
+use frame_writer::FrameWriter;
 
 /// One channel: a session, and what of it was sent.
 pub struct FramesEncoder {
     builder: TranscriptBuilder,
     writer: FrameWriter,
-}
-
-/// What a batch of changes affected.
-#[derive(Default)]
-struct Touched {
-    turns: FxHashSet<TurnId>,
-    parts: FxHashSet<PartId>,
-    /// Turns of which anything but a part changed.
-    heads: FxHashSet<TurnId>,
-    /// Turns whose reply must be restarted.
-    restart: FxHashSet<TurnId>,
-    /// Renamed and merged turns: old id to new id.
-    renames: FxHashMap<TurnId, TurnId>,
-    /// A turn was added or moved.
-    order: bool,
 }
 
 impl FramesEncoder {
@@ -70,93 +52,20 @@ impl FramesEncoder {
     }
 
     /// The frames that bring a client with all previous frames up to date with these changes.
-    pub fn frames(&mut self, changes: &[Change]) -> Vec<Value> {
-        let mut touched = Touched::default();
-        for change in changes {
-            self.apply_change(change, &mut touched);
-        }
+    pub fn frames(&mut self, delta: &Delta) -> Vec<Value> {
+        self.builder.apply_all(delta.changes.iter().cloned());
         let mut frames = Vec::new();
         let before = self.writer.seq;
-        if self.encode(&touched, &mut frames).is_none() {
+        if self.encode(&delta.touched, &mut frames).is_none() {
             self.writer.seq = before;
             return self.snapshot();
         }
         frames
     }
 
-    /// Applies a change and marks what it affects.
-    fn apply_change(&mut self, change: &Change, touched: &mut Touched) {
-        match change {
-            Change::TurnOpened { turn } => {
-                touched.turns.insert(*turn);
-                touched.heads.insert(*turn);
-                touched.order = true;
-            }
-            Change::TurnUpdated { turn, patch } => {
-                touched.turns.insert(*turn);
-                touched.heads.insert(*turn);
-                touched.order |= patch.number.is_some();
-            }
-            Change::PartOpened { turn, part } => {
-                touched.turns.insert(*turn);
-                touched.parts.insert(part.id);
-            }
-            Change::TurnRenamed { turn, to } | Change::TurnMerged { turn, into: to } => {
-                touched.renames.insert(*turn, *to);
-                touched.turns.insert(*to);
-                touched.heads.insert(*to);
-                touched.restart.insert(*to);
-                touched.order = true;
-            }
-            Change::PartDelta { part, .. } => self.touch(*part, touched),
-            Change::PartUpdated { part, patch } => {
-                self.touch(*part, touched);
-                if self.rewrites(*part, patch) {
-                    touched.restart.extend(self.builder.turn_of(*part));
-                }
-            }
-            Change::PartRenamed { part, .. }
-            | Change::PartMerged { part, .. }
-            | Change::PartRemoved { part } => {
-                self.touch(*part, touched);
-                touched.restart.extend(self.builder.turn_of(*part));
-            }
-            Change::StepUpdated { .. }
-            | Change::SessionUpdated { .. }
-            | Change::SnapshotTaken { .. }
-            | Change::EventSkipped { .. } => {}
-        }
-        self.builder.apply(change.clone());
-    }
-
-    fn touch(&self, part: PartId, touched: &mut Touched) {
-        touched.parts.insert(part);
-        touched.turns.extend(self.builder.turn_of(part));
-    }
-
-    /// True if the patch rewrites the part's text instead of appending to it.
-    fn rewrites(&self, id: PartId, patch: &PartPatch) -> bool {
-        let Some(part) = self.builder.find_part(id) else { return false };
-        let held = prose(&part.body);
-        let differs =
-            |new: Option<&str>| new.zip(held).is_some_and(|(new, old)| !new.starts_with(old));
-        if let Some(body) = &patch.body {
-            return body.kind() != part.body.kind() || differs(prose(body));
-        }
-        // The output of a finished call is sent as a whole, so rewriting it is fine.
-        let output = match (&part.body, &patch.tool) {
-            (Body::Tool(tool), Some(patch)) if !patch.state.unwrap_or(tool.state).is_terminal() => {
-                let sent = patch.output.as_deref().zip(tool.output.as_deref());
-                sent.is_some_and(|(new, old)| !new.starts_with(old))
-            }
-            (_, _) => false,
-        };
-        output || differs(patch.text.as_deref())
-    }
-
     /// Encodes what was touched. None if only a full snapshot will do.
     fn encode(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
-        if touched.order {
+        if touched.is_reordered() {
             return self.encode_in_order(touched, frames);
         }
         // Almost always one turn, and the last.
@@ -174,7 +83,7 @@ impl FramesEncoder {
     }
 
     fn encode_in_order(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
-        self.writer.rename(&touched.renames)?;
+        self.writer.rename(&touched.renamed)?;
         let order = order(&self.builder);
         let sent = &self.writer.sent;
         // The sent turns must be a prefix of the current order.

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tokio::sync::broadcast;
+use unspool_core::change::Urgency;
 use unspool_core::id::{PartId, SessionId, TurnId, digest};
 use unspool_core::part::Place;
 use unspool_core::present::tools::Tasks;
@@ -31,7 +32,7 @@ use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
 
 use crate::{App, Update};
 use painted_turn::PaintedTurn;
-use state::{Pending, RepaintUrgency, State};
+use state::{Pending, State};
 
 /// Text is repainted at most this often.
 const TEXT_REPAINT_INTERVAL: Duration = Duration::from_millis(100);
@@ -188,7 +189,7 @@ impl<S: Store> SessionHub<S> {
             loop {
                 urgency = urgency.max(self.recv_waiting(&mut updates));
                 let now = Instant::now();
-                let due = if urgency == RepaintUrgency::Text { text_due } else { due };
+                let due = if urgency == Some(Urgency::Text) { text_due } else { due };
                 if now >= due {
                     break;
                 }
@@ -198,7 +199,7 @@ impl<S: Store> SessionHub<S> {
             if self.is_empty() {
                 break;
             }
-            if urgency != RepaintUrgency::None {
+            if urgency.is_some() {
                 let began = Instant::now();
                 // If the archive cannot be read now, retry with the next update.
                 if self.paint(&mut self.state()).is_err() {
@@ -222,7 +223,7 @@ impl<S: Store> SessionHub<S> {
         empty
     }
 
-    fn recv_next(&self, updates: &mut broadcast::Receiver<Update>) -> Option<RepaintUrgency> {
+    fn recv_next(&self, updates: &mut broadcast::Receiver<Update>) -> Option<Option<Urgency>> {
         use broadcast::error::RecvError;
         match updates.blocking_recv() {
             Ok(latest) => Some(self.take(&latest)),
@@ -231,9 +232,9 @@ impl<S: Store> SessionHub<S> {
         }
     }
 
-    fn recv_waiting(&self, updates: &mut broadcast::Receiver<Update>) -> RepaintUrgency {
+    fn recv_waiting(&self, updates: &mut broadcast::Receiver<Update>) -> Option<Urgency> {
         use broadcast::error::TryRecvError;
-        let mut urgency = RepaintUrgency::None;
+        let mut urgency = None;
         loop {
             match updates.try_recv() {
                 Ok(latest) => urgency = urgency.max(self.take(&latest)),
@@ -243,12 +244,12 @@ impl<S: Store> SessionHub<S> {
         }
     }
 
-    fn take(&self, latest: &Update) -> RepaintUrgency {
+    fn take(&self, latest: &Update) -> Option<Urgency> {
         let mut state = self.state();
         match latest {
             Update::Lagged => {
                 state.pending.all = true;
-                RepaintUrgency::State
+                Some(Urgency::State)
             }
             Update::Written(published) => state.take(self.id, published),
         }

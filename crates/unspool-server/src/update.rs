@@ -30,8 +30,8 @@ impl Written {
     /// The changes as JSON array elements without the brackets, so that batches can be joined.
     pub fn changes_json(&self) -> Option<&str> {
         let write = || {
-            let changes = self.published.changes.as_ref()?;
-            let text = serde_json::to_string(&**changes).ok()?;
+            let delta = self.published.delta.as_ref()?;
+            let text = serde_json::to_string(&delta.changes).ok()?;
             text.strip_prefix('[')?.strip_suffix(']').map(str::to_owned)
         };
         self.changes.get_or_init(write).as_deref()

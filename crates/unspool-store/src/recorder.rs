@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
-use unspool_core::change::Change;
+use unspool_core::change::{Delta, Urgency};
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
 
@@ -15,7 +15,7 @@ use crate::session_writer::{Missing, RowIds, SessionWriter};
 use crate::store::{Store, StoreError};
 
 /// The committed changes of one session, for subscribers. Seqs count the session's events: applying
-/// `changes` to the session as of `from_seq` gives the session as of `seq`.
+/// the changes to the session as of `from_seq` gives the session as of `seq`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ChangeSet {
     pub session: SessionId,
@@ -24,7 +24,14 @@ pub struct ChangeSet {
     pub from_seq: u64,
     pub seq: u64,
     /// None if there was no subscriber when the events were applied: reload the session.
-    pub changes: Option<Arc<Vec<Change>>>,
+    pub delta: Option<Arc<Delta>>,
+}
+
+impl ChangeSet {
+    /// How soon views must show it.
+    pub fn urgency(&self) -> Urgency {
+        self.delta.as_ref().map_or(Urgency::State, |delta| delta.touched.urgency)
+    }
 }
 
 /// How many change sets a slow subscriber may lag before it must reload the session.
@@ -181,7 +188,7 @@ impl<S: Store> Recorder<S> {
         if writer.written < writer.seq {
             return;
         }
-        let changes = std::mem::take(&mut writer.changes);
+        let delta = std::mem::take(&mut writer.delta);
         let from_seq = std::mem::replace(&mut writer.published, writer.seq);
         let has_subscribers = self.published.receiver_count() > 0;
         let had_subscribers = std::mem::replace(&mut writer.has_subscribers, has_subscribers);
@@ -194,7 +201,7 @@ impl<S: Store> Recorder<S> {
                 agent_session_id: session.agent_session_id.clone(),
                 from_seq,
                 seq: writer.seq,
-                changes: had_subscribers.then(|| Arc::new(changes)),
+                delta: had_subscribers.then(|| Arc::new(delta)),
             });
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustc_hash::FxHashMap;
 use unspool_core::assemble::{Assembler, Cursor};
-use unspool_core::change::Change;
+use unspool_core::change::{Change, Delta};
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
@@ -105,7 +105,7 @@ pub struct SessionWriter {
     pub sources: Vec<SourceRow>,
     row_ids: Arc<RowIds>,
     /// Changes to publish after the commit; empty while there are no subscribers.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) delta: Delta,
     pub(crate) has_subscribers: bool,
     /// The last published seq.
     pub(crate) published: u64,
@@ -181,7 +181,7 @@ impl SessionWriter {
             skip_counts: BTreeMap::new(),
             sources: Vec::new(),
             row_ids: row_ids.clone(),
-            changes: Vec::new(),
+            delta: Delta::default(),
             has_subscribers: false,
             published: 0,
             written: 0,
@@ -450,7 +450,7 @@ impl SessionWriter {
             }
         }
         if self.has_subscribers {
-            self.changes.push(change.clone());
+            self.delta.push(change.clone(), &self.transcript);
         }
         self.transcript.apply(change);
     }

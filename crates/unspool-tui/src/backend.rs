@@ -12,7 +12,7 @@ use unspool_engine::request::Request;
 
 pub use local::{ChangeHandler, LocalBackend};
 pub use remote::{Credentials, RemoteBackend, RemoteError};
-pub use unspool_engine::reader::Urgency;
+pub use unspool_core::change::Urgency;
 
 /// The id of a query, repeated in its response.
 pub type QueryId = u64;

@@ -1,9 +1,10 @@
 //! The messages between a remote reader and a server: one JSON text per WebSocket message.
 
 use serde::{Deserialize, Serialize};
+use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
 
-use super::{Query, Response, Urgency};
+use super::{Query, Response};
 
 /// Both sides must run the same version, because responses serialise the program's own types.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

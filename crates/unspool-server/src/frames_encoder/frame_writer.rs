@@ -1,15 +1,14 @@
 //! Remembers what was sent of each turn and writes frames for the rest.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use unspool_core::change::Touched;
 use unspool_core::document::{AnswerDocument, BodyDocument, QuestionDocument};
 use unspool_core::id::{PartId, TurnId, digest};
 use unspool_core::part::{Body, Kind, Part, Tool, ToolState};
 use unspool_core::session::{Session, Turn, TurnState};
 use unspool_store::rows::user_part_id;
-
-use super::Touched;
 
 pub struct FrameWriter {
     agent: String,
@@ -59,28 +58,6 @@ impl SentPart {
     }
 }
 
-/// The text of a part that consists of text only.
-pub fn prose(body: &Body) -> Option<&str> {
-    match body {
-        Body::Text(text) => Some(&text.text),
-        Body::Reasoning(reasoning) => Some(&reasoning.text),
-        Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => None,
-    }
-}
-
 fn fingerprint(of: &impl Serialize) -> u64 {
     digest(&serde_json::to_vec(of).unwrap_or_default())
 }
@@ -117,16 +94,14 @@ impl FrameWriter {
 
     /// Applies renamed turn ids. None if two sent turns became one: there is no frame for a removed
     /// message.
-    pub fn rename(&mut self, renames: &FxHashMap<TurnId, TurnId>) -> Option<()> {
-        let mut seen = FxHashSet::default();
-        for sent in &mut self.sent {
-            // A chain of renames is at most this long.
-            for _ in 0..renames.len() {
-                sent.id = renames.get(&sent.id).copied().unwrap_or(sent.id);
+    pub fn rename(&mut self, renamed: &[(TurnId, TurnId)]) -> Option<()> {
+        for (turn, to) in renamed {
+            for sent in self.sent.iter_mut().filter(|sent| sent.id == *turn) {
+                sent.id = *to;
             }
-            seen.insert(sent.id).then_some(())?;
         }
-        Some(())
+        let mut seen = FxHashSet::default();
+        self.sent.iter().all(|sent| seen.insert(sent.id)).then_some(())
     }
 
     /// Encodes what is new of the turn at this index.
@@ -160,7 +135,7 @@ impl FrameWriter {
         // A reply starts with its first part or its end.
         let begins = !sent.begun && (!parts.is_empty() || ended.is_some());
         let renamed = sent.name != id;
-        let mut restart = renamed || touched.restart.contains(&id);
+        let mut restart = renamed || touched.rewritten.contains(&id);
         // Do not digest the user's parts with every delta of the reply.
         let user = match first || touched.heads.contains(&id) {
             true => (!turn.user.is_empty()).then(|| fingerprint(&turn.user)),
@@ -269,7 +244,7 @@ impl FrameWriter {
     /// A `message_id.delta`: text from an offset, or the whole part.
     fn delta(&self, message_id: &str, part: PartId, body: &Body, from: usize) -> Value {
         let kind = body.kind().name();
-        match prose(body) {
+        match body.streamed_text() {
             Some(text) => {
                 let text = text.get(from..).unwrap_or_default();
                 json!({ "message": message_id, "part": part, "kind": kind, "text": text })
@@ -293,7 +268,7 @@ impl FrameWriter {
             return self.tool(message_id, part.id, tool, held, first, frames);
         }
         let (from, data) = (held.text, held.data);
-        match prose(&part.body) {
+        match part.body.streamed_text() {
             Some(text) => held.text = text.len(),
             None => held.data = fingerprint(&part.body),
         }

@@ -37,19 +37,25 @@ pub async fn serve<S: Store>(
                 if is_connected(received.as_ref()) { continue } else { return Ok(()) }
             }
         };
-        let frames = match update {
+        let next = match update {
             Ok(Update::Written(update)) if update.session != id || update.seq <= seq => continue,
-            Ok(Update::Written(update)) if update.from_seq == seq && update.changes.is_some() => {
-                seq = update.seq;
-                encoder.frames(update.changes.as_deref().map_or(&[][..], Vec::as_slice))
+            Ok(Update::Written(update)) if update.from_seq == seq => {
+                update.delta.clone().map(|delta| (update.seq, delta))
             }
-            Ok(_) | Err(RecvError::Lagged(_)) => {
+            Ok(_) | Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return Ok(()),
+        };
+        let frames = match next {
+            Some((next, delta)) => {
+                seq = next;
+                encoder.frames(&delta)
+            }
+            None => {
                 updates = app.updates.subscribe();
                 let Some((now, stored)) = load(&app, id).await else { return Ok(()) };
                 seq = now;
                 encoder.restart(stored)
             }
-            Err(RecvError::Closed) => return Ok(()),
         };
         for frame in frames {
             send_json(&mut socket, frame).await?;

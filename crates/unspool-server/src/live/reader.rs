@@ -13,9 +13,10 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
 use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
-use unspool_engine::reader::{Query, Response, Urgency, answer, urgency};
+use unspool_engine::reader::{Query, Response, answer};
 use unspool_store::store::Store;
 
 use crate::App;
@@ -124,7 +125,7 @@ impl PendingUpdates {
             Update::Written(written) => written,
             Update::Lagged => return self.mark_missed(),
         };
-        let urgency = urgency(written);
+        let urgency = written.urgency();
         let held = self.written.entry(written.session).or_insert(urgency);
         *held = urgency.max(*held);
         if self.written.len() > MAX_PENDING_SESSIONS {
@@ -152,20 +153,25 @@ impl PendingUpdates {
 
 #[cfg(test)]
 mod tests {
-    use unspool_core::change::{Change, DeltaField};
+    use unspool_core::change::{Change, Delta, DeltaField};
     use unspool_core::id::{Id, PartId};
+    use unspool_core::transcript::TranscriptBuilder;
     use unspool_store::recorder::ChangeSet;
 
     use super::*;
 
     fn updates(session: SessionId, changes: Vec<Change>) -> Update {
+        let mut delta = Delta::default();
+        for change in changes {
+            delta.push(change, &TranscriptBuilder::new("codex", "s"));
+        }
         Update::written(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),
             from_seq: 0,
             seq: 1,
-            changes: Some(Arc::new(changes)),
+            delta: Some(Arc::new(delta)),
         })
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::id::{PartId, TurnId, digest};
-use unspool_core::part::{Kind, Part, Place, ToolState};
+use unspool_core::part::{Kind, Place, ToolState};
 use unspool_core::present::{self, ItemLayout, TurnView};
 use unspool_core::segment::{SegmentRange, SegmentRule};
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
@@ -50,17 +50,16 @@ impl PaintedTurn {
     }
 
     /// Appends a newly opened part. False if it is not the last one.
-    pub fn append(&mut self, part: &Part) -> bool {
+    pub fn append(&mut self, part: &PartSkeleton) -> bool {
         let part_skeletons = &mut self.skeleton.parts;
         let last = part_skeletons.last().map(|last| last.place);
-        // Already in the skeleton, or hidden.
-        if part.origin.hidden || self.position(part.id).is_some() {
+        if self.position(part.id).is_some() {
             return true;
         }
         if last.is_some_and(|last| last >= part.place) {
             return false;
         }
-        self.skeleton.parts.push(PartSkeleton::of(part));
+        self.skeleton.parts.push(part.clone());
         self.stale = true;
         true
     }

@@ -1,9 +1,8 @@
 //! The state of a session hub: painted turns, sub-agents, and the changes since the last paint.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::change::{Change, TurnPatch};
+use unspool_core::change::{Touched, Urgency};
 use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_engine::reader::{Urgency, urgency};
 use unspool_store::recorder::ChangeSet;
 use unspool_store::store::SubagentRef;
 
@@ -37,38 +36,27 @@ pub struct Pending {
     pub all: bool,
 }
 
-/// How soon a change must be painted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RepaintUrgency {
-    None,
-    Text,
-    State,
-}
-
 impl State {
-    /// Records a published batch and returns how soon it must be painted.
-    pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> RepaintUrgency {
+    /// Records a published batch and returns how soon it must be painted. None if it need not be.
+    pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> Option<Urgency> {
         if published.session != id {
             if !self.subagents.contains_key(&published.session) {
-                return RepaintUrgency::None;
+                return None;
             }
             self.pending.agents.insert(published.session);
-            return RepaintUrgency::Text;
+            return Some(Urgency::Text);
         }
         if published.seq <= self.seq {
-            return RepaintUrgency::None;
+            return None;
         }
         let follows = published.from_seq == self.seq;
         self.seq = published.seq;
-        let Some(changes) = published.changes.as_ref().filter(|_| follows) else {
+        let Some(delta) = published.delta.as_ref().filter(|_| follows) else {
             self.pending.all = true;
-            return RepaintUrgency::State;
+            return Some(Urgency::State);
         };
-        changes.iter().for_each(|change| self.note(change));
-        match urgency(published) {
-            Urgency::Text => RepaintUrgency::Text,
-            Urgency::State => RepaintUrgency::State,
-        }
+        self.note(&delta.touched);
+        Some(published.urgency())
     }
 
     pub fn turn_of(&self, part: PartId) -> Option<TurnId> {
@@ -76,65 +64,28 @@ impl State {
         painted.map(PaintedTurn::id)
     }
 
-    fn note(&mut self, change: &Change) {
-        let pending = &mut self.pending;
-        match change {
-            Change::SessionUpdated { .. }
-            | Change::SnapshotTaken { .. }
-            | Change::EventSkipped { .. } => {}
-            Change::TurnOpened { turn } => {
-                pending.opened.insert(*turn);
-            }
-            Change::TurnUpdated { turn, patch } => {
-                // Positions in the feeds are not shown.
-                let shown = TurnPatch { origin: None, ..(**patch).clone() };
-                if patch.number.is_some() && !pending.opened.contains(turn) {
-                    pending.all = true;
-                } else if !shown.is_empty() {
-                    pending.heads.insert(*turn);
-                }
-            }
-            Change::StepUpdated { turn, .. } => {
-                pending.heads.insert(*turn);
-            }
-            Change::TurnRenamed { .. } | Change::TurnMerged { .. } => pending.all = true,
-            Change::PartOpened { turn, part } => {
-                let painted = self.painted.iter_mut().find(|painted| painted.id() == *turn);
-                let appended = painted.is_some_and(|painted| painted.append(part));
-                if !appended {
-                    self.pending.turns.insert(*turn);
-                    self.pending.new_parts.insert(part.id);
-                }
-                self.pending.parts.insert(part.id);
-            }
-            Change::PartDelta { part, .. } => {
-                pending.parts.insert(*part);
-            }
-            Change::PartUpdated { part, patch } => {
-                pending.parts.insert(*part);
-                let moves = patch.place.is_some() || patch.origin.is_some() || patch.step.is_some();
-                if moves || patch.body.is_some() {
-                    self.structure(*part);
-                } else if let Some(state) = patch.tool.as_ref().and_then(|tool| tool.state) {
-                    self.painted.iter_mut().for_each(|painted| painted.set_state(*part, state));
-                }
-            }
-            Change::PartRenamed { part, .. }
-            | Change::PartMerged { part, .. }
-            | Change::PartRemoved { part } => {
-                pending.removed.push(*part);
-                self.structure(*part);
+    fn note(&mut self, touched: &Touched) {
+        let State { painted, pending, .. } = self;
+        pending.opened.extend(&touched.opened);
+        let renumbered = |turn: &TurnId| !pending.opened.contains(turn);
+        pending.all |= touched.renumbered.iter().any(renumbered) || !touched.renamed.is_empty();
+        pending.heads.extend(&touched.heads);
+        pending.parts.extend(&touched.parts);
+        for (turn, part) in &touched.opened_parts {
+            let painted = painted.iter_mut().find(|painted| painted.id() == *turn);
+            if !painted.is_some_and(|painted| painted.append(part)) {
+                pending.turns.insert(*turn);
+                pending.new_parts.insert(part.id);
             }
         }
-    }
-
-    /// Marks the turn of a part as having another list of parts.
-    fn structure(&mut self, part: PartId) {
-        match self.turn_of(part) {
-            Some(turn) => {
-                self.pending.turns.insert(turn);
-            }
-            None => self.pending.all = true,
+        for (part, state) in &touched.tool_states {
+            painted.iter_mut().for_each(|painted| painted.set_state(*part, *state));
         }
+        for turn in &touched.restructured {
+            // Without the old layout it is not known which elements pages must remove.
+            pending.all |= !painted.iter().any(|painted| painted.id() == *turn);
+            pending.turns.insert(*turn);
+        }
+        pending.removed.extend(&touched.removed);
     }
 }

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
+use unspool_core::change::Delta;
 use unspool_core::event::EndReason::Completed;
 use unspool_core::event::ProseKind::Text;
 use unspool_core::id::SessionId;
@@ -68,9 +69,15 @@ impl Follower {
             if published.session != self.id || published.seq <= seq {
                 continue;
             }
-            match (&published.changes, &mut self.held) {
-                (Some(changes), Some((seq, builder))) if published.from_seq == *seq => {
-                    builder.apply_all(changes.iter().cloned());
+            match (&published.delta, &mut self.held) {
+                (Some(delta), Some((seq, builder))) if published.from_seq == *seq => {
+                    // R-000-13: who follows would find the same to be touched.
+                    let mut expected = Delta::default();
+                    for change in &delta.changes {
+                        expected.push(change.clone(), builder);
+                        builder.apply(change.clone());
+                    }
+                    assert_eq!(delta.touched, expected.touched);
                     *seq = published.seq;
                     self.applied += 1;
                 }
@@ -176,7 +183,7 @@ pub fn subscribers_receive_changes_from_their_subscription_on<H: TestArchive>() 
     harness.take(&mut writer, [grew(Text, "told")]);
     harness.commit(&mut packer, &mut writer);
     let first = follower.published.try_recv().unwrap();
-    assert_eq!((first.from_seq, first.seq, first.changes.is_none()), (1, 3, true));
+    assert_eq!((first.from_seq, first.seq, first.delta.is_none()), (1, 3, true));
     assert_eq!((first.agent.as_str(), first.agent_session_id.as_str()), (AGENT, "s"));
     follower.load(harness.store());
     // From then on the subscriber never reloads.

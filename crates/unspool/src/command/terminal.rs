@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use unspool_engine::reader::urgency;
 use unspool_engine::report::Progress;
 use unspool_engine::request::{Request, RequestOutcome};
 use unspool_tui::app::{self, AppOptions};
@@ -81,7 +80,7 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
 fn forward_event(sender: &EventSender, event: ServiceEvent) {
     let forward = match event {
         ServiceEvent::Written(published) => {
-            BackendEvent::Written { session: published.session, urgency: urgency(&published) }
+            BackendEvent::Written { session: published.session, urgency: published.urgency() }
         }
         ServiceEvent::Lagged => BackendEvent::Lagged,
         ServiceEvent::Failed(error) => BackendEvent::ChangeDone(Err(format!("{error:#}"))),

@@ -125,7 +125,7 @@ fn follow(
                 assert_eq!((before, followed.seq()), (published.from_seq, published.seq))
             }
             // The recorder had opened the session before we connected.
-            FollowOutcome::Reloaded => assert!(published.changes.is_none(), "a gap"),
+            FollowOutcome::Reloaded => assert!(published.delta.is_none(), "a gap"),
         }
     }
 }

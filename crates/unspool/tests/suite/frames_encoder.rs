@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use unspool_core::assemble::Assembler;
-use unspool_core::change::{Change, merged};
+use unspool_core::change::{Change, Delta, merged};
 use unspool_core::document::{BodyDocument, PartDocument};
 use unspool_core::event::Event;
 use unspool_core::id::SessionId;
@@ -184,6 +184,16 @@ fn changes(session_events: &SessionEvents, events: &[Event]) -> Vec<Vec<Change>>
     events.iter().map(|event| assembler.apply(event.clone())).collect()
 }
 
+/// Applies changes and returns them as the recorder publishes them.
+fn delta(builder: &mut TranscriptBuilder, changes: Vec<Change>) -> Delta {
+    let mut delta = Delta::default();
+    for change in changes {
+        delta.push(change.clone(), builder);
+        builder.apply(change);
+    }
+    delta
+}
+
 fn empty(session_events: &SessionEvents) -> TranscriptBuilder {
     TranscriptBuilder::new(session_events.agent, &session_events.session)
 }
@@ -202,11 +212,10 @@ fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: u
     let pieces: Vec<Vec<Change>> = changes(session_events, events);
     let count = pieces.len().div_ceil(size);
     for (nth, piece) in pieces.chunks(size).enumerate() {
-        let piece: Vec<Change> = merged(piece.iter().flatten().cloned());
-        builder.apply_all(piece.iter().cloned());
-        take(&mut client, channel.frames(&piece));
+        let delta = delta(&mut builder, merged(piece.iter().flatten().cloned()));
+        take(&mut client, channel.frames(&delta));
         for (channel, client) in &mut late {
-            take(client, channel.frames(&piece));
+            take(client, channel.frames(&delta));
         }
         // At every quarter, compare, and connect another client.
         if nth % (count / 4).max(1) == 0 {
@@ -275,8 +284,7 @@ fn a_client_of_the_last_turns_gets_no_earlier_turns() {
         let mut client = Client::default();
         let mut frames = channel.snapshot();
         for piece in &pieces[pieces.len() / 2..] {
-            frames.extend(channel.frames(piece));
-            builder.apply_all(piece.iter().cloned());
+            frames.extend(channel.frames(&delta(&mut builder, piece.clone())));
         }
         frames.iter().for_each(|frame| client.take(frame).unwrap());
         let mut transcript = builder.transcript();
@@ -317,8 +325,7 @@ fn duplicate_frames_are_ignored_and_gaps_are_detected() {
     let mut channel = FramesEncoder::new(builder.session().clone(), Vec::new());
     let mut frames = channel.snapshot();
     for piece in changes(&session_events, &session_events.events) {
-        frames.extend(channel.frames(&piece));
-        builder.apply_all(piece);
+        frames.extend(channel.frames(&delta(&mut builder, piece)));
     }
     assert!(frames.len() > 20);
     for (at, frame) in frames.iter().enumerate() {

@@ -11,12 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json, to_value};
+use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
 use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
-use unspool_engine::reader::{Query, Response, Urgency, answer};
+use unspool_engine::reader::{Query, Response, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Anchor, PartFilter, Position, Size};
 use unspool_server::{App, Auth, Update};
@@ -468,7 +469,7 @@ fn a_slow_reader_learns_that_it_lagged() {
             agent_session_id: String::new(),
             from_seq: 0,
             seq: 1,
-            changes: None,
+            delta: None,
         }));
     };
     let written = json!({ "type": "written", "session": id, "urgency": "state" });
