@@ -4,13 +4,14 @@
 //! sessions out.
 
 pub mod agents;
+pub mod archive;
 pub mod attach;
 mod claim;
 pub mod exchange;
 pub mod export;
 mod file_state;
-pub mod follow;
 pub mod hooks;
+pub mod live;
 pub mod lock;
 mod open_file;
 pub mod params;
@@ -20,6 +21,7 @@ pub mod report;
 pub mod request;
 pub mod request_queue;
 pub mod reread;
+pub mod service;
 #[cfg(unix)]
 pub mod socket;
 pub mod spool;

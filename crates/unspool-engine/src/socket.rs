@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
 use unspool_store::recorder::{ChangeSet, Recorder};
 use unspool_store::store::Store;
 
+use crate::live::{Subscription, Update, Updates};
 use crate::lock::DataFolder;
 use crate::request::{Request, RequestOutcome};
 use crate::request_queue::{QueuedRequest, RequestQueue};
@@ -33,12 +33,10 @@ const PROTOCOL_VERSION: u32 = 4;
 /// A line from the recorder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SocketMessage {
+enum SocketMessage {
     /// The greeting. Every later write is reported.
     Hello(Hello),
-    Written(ChangeSet),
-    /// The follower lagged and missed changes: it must reload.
-    Lagged,
+    Update(Update),
     Reply(SocketReply),
 }
 
@@ -49,6 +47,18 @@ pub struct Hello {
     pub process: u32,
     /// True for a recorder that runs until it is stopped and accepts requests.
     pub long_lived: bool,
+}
+
+impl Hello {
+    /// Why this process cannot talk to that recorder, if it cannot.
+    fn incompatible(&self) -> Option<String> {
+        let process = self.process;
+        (self.version != PROTOCOL_VERSION).then(|| {
+            format!(
+                "another version of unspool is recording (process {process}); stop it and try again"
+            )
+        })
+    }
 }
 
 /// The first line of a client.
@@ -98,11 +108,11 @@ impl Publisher {
                 }
                 let Ok(stream) = stream else { continue };
                 // Subscribe before the greeting, so that no write falls in between.
-                let written = recorder.subscribe();
+                let subscription = Subscription::to_recorder(&recorder);
                 let open = open.clone();
                 let _ = thread::Builder::new().name("follower".to_owned()).spawn(move || {
                     // A disconnected client is not an error.
-                    let _ = serve(stream, written, &open);
+                    let _ = serve(stream, subscription, &open);
                 });
             }
         })?;
@@ -129,7 +139,7 @@ impl Drop for Publisher {
 
 fn serve(
     mut stream: UnixStream,
-    written: broadcast::Receiver<ChangeSet>,
+    subscription: Subscription<ChangeSet>,
     open: &SharedQueue,
 ) -> io::Result<()> {
     stream.set_write_timeout(Some(IO_TIMEOUT))?;
@@ -141,10 +151,10 @@ fn serve(
         &SocketMessage::Hello(Hello { version: PROTOCOL_VERSION, process, long_lived }),
     )?;
     match receive(&mut BufReader::new(&stream))? {
-        Some(SocketCommand::Follow) => publish(&mut stream, written),
+        Some(SocketCommand::Follow) => publish(&mut stream, subscription),
         Some(SocketCommand::Execute(request)) => {
             // This client does not follow.
-            drop(written);
+            drop(subscription);
             send(&mut stream, &SocketMessage::Reply(execute(request_queue, request)))
         }
         None => Ok(()),
@@ -163,15 +173,11 @@ fn execute(request_queue: Option<RequestQueue>, request: Request) -> SocketReply
     }
 }
 
-fn publish(stream: &mut UnixStream, mut written: broadcast::Receiver<ChangeSet>) -> io::Result<()> {
-    use broadcast::error::RecvError;
-    loop {
-        match written.blocking_recv() {
-            Ok(published) => send(stream, &SocketMessage::Written(published))?,
-            Err(RecvError::Lagged(_)) => send(stream, &SocketMessage::Lagged)?,
-            Err(RecvError::Closed) => return Ok(()),
-        }
+fn publish(stream: &mut UnixStream, mut subscription: Subscription<ChangeSet>) -> io::Result<()> {
+    while let Some(update) = subscription.next_blocking() {
+        send(stream, &SocketMessage::Update(update))?;
     }
+    Ok(())
 }
 
 fn send(stream: &mut UnixStream, message: &impl Serialize) -> io::Result<()> {
@@ -209,8 +215,7 @@ fn connect(path: &Path) -> io::Result<Option<Connection>> {
     let mut lines = BufReader::new(stream);
     match receive(&mut lines)? {
         Some(SocketMessage::Hello(hello)) => Ok(Some(Connection { hello, lines })),
-        Some(SocketMessage::Written(_) | SocketMessage::Lagged | SocketMessage::Reply(_))
-        | None => Ok(None),
+        Some(SocketMessage::Update(_) | SocketMessage::Reply(_)) | None => Ok(None),
     }
 }
 
@@ -224,11 +229,8 @@ pub fn forward_request(folder: &DataFolder, request: &Request) -> io::Result<Soc
     let Some(Connection { hello, mut lines }) = connect(&folder.socket())? else {
         return Ok(SocketReply::Unavailable);
     };
-    if hello.version != PROTOCOL_VERSION {
-        let process = hello.process;
-        return Ok(SocketReply::Failed(format!(
-            "another version of unspool is recording (process {process}); stop it and try again"
-        )));
+    if let Some(reason) = hello.incompatible() {
+        return Ok(SocketReply::Failed(reason));
     }
     if !hello.long_lived {
         return Ok(SocketReply::Unavailable);
@@ -239,12 +241,13 @@ pub fn forward_request(folder: &DataFolder, request: &Request) -> io::Result<Soc
     }
     match receive(&mut lines)? {
         Some(SocketMessage::Reply(reply)) => Ok(reply),
-        Some(SocketMessage::Hello(_) | SocketMessage::Written(_) | SocketMessage::Lagged)
-        | None => Ok(SocketReply::Unavailable),
+        Some(SocketMessage::Hello(_) | SocketMessage::Update(_)) | None => {
+            Ok(SocketReply::Unavailable)
+        }
     }
 }
 
-/// A subscription to the recorder process.
+/// A connection that follows the recorder process.
 pub struct Follower {
     lines: BufReader<UnixStream>,
 }
@@ -252,15 +255,24 @@ pub struct Follower {
 impl Follower {
     /// Connects and waits for the greeting. None if no process records.
     pub fn connect(folder: &DataFolder) -> io::Result<Option<Follower>> {
-        let Some(Connection { mut lines, .. }) = connect(&folder.socket())? else {
+        let Some(Connection { hello, mut lines }) = connect(&folder.socket())? else {
             return Ok(None);
         };
+        if let Some(reason) = hello.incompatible() {
+            return Err(io::Error::other(reason));
+        }
         send(lines.get_mut(), &SocketCommand::Follow)?;
         Ok(Some(Follower { lines }))
     }
 
-    /// The next message. None when the recorder has ended.
-    pub fn next_message(&mut self) -> io::Result<Option<SocketMessage>> {
-        receive(&mut self.lines)
+    /// Publishes every update to this process's subscribers until the recorder ends.
+    pub fn relay(mut self, updates: &Updates) -> io::Result<()> {
+        while let Some(message) = receive(&mut self.lines)? {
+            match message {
+                SocketMessage::Update(update) => updates.publish(update),
+                SocketMessage::Hello(_) | SocketMessage::Reply(_) => {}
+            }
+        }
+        Ok(())
     }
 }

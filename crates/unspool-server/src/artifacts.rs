@@ -12,15 +12,14 @@ use axum::extract::ws::Utf8Bytes;
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashSet;
 use serde_json::json;
-use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
 use unspool_engine::export;
+use unspool_engine::live::Update;
 use unspool_render::project::{Options, Projection};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoredSession};
 
 use crate::App;
-use crate::update::Update;
 
 /// A session without updates for this long is idle, unless a turn is running.
 const QUIET_PERIOD: Duration = Duration::from_millis(700);
@@ -36,15 +35,15 @@ pub async fn run<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
     let mut waiting: FxHashSet<SessionId> = FxHashSet::default();
     loop {
         let message = match waiting.is_empty() {
-            true => Some(updates.recv().await),
-            false => tokio::time::timeout(QUIET_PERIOD, updates.recv()).await.ok(),
+            true => Some(updates.next().await),
+            false => tokio::time::timeout(QUIET_PERIOD, updates.next()).await.ok(),
         };
         match message {
-            Some(Ok(Update::Written(written))) => {
+            Some(Some(Update::Written(written))) => {
                 waiting.insert(written.session);
             }
-            Some(Ok(Update::Lagged) | Err(RecvError::Lagged(_))) => {}
-            Some(Err(RecvError::Closed)) => return,
+            Some(Some(Update::Lagged)) => {}
+            Some(None) => return,
             None => {
                 for session in waiting.drain() {
                     let (app, folder) = (app.clone(), folder.clone());

@@ -1,7 +1,7 @@
 //! The web server: HTML pages, the REST API and one WebSocket for everything live.
 //!
 //! It reads the archive through `Store` and receives `Update`s from the process that records
-//! (`App::publish`). It never writes to the archive.
+//! (`Updates`). It never writes to the archive.
 
 mod api;
 pub mod artifacts;
@@ -13,7 +13,6 @@ mod pages;
 mod problem;
 mod query_params;
 mod session_hub;
-mod update;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -27,19 +26,17 @@ use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
+use unspool_engine::live::Updates;
 use unspool_store::store::Store;
 
 pub use api::{openapi, session_schema, table};
 pub use auth::{Auth, hash_password, is_password_hash};
 pub use pages::{Onboarding, OpenDemo};
 pub use unspool_render::page::SearchedFolder;
-pub use update::Update;
 
 use crate::list_hub::ListHub;
 use crate::session_hub::Hubs;
 
-/// A subscriber may lag this many updates before it must reload.
-const UPDATE_BACKLOG: usize = 4096;
 /// A subscriber may lag this many artifact notices.
 const ARTIFACT_BACKLOG: usize = 64;
 
@@ -50,7 +47,7 @@ pub struct App<S: Store> {
     /// Redaction rules for everything that is exported.
     pub rules: Rules,
     pub auth: Auth,
-    updates: broadcast::Sender<Update>,
+    updates: Updates,
     /// Signalled at shutdown: open streams end, so that graceful shutdown can finish.
     shutdown: watch::Sender<()>,
     /// Notices of ThoughtFlow artifacts written for idle sessions.
@@ -61,8 +58,14 @@ pub struct App<S: Store> {
 }
 
 impl<S: Store> App<S> {
-    pub fn new(store: S, prices: Prices, rules: Rules, auth: Auth) -> Arc<App<S>> {
-        let updates = broadcast::channel(UPDATE_BACKLOG).0;
+    /// `updates` is where the recording service publishes.
+    pub fn new(
+        store: S,
+        prices: Prices,
+        rules: Rules,
+        auth: Auth,
+        updates: Updates,
+    ) -> Arc<App<S>> {
         Arc::new(App {
             store,
             prices,
@@ -80,12 +83,6 @@ impl<S: Store> App<S> {
     /// Sets the content of the empty-archive page. Only the first call has an effect.
     pub fn onboarding(&self, onboarding: Onboarding) {
         let _ = self.onboarding.set(onboarding);
-    }
-
-    /// Sends an update to all subscribers. Called by the recorder, or by its follower.
-    pub fn publish(&self, updates: Update) {
-        // Fails only when there is no subscriber.
-        let _ = self.updates.send(updates);
     }
 }
 

@@ -15,12 +15,13 @@ use tokio::time::{Instant, sleep_until};
 use unspool_core::id::{SessionId, digest};
 use unspool_core::live::MAX_SILENCE;
 use unspool_core::session::SessionState;
+use unspool_engine::live::{Subscription, Update};
 use unspool_engine::reader::activity;
 use unspool_render::page;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 
+use crate::App;
 use crate::query_params::ListParams;
-use crate::{App, Update};
 
 /// Rows are repainted at most this often.
 const REPAINT_INTERVAL: Duration = Duration::from_millis(500);
@@ -129,7 +130,7 @@ fn subscribe<S: Store>(
 async fn paint<S: Store>(
     app: Arc<App<S>>,
     out: Weak<broadcast::Sender<Rows>>,
-    mut updates: broadcast::Receiver<Update>,
+    mut updates: Subscription,
 ) {
     let mut live: FxHashSet<SessionId> = FxHashSet::default();
     let mut latest: FxHashMap<SessionId, u64> = FxHashMap::default();
@@ -141,14 +142,14 @@ async fn paint<S: Store>(
         loop {
             tokio::select! {
                 () = sleep_until(due) => break,
-                latest = updates.recv() => {
+                latest = updates.next() => {
                     if changed.is_empty() && !all {
                         due = due.min(Instant::now() + REPAINT_INTERVAL);
                     }
                     match latest {
-                        Ok(Update::Written(written)) => { changed.insert(written.session); }
-                        Ok(Update::Lagged) | Err(RecvError::Lagged(_)) => all = true,
-                        Err(RecvError::Closed) => return,
+                        Some(Update::Written(written)) => { changed.insert(written.session); }
+                        Some(Update::Lagged) => all = true,
+                        None => return,
                     }
                 }
             }

@@ -23,6 +23,7 @@ use unspool_core::part::Place;
 use unspool_core::present::tools::Tasks;
 use unspool_core::present::{self, TurnView};
 use unspool_core::skeleton::Skeleton;
+use unspool_engine::live::{Subscription, Update};
 use unspool_engine::subagents::subagents;
 use unspool_engine::window::fill;
 use unspool_render::page;
@@ -30,7 +31,7 @@ use unspool_render::turn::turn;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
 
-use crate::{App, Update};
+use crate::App;
 use painted_turn::PaintedTurn;
 use state::{Pending, State};
 
@@ -182,10 +183,11 @@ impl<S: Store> SessionHub<S> {
     }
 
     /// Paints until the last subscriber leaves.
-    fn run(&self, mut updates: broadcast::Receiver<Update>) {
+    fn run(&self, mut updates: Subscription) {
         // The earliest next repaint of text, and of anything else.
         let (mut text_due, mut due) = (Instant::now(), Instant::now());
-        while let Some(mut urgency) = self.recv_next(&mut updates) {
+        while let Some(latest) = updates.next_blocking() {
+            let mut urgency = self.take(&latest);
             loop {
                 urgency = urgency.max(self.recv_waiting(&mut updates));
                 let now = Instant::now();
@@ -223,25 +225,12 @@ impl<S: Store> SessionHub<S> {
         empty
     }
 
-    fn recv_next(&self, updates: &mut broadcast::Receiver<Update>) -> Option<Option<Urgency>> {
-        use broadcast::error::RecvError;
-        match updates.blocking_recv() {
-            Ok(latest) => Some(self.take(&latest)),
-            Err(RecvError::Lagged(_)) => Some(self.take(&Update::Lagged)),
-            Err(RecvError::Closed) => None,
-        }
-    }
-
-    fn recv_waiting(&self, updates: &mut broadcast::Receiver<Update>) -> Option<Urgency> {
-        use broadcast::error::TryRecvError;
+    fn recv_waiting(&self, updates: &mut Subscription) -> Option<Urgency> {
         let mut urgency = None;
-        loop {
-            match updates.try_recv() {
-                Ok(latest) => urgency = urgency.max(self.take(&latest)),
-                Err(TryRecvError::Lagged(_)) => urgency = urgency.max(self.take(&Update::Lagged)),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return urgency,
-            }
+        while let Some(latest) = updates.try_next() {
+            urgency = urgency.max(self.take(&latest));
         }
+        urgency
     }
 
     fn take(&self, latest: &Update) -> Option<Urgency> {

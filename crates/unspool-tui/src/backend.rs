@@ -6,13 +6,12 @@ mod remote;
 
 use std::sync::mpsc::Sender;
 
-use unspool_core::id::SessionId;
+use unspool_engine::live::{SessionWrite, Update};
 use unspool_engine::reader::{Query, Response};
 use unspool_engine::request::Request;
 
 pub use local::{ChangeHandler, LocalBackend};
 pub use remote::{Credentials, RemoteBackend, RemoteError};
-pub use unspool_core::change::Urgency;
 
 /// The id of a query, repeated in its response.
 pub type QueryId = u64;
@@ -21,13 +20,8 @@ pub type QueryId = u64;
 #[derive(Debug)]
 pub enum BackendEvent {
     Response(QueryId, Response),
-    /// Something was written into this session.
-    Written {
-        session: SessionId,
-        urgency: Urgency,
-    },
-    /// Updates were lost, or another process wrote without publishing: reload.
-    Lagged,
+    /// The archive was written to.
+    Update(Update<SessionWrite>),
     /// The connection is established, possibly again.
     Connected,
     /// The connection failed for this reason. The backend is reconnecting.

@@ -43,6 +43,7 @@ use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
 use unspool_core::redact::{CustomRule, Rules};
 use unspool_engine::lock::DataFolder;
+use unspool_engine::service::Sources;
 use unspool_engine::watch::ChangeDetection;
 use unspool_sources::discover::Environment;
 
@@ -141,6 +142,11 @@ pub fn redaction() -> Result<Rules> {
     let own = rules.into_iter().map(|(name, pattern)| CustomRule { name, pattern });
     let rules = Rules::standard().homes(homes).with_custom(&own.collect::<Vec<_>>());
     rules.context("fix the rule below [redaction.rules] in the config file")
+}
+
+/// What a recording process reads from these folders, and how it notices changes.
+pub fn sources(environment: Environment) -> Result<Sources> {
+    Ok(Sources { environment, change_detection: change_detection()? })
 }
 
 /// How the watch loop detects changes.

@@ -6,15 +6,12 @@ mod command;
 mod config;
 mod paint;
 mod progress;
-mod sync_service;
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-
-use archive::Archive;
 
 /// Shows what an AI agent did, in the order in which it happened.
 #[derive(Parser)]
@@ -57,7 +54,7 @@ fn main() -> ExitCode {
         let what = "--connect works only with the terminal application and with replay";
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
     }
-    let archive = Archive::new(data);
+    let archive = archive::open(data);
     let outcome = match command {
         Some(Command::Serve(serve)) => serve.run(&archive),
         Some(Command::Sync(sync)) => sync.run(&archive),

@@ -22,7 +22,11 @@ pub struct ProgressBar {
 
 impl ProgressBar {
     pub fn start() -> ProgressBar {
-        let (progress, over) = (Arc::new(Progress::default()), Arc::new(AtomicBool::new(false)));
+        ProgressBar::draw(Arc::default())
+    }
+
+    pub fn draw(progress: Arc<Progress>) -> ProgressBar {
+        let over = Arc::new(AtomicBool::new(false));
         let drawing = stderr().is_terminal().then(|| {
             let (progress, over) = (progress.clone(), over.clone());
             thread::spawn(move || draw(&progress, &over))

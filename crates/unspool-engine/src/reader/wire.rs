@@ -1,10 +1,9 @@
 //! The messages between a remote reader and a server: one JSON text per WebSocket message.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::change::Urgency;
-use unspool_core::id::SessionId;
 
 use super::{Query, Response};
+use crate::live::{SessionWrite, Update};
 
 /// Both sides must run the same version, because responses serialise the program's own types.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -33,12 +32,21 @@ pub enum ServerMessage {
     Ready { version: String },
     /// The response to the query with this number.
     Response { number: u64, response: Response },
-    /// This session was written to.
-    Written { session: SessionId, urgency: Urgency },
-    /// Updates were dropped; the reader must reload.
+    /// [`Update::Written`].
+    Written(SessionWrite),
+    /// [`Update::Lagged`].
     Lagged,
     /// The message was invalid. The server closes the connection.
     Error { detail: String },
+}
+
+impl From<Update<SessionWrite>> for ServerMessage {
+    fn from(update: Update<SessionWrite>) -> ServerMessage {
+        match update {
+            Update::Written(write) => ServerMessage::Written(write),
+            Update::Lagged => ServerMessage::Lagged,
+        }
+    }
 }
 
 #[cfg(test)]

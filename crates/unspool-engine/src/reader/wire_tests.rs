@@ -6,6 +6,8 @@ use unspool_core::block::{
     ListItem, Node, Notice, Question, QuestionItem, QuestionKind, QuestionOption, Span, Table,
     Terminal, Tone, Tree, TreeDetail,
 };
+use unspool_core::change::Urgency;
+use unspool_core::id::SessionId;
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
@@ -221,7 +223,7 @@ fn everything_that_is_said_is_what_it_was() {
         same(ServerMessage::Response { number: u64::MAX, response: answer });
     }
     for urgency in [Urgency::Text, Urgency::State] {
-        same(ServerMessage::Written { session: session(), urgency });
+        same(ServerMessage::Written(SessionWrite { session: session(), urgency }));
     }
     same(ServerMessage::Lagged);
     same(ServerMessage::Ready { version: VERSION.to_owned() });
@@ -265,7 +267,8 @@ fn every_query_round_trips() {
 fn what_is_said_is_what_the_docs_say() {
     let text = |message: &ServerMessage| serde_json::to_string(message).unwrap();
     assert_eq!(text(&ServerMessage::Lagged), r#"{"type":"lagged"}"#);
-    let written = ServerMessage::Written { session: session(), urgency: Urgency::Text };
+    let write = SessionWrite { session: session(), urgency: Urgency::Text };
+    let written = ServerMessage::from(Update::Written(write));
     let told = format!(r#"{{"type":"written","session":"{}","urgency":"text"}}"#, session());
     assert_eq!(text(&written), told);
     let answer = Response::Failed("why".to_owned());

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use jiff::Timestamp;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use unspool_core::id::SessionId;
 use unspool_core::redact::{Redactor, Rules};
 use unspool_core::session::{Turn, TurnState};
+use unspool_engine::live::{Subscription, Update};
 use unspool_render::project::Sdk;
 use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE, encode_whole};
 use unspool_render::project::uimessage::{UiMessage, reply};
@@ -24,7 +24,6 @@ use super::stream::{BodyChunk, body_channel};
 use super::turns::no_turn;
 use crate::App;
 use crate::problem::Problem;
-use crate::update::Update;
 
 /// The turn is re-read at most this often.
 const TEXT_INTERVAL: Duration = Duration::from_millis(100);
@@ -109,12 +108,7 @@ struct TurnStream<S: Store> {
 }
 
 impl<S: Store> TurnStream<S> {
-    async fn emit(
-        self,
-        mut updates: tokio::sync::broadcast::Receiver<Update>,
-        mut encoder: ChunkEncoder,
-        first: UiMessage,
-    ) {
+    async fn emit(self, mut updates: Subscription, mut encoder: ChunkEncoder, first: UiMessage) {
         let sdk = encoder.sdk();
         let mut next = Some(first);
         let mut shutdown = self.app.shutdown.subscribe();
@@ -135,14 +129,14 @@ impl<S: Store> TurnStream<S> {
                 }
             }
             tokio::select! {
-                update = updates.recv() => match update {
-                    Ok(Update::Written(update)) if update.session != self.session => continue,
-                    Ok(_) | Err(RecvError::Lagged(_)) => {
+                update = updates.next() => match update {
+                    Some(Update::Written(update)) if update.session != self.session => continue,
+                    Some(_) => {
                         sleep(TEXT_INTERVAL).await;
                         // Updates received meanwhile are covered by the next load.
                         updates = self.app.updates.subscribe();
                     }
-                    Err(RecvError::Closed) => return,
+                    None => return,
                 },
                 () = sleep(KEEPALIVE_INTERVAL) => {
                     let alive = Bytes::from_static(b": still there\n\n");

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::SessionId;
+use unspool_engine::live::Update;
 use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow};
 
 use super::{current_seq, is_connected, send_json};
-use crate::update::{Update, Written};
 use crate::{App, api};
 
 /// A snapshot message holds about this many parts.
@@ -35,7 +34,7 @@ pub async fn serve<S: Store>(
     };
     loop {
         let update = tokio::select! {
-            update = updates.recv() => update,
+            update = updates.next() => update,
             update = artifacts.recv() => {
                 if let Ok((session, what)) = update && session == id {
                     socket.send(Message::Text(what)).await?;
@@ -48,16 +47,14 @@ pub async fn serve<S: Store>(
         };
         let mut batch = ChangeBatch { id, from: seq, seq, changes: String::new() };
         let mut continuity = match update {
-            Ok(update) => batch.take(&update),
-            Err(RecvError::Lagged(_)) => Continuity::Gap,
-            Err(RecvError::Closed) => return Ok(()),
+            Some(update) => batch.take(&update),
+            None => return Ok(()),
         };
         // Join what arrived while the last message was sent.
         while continuity == Continuity::All && batch.changes.len() < MAX_BATCH_BYTES {
-            continuity = match updates.try_recv() {
-                Ok(update) => batch.take(&update),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                Err(TryRecvError::Lagged(_)) => Continuity::Gap,
+            continuity = match updates.try_next() {
+                Some(update) => batch.take(&update),
+                None => break,
             };
         }
         if batch.seq > seq {
@@ -91,7 +88,7 @@ enum Continuity {
 
 impl ChangeBatch {
     fn take(&mut self, updates: &Update) -> Continuity {
-        let written: &Written = match updates {
+        let written = match updates {
             Update::Written(written) => written,
             Update::Lagged => return Continuity::Gap,
         };

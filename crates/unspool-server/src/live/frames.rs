@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message, WebSocket};
-use tokio::sync::broadcast::error::RecvError;
 use unspool_core::id::SessionId;
+use unspool_engine::live::Update;
 use unspool_store::store::{Store, TurnWindow};
 
 use super::{current_seq, is_connected, send_json};
 use crate::frames_encoder::FramesEncoder;
-use crate::update::Update;
 use crate::{App, api};
 
 pub async fn serve<S: Store>(
@@ -26,7 +25,7 @@ pub async fn serve<S: Store>(
     }
     loop {
         let update = tokio::select! {
-            update = updates.recv() => update,
+            update = updates.next() => update,
             update = artifacts.recv() => {
                 if let Ok((session, what)) = update && session == id {
                     socket.send(Message::Text(what)).await?;
@@ -38,12 +37,12 @@ pub async fn serve<S: Store>(
             }
         };
         let next = match update {
-            Ok(Update::Written(update)) if update.session != id || update.seq <= seq => continue,
-            Ok(Update::Written(update)) if update.from_seq == seq => {
+            Some(Update::Written(update)) if update.session != id || update.seq <= seq => continue,
+            Some(Update::Written(update)) if update.from_seq == seq => {
                 update.delta.clone().map(|delta| (update.seq, delta))
             }
-            Ok(_) | Err(RecvError::Lagged(_)) => None,
-            Err(RecvError::Closed) => return Ok(()),
+            Some(_) => None,
+            None => return Ok(()),
         };
         let frames = match next {
             Some((next, delta)) => {

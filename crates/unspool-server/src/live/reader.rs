@@ -10,17 +10,16 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
+use unspool_engine::live::{SessionWrite, Update};
 use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
 use unspool_engine::reader::{Query, Response, answer};
 use unspool_store::store::Store;
 
 use crate::App;
-use crate::update::Update;
 
 /// Queries queued per client. When the queue is full the socket is not read.
 const MAX_QUEUED_QUERIES: usize = 16;
@@ -55,14 +54,13 @@ pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<
             responding.spawn(async move { respond(&app, &text).await });
         }
         tokio::select! {
-            received = updates.recv() => match received {
-                Ok(received) => pending.take(&received),
-                Err(RecvError::Lagged(_)) => pending.mark_missed(),
-                Err(RecvError::Closed) => return Ok(()),
+            update = updates.next() => match update {
+                Some(update) => pending.take(update.notice()),
+                None => return Ok(()),
             },
             () = sleep_until(due), if !pending.is_empty() => {
-                for message in pending.drain() {
-                    send(&mut socket, &message).await?;
+                for update in pending.drain() {
+                    send(&mut socket, &update.into()).await?;
                 }
                 due = Instant::now() + NOTIFY_INTERVAL;
             }
@@ -120,13 +118,12 @@ struct PendingUpdates {
 }
 
 impl PendingUpdates {
-    fn take(&mut self, updates: &Update) {
-        let written = match updates {
-            Update::Written(written) => written,
+    fn take(&mut self, update: Update<SessionWrite>) {
+        let SessionWrite { session, urgency } = match update {
+            Update::Written(write) => write,
             Update::Lagged => return self.mark_missed(),
         };
-        let urgency = written.urgency();
-        let held = self.written.entry(written.session).or_insert(urgency);
+        let held = self.written.entry(session).or_insert(urgency);
         *held = urgency.max(*held);
         if self.written.len() > MAX_PENDING_SESSIONS {
             self.mark_missed();
@@ -143,64 +140,38 @@ impl PendingUpdates {
         !self.missed && self.written.is_empty()
     }
 
-    fn drain(&mut self) -> Vec<ServerMessage> {
-        let missed = std::mem::take(&mut self.missed).then_some(ServerMessage::Lagged);
+    fn drain(&mut self) -> Vec<Update<SessionWrite>> {
+        let missed = std::mem::take(&mut self.missed).then_some(Update::Lagged);
         let written = self.written.drain();
-        let written = written.map(|(session, urgency)| ServerMessage::Written { session, urgency });
+        let written =
+            written.map(|(session, urgency)| Update::Written(SessionWrite { session, urgency }));
         missed.into_iter().chain(written).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use unspool_core::change::{Change, Delta, DeltaField};
-    use unspool_core::id::{Id, PartId};
-    use unspool_core::transcript::TranscriptBuilder;
-    use unspool_store::recorder::ChangeSet;
-
     use super::*;
-
-    fn updates(session: SessionId, changes: Vec<Change>) -> Update {
-        let mut delta = Delta::default();
-        for change in changes {
-            delta.push(change, &TranscriptBuilder::new("codex", "s"));
-        }
-        Update::written(ChangeSet {
-            session,
-            agent: String::new(),
-            agent_session_id: String::new(),
-            from_seq: 0,
-            seq: 1,
-            delta: Some(Arc::new(delta)),
-        })
-    }
-
-    fn part() -> PartId {
-        PartId(Id::derive([b"part".as_slice()]))
-    }
-
-    fn grew() -> Vec<Change> {
-        let text = "more".to_owned();
-        vec![Change::PartDelta { part: part(), field: DeltaField::Text, text }]
-    }
 
     fn session(nth: usize) -> SessionId {
         SessionId::of("codex", &nth.to_string())
+    }
+
+    fn write(nth: usize, urgency: Urgency) -> Update<SessionWrite> {
+        Update::Written(SessionWrite { session: session(nth), urgency })
     }
 
     #[test]
     fn updates_coalesce_per_session_and_states_win() {
         let mut pending = PendingUpdates::default();
         assert!(pending.is_empty());
-        let opened = vec![Change::PartRemoved { part: part() }];
-        for changes in [grew(), opened, grew()] {
-            pending.take(&updates(session(1), changes));
+        for urgency in [Urgency::Text, Urgency::State, Urgency::Text] {
+            pending.take(write(1, urgency));
         }
-        pending.take(&updates(session(2), grew()));
+        pending.take(write(2, Urgency::Text));
         let received = pending.drain();
         assert_eq!(received.len(), 2);
-        let state = ServerMessage::Written { session: session(1), urgency: Urgency::State };
-        let text = ServerMessage::Written { session: session(2), urgency: Urgency::Text };
+        let (state, text) = (write(1, Urgency::State), write(2, Urgency::Text));
         assert!(received.contains(&state) && received.contains(&text), "{received:?}");
         assert!(pending.is_empty());
     }
@@ -209,14 +180,14 @@ mod tests {
     fn too_many_sessions_are_something_missed() {
         let mut pending = PendingUpdates::default();
         for nth in 0..MAX_PENDING_SESSIONS * 4 {
-            pending.take(&updates(session(nth), grew()));
+            pending.take(write(nth, Urgency::Text));
             assert!(pending.written.len() <= MAX_PENDING_SESSIONS);
         }
         // Sessions that changed after the overflow are listed after it.
         let received = pending.drain();
-        assert_eq!(received[0], ServerMessage::Lagged);
+        assert_eq!(received[0], Update::Lagged);
         assert!(received.len() <= MAX_PENDING_SESSIONS + 1);
-        pending.take(&Update::Lagged);
-        assert_eq!(pending.drain(), [ServerMessage::Lagged]);
+        pending.take(Update::Lagged);
+        assert_eq!(pending.drain(), [Update::Lagged]);
     }
 }

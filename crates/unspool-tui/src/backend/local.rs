@@ -1,11 +1,12 @@
-//! The backend over this machine's archive. A thread of its own answers queries from the store;
-//! changes go to the `ChangeHandler` that the binary provides.
+//! The backend over this machine's archive. A thread of its own answers queries from the store, and
+//! another one forwards updates; changes go to the `ChangeHandler` that the binary provides.
 
 use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc;
 use unspool_core::price::Prices;
+use unspool_engine::live::Subscription;
 use unspool_engine::reader::{Query, answer};
 use unspool_engine::request::Request;
 use unspool_store::store::Store;
@@ -23,11 +24,12 @@ pub struct LocalBackend {
 }
 
 impl LocalBackend {
-    /// Starts the thread that answers queries.
+    /// Starts the threads that answer queries and forward updates.
     pub fn new<S: Store>(
         store: S,
         prices: Prices,
         change_handler: ChangeHandler,
+        mut updates: Subscription,
         sender: EventSender,
     ) -> std::io::Result<LocalBackend> {
         let (queries, mut incoming) = mpsc::unbounded_channel::<(QueryId, Query)>();
@@ -45,6 +47,14 @@ impl LocalBackend {
                     }
                 }
             });
+        })?;
+        let forward = sender.clone();
+        thread::Builder::new().name("updates".to_owned()).spawn(move || {
+            while let Some(update) = updates.next_blocking() {
+                if forward.send(Event::Backend(BackendEvent::Update(update.notice()))).is_err() {
+                    return;
+                }
+            }
         })?;
         Ok(LocalBackend { queries, change_handler, sender })
     }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
+use unspool_engine::live::Update;
 use unspool_engine::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
 use unspool_engine::reader::{Query, Response};
 use unspool_engine::request::Request;
@@ -235,10 +236,8 @@ fn parse_message(text: &str) -> Result<Option<BackendEvent>, String> {
         Ok(ServerMessage::Response { number, response }) => {
             Ok(Some(BackendEvent::Response(number, response)))
         }
-        Ok(ServerMessage::Written { session, urgency }) => {
-            Ok(Some(BackendEvent::Written { session, urgency }))
-        }
-        Ok(ServerMessage::Lagged) => Ok(Some(BackendEvent::Lagged)),
+        Ok(ServerMessage::Written(write)) => Ok(Some(BackendEvent::Update(Update::Written(write)))),
+        Ok(ServerMessage::Lagged) => Ok(Some(BackendEvent::Update(Update::Lagged))),
         Ok(ServerMessage::Ready { .. }) => Ok(None),
         Ok(ServerMessage::Error { detail }) => Err(detail),
         Err(error) => Ok(serde_json::from_str(text).ok().map(|Numbered { number }| {
@@ -272,7 +271,8 @@ mod tests {
         for other in [r#"{"type":"news"}"#, "{", r#"{"type":"ready","version":"0"}"#] {
             assert!(matches!(parse_message(other), Ok(None)), "{other}");
         }
-        assert!(matches!(parse_message(r#"{"type":"lagged"}"#), Ok(Some(BackendEvent::Lagged))));
+        let lagged = parse_message(r#"{"type":"lagged"}"#);
+        assert!(matches!(lagged, Ok(Some(BackendEvent::Update(Update::Lagged)))));
         let disconnect = parse_message(r#"{"type":"error","detail":"enough"}"#);
         assert_eq!(disconnect.err().as_deref(), Some("enough"));
     }

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
+use unspool_engine::live::{SessionWrite, Update};
 use unspool_engine::reader::Query;
 
 use super::{Effect, PendingQuery, Screen, State};
-use crate::backend::{BackendEvent, Urgency};
+use crate::backend::BackendEvent;
 use crate::transcript::{LoadReason, Transcript};
 
 /// The shortest interval between two refreshes of the open session: for growing text (C-20), and
@@ -21,11 +23,11 @@ impl State {
     pub(super) fn handle_backend_event(&mut self, event: BackendEvent) -> Vec<Effect> {
         match event {
             BackendEvent::Response(number, response) => self.handle_response(number, response),
-            BackendEvent::Written { session, urgency } => {
-                self.handle_write(session, urgency);
+            BackendEvent::Update(Update::Written(write)) => {
+                self.handle_write(write);
                 Vec::new()
             }
-            BackendEvent::Lagged => self.refresh_all(),
+            BackendEvent::Update(Update::Lagged) => self.refresh_all(),
             BackendEvent::Connected => {
                 self.lost = None;
                 self.refresh_all()
@@ -59,7 +61,7 @@ impl State {
         }
     }
 
-    fn handle_write(&mut self, session: SessionId, urgency: Urgency) {
+    fn handle_write(&mut self, SessionWrite { session, urgency }: SessionWrite) {
         let now = self.now;
         self.rows_due.entry(session).or_insert(now + ROW_REFRESH_INTERVAL);
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {

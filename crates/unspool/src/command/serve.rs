@@ -14,12 +14,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use unspool_engine::lock::DataFolder;
-use unspool_server::{App, Auth, Update};
+use unspool_engine::service::{Service, ServiceEvent};
+use unspool_server::{App, Auth};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
 use crate::config;
-use crate::sync_service::{ServiceEvent, SyncService};
 
 /// The port without --port.
 const DEFAULT_PORT: u16 = 7787;
@@ -69,13 +69,13 @@ impl Serve {
             (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)
         };
         // Creates the archive if needed, so that it can be opened for reading.
-        let sync_service = SyncService::begin(archive, environment)?;
+        let service = Service::begin(archive, config::sources(environment)?)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .context("cannot start")?;
-        runtime.block_on(self.serve(sync_service, password))
+        runtime.block_on(self.serve(service, password))
     }
 
     /// True if other machines can connect.
@@ -97,10 +97,10 @@ impl Serve {
         }
     }
 
-    async fn serve(self, sync_service: SyncService, password: Option<String>) -> Result<()> {
+    async fn serve(self, service: Service, password: Option<String>) -> Result<()> {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
-        let token = secret::token(&sync_service.folder()?)?;
+        let token = secret::token(&service.folder()?)?;
         let here = password.is_none();
         let auth = match password {
             None => Auth::new(token, at.port()),
@@ -110,14 +110,14 @@ impl Serve {
             }
         };
         let address = auth.address();
-        let app = App::new(sync_service.read()?, config::prices()?, config::redaction()?, auth);
+        let app = app(&service, auth)?;
         if !self.demo {
-            let folder = sync_service.folder()?;
-            app.onboarding(onboarding::onboarding(folder.path(), sync_service.environment(), here));
+            let folder = service.folder()?;
+            app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));
         }
-        let drawings = sync_service.folder()?.path().join("thoughtflow");
+        let drawings = service.folder()?.path().join("thoughtflow");
         tokio::spawn(unspool_server::artifacts::run(app.clone(), drawings));
-        start_sync(sync_service, &app);
+        service.spawn(report);
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
         if self.open {
@@ -127,14 +127,18 @@ impl Serve {
     }
 }
 
-/// Starts the background service and forwards its events to the web application.
-fn start_sync(sync_service: SyncService, app: &Arc<App<Sqlite>>) {
-    let app = Arc::clone(app);
-    sync_service.spawn(move |event| match event {
-        ServiceEvent::Written(published) => app.publish(Update::written(published)),
-        ServiceEvent::Lagged => app.publish(Update::Lagged),
-        ServiceEvent::Failed(error) => eprintln!("unspool: {error:#}"),
-    });
+/// The web application over the archive that the service keeps up to date.
+fn app(service: &Service, auth: Auth) -> Result<Arc<App<Sqlite>>> {
+    let updates = service.updates().clone();
+    Ok(App::new(service.read()?, config::prices()?, config::redaction()?, auth, updates))
+}
+
+/// Reports on stderr what the background service could not read or do.
+fn report(event: ServiceEvent) {
+    match event {
+        ServiceEvent::Synced(report) => super::warn(&report.warnings),
+        ServiceEvent::Failed(error) => eprintln!("unspool: {:#}", anyhow::Error::from(error)),
+    }
 }
 
 /// Warns about the risks of serving other machines.

@@ -1,18 +1,17 @@
 //! `unspool sync`: ingests every source found on this machine, once or continuously.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
 use unspool_engine::attach::OpencodeServer;
 use unspool_engine::report::{Progress, SyncReport};
 use unspool_engine::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::spool;
-use unspool_engine::sync::{FileCandidate, FileStates, sync};
-use unspool_engine::watch::Watch;
-use unspool_sources::discover::{Discovery, discover};
+use unspool_engine::service::RecordEvent;
+use unspool_sources::discover::discover;
 
-use crate::archive::{Archive, Recording};
+use crate::archive::Archive;
 use crate::config;
 use crate::progress::{ProgressBar, size};
 
@@ -57,13 +56,12 @@ impl Sync {
         }
         let folder = archive.folder()?;
         let discovered = discover(&config::environment(&folder)?);
-        self.warn_if_empty(&discovered);
+        self.warn_if_empty(discovered.files.len());
         let mut writer = archive.writer()?;
         let report = match writer.own_recording()? {
             Some((recording, file_states)) => {
-                let report = once(recording, file_states, discovered)?;
-                spool::sweep(&folder);
-                report
+                let bar = ProgressBar::start();
+                recording.sync(file_states, discovered, &bar.progress)?
             }
             // The recorder finds the same files itself; the request waits until it has read them.
             None => {
@@ -84,50 +82,38 @@ impl Sync {
 
     fn watch(self, archive: &Archive) -> Result<()> {
         let servers = self.attach.iter().map(|url| OpencodeServer::at(url));
-        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        let mut servers = servers.collect::<Result<Vec<_>, _>>()?;
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         let recording = archive.record()?;
         let folder = archive.folder()?;
-        let environment = config::environment(&folder)?;
-        let mut file_states = FileStates::load(&recording.recorder)?;
-        let discovered = discover(&environment);
-        self.warn_if_empty(&discovered);
-        let report = once(&recording, &mut file_states, discovered)?;
-        spool::sweep(&folder);
-        format.line(&report)?;
-        super::attach::begin(&folder, servers);
-        let mut watch = Watch::new(environment, file_states, config::change_detection()?);
-        recording.open(watch.request_queue());
-        loop {
-            let report = watch.take_next(&recording.recorder)?;
-            if report.records > 0 {
-                format.line(&report)?;
+        let sources = config::sources(config::environment(&folder)?)?;
+        let progress = Arc::new(Progress::default());
+        let mut bar = None;
+        let never = recording.run(&sources, &progress, |event| -> Result<()> {
+            match event {
+                RecordEvent::Discovered { files } => {
+                    self.warn_if_empty(files);
+                    bar = Some(ProgressBar::draw(progress.clone()));
+                }
+                RecordEvent::Synced(report) => {
+                    drop(bar.take());
+                    format.line(&report)?;
+                    super::attach::begin(&folder, std::mem::take(&mut servers));
+                }
+                RecordEvent::Grown(report) => format.line(&report)?,
             }
-        }
+            Ok(())
+        })?;
+        match never {}
     }
 
-    fn warn_if_empty(&self, discovered: &Discovery) {
-        if discovered.files.is_empty() && !self.json {
+    fn warn_if_empty(&self, files: usize) {
+        if files == 0 && !self.json {
             eprintln!(
                 "unspool: no sessions were found; `unspool doctor` lists the folders searched"
             );
         }
     }
-}
-
-/// Ingests everything that was discovered.
-fn once(
-    recording: &Recording,
-    file_states: &mut FileStates,
-    discovered: Discovery,
-) -> Result<SyncReport> {
-    let bar = ProgressBar::start();
-    let candidates = discovered.files.into_iter().map(FileCandidate::from).collect();
-    let outcome = sync(&recording.recorder, file_states, candidates, &bar.progress);
-    drop(bar);
-    let mut report = outcome?;
-    report.warnings.extend(discovered.warnings);
-    Ok(report)
 }
 
 /// Prints a report.

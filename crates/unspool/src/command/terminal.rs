@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Request, RequestOutcome};
+use unspool_engine::request::Request;
+use unspool_engine::service::{Service, ServiceEvent};
 use unspool_tui::app::{self, AppOptions};
 use unspool_tui::backend::{
     BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,
@@ -17,7 +18,6 @@ use unspool_tui::theme::Theme;
 
 use crate::archive::Archive;
 use crate::config::{self, Config};
-use crate::sync_service::{ServiceEvent, SyncService};
 
 /// True if stdin and stdout are a terminal.
 pub fn is_there() -> bool {
@@ -63,30 +63,32 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
 pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let options = options(session)?;
     let folder = archive.folder()?;
-    let sync_service = SyncService::begin(
-        Archive::new(Some(folder.path().to_owned())),
-        config::environment(&folder)?,
-    )?;
+    // Without a notice on waiting: the terminal belongs to the application.
+    let archive = Archive::new(Some(folder.path().to_owned()));
+    let sources = config::sources(config::environment(&folder)?)?;
+    let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
-    let change_handler = change_handler(Archive::new(Some(folder.path().to_owned())));
+    let (store, updates) = (service.read()?, service.updates().subscribe());
+    let change_handler = change_handler(archive);
     let backend =
-        LocalBackend::new(sync_service.read()?, config::prices()?, change_handler, sender.clone())
+        LocalBackend::new(store, config::prices()?, change_handler, updates, sender.clone())
             .context("cannot start")?;
     let forward = sender.clone();
-    let begin = move || sync_service.spawn(move |event| forward_event(&forward, event));
+    let begin = move || service.spawn(move |event| report(&forward, event));
     Ok(app::run(&backend, &sender, &events, options, begin)?)
 }
 
-fn forward_event(sender: &EventSender, event: ServiceEvent) {
-    let forward = match event {
-        ServiceEvent::Written(published) => {
-            BackendEvent::Written { session: published.session, urgency: published.urgency() }
+/// Shows in the status line what the background service could not do.
+fn report(sender: &EventSender, event: ServiceEvent) {
+    match event {
+        // The status line has no room for warnings; `unspool sync` prints them.
+        ServiceEvent::Synced(_) => {}
+        ServiceEvent::Failed(error) => {
+            let reason = format!("{:#}", anyhow::Error::from(error));
+            // Fails only while the application is ending.
+            let _ = sender.send(Event::Backend(BackendEvent::ChangeDone(Err(reason))));
         }
-        ServiceEvent::Lagged => BackendEvent::Lagged,
-        ServiceEvent::Failed(error) => BackendEvent::ChangeDone(Err(format!("{error:#}"))),
-    };
-    // Fails only while the application is ending.
-    let _ = sender.send(Event::Backend(forward));
+    }
 }
 
 fn change_handler(archive: Archive) -> ChangeHandler {
@@ -99,9 +101,9 @@ fn change_handler(archive: Archive) -> ChangeHandler {
                 "read"
             }
         };
-        let done: Result<RequestOutcome> =
+        let done =
             archive.writer().and_then(|mut writer| writer.submit(request, &Progress::default()));
-        done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
+        done.map(|_| what.to_owned()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     })
 }
 

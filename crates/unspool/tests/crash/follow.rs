@@ -1,5 +1,6 @@
-//! Clients follow a session while a process records it. Whenever a client connects, it ends up with
-//! what the archive has, and receives every change exactly once.
+//! Clients follow a session while a process records it: they subscribe through the change socket,
+//! load the session and apply its updates. Whenever a client connects, it ends up with what the
+//! archive has, and receives every change exactly once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,9 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use unspool_core::id::SessionId;
-use unspool_engine::follow::{FollowOutcome, SessionFollower};
-use unspool_engine::socket::{Follower, SocketMessage};
+use unspool_core::session::Turn;
+use unspool_core::transcript::TranscriptBuilder;
+use unspool_engine::live::{Update, Updates};
+use unspool_engine::socket::Follower;
 use unspool_store::blocking::block_on;
+use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{Store, TurnWindow};
 
@@ -17,13 +21,81 @@ use crate::live::{GrowingFile, agents_at_work};
 use crate::random::Random;
 use crate::sandbox::{DEADLINE, Sandbox, Unspool};
 
+/// A copy of a session, and the sequence number up to which it is current.
+struct Replica {
+    store: Sqlite,
+    id: SessionId,
+    seq: u64,
+    builder: TranscriptBuilder,
+}
+
+/// The effect of a change set on a replica.
+#[derive(Debug)]
+enum Outcome {
+    /// The changes are already applied.
+    None,
+    Applied,
+    /// The changes do not follow, or are not there: the session was loaded again.
+    Reloaded,
+}
+
+impl Replica {
+    /// Loads a session. None if it is not stored.
+    fn load(store: Sqlite, id: SessionId) -> Option<Replica> {
+        let builder = TranscriptBuilder::new("", "");
+        let mut replica = Replica { store, id, seq: 0, builder };
+        replica.reload().then_some(replica)
+    }
+
+    /// False if the session is not stored.
+    fn reload(&mut self) -> bool {
+        loop {
+            let find = || block_on(self.store.find(self.id.to_string())).unwrap().pop();
+            let Some(stored) = find() else { return false };
+            let turns = block_on(self.store.whole_turns(stored.row, TurnWindow::All)).unwrap();
+            // A write happened during the read, so the turns may be inconsistent.
+            if find().is_none_or(|after| after.seq != stored.seq) {
+                continue;
+            }
+            self.builder = TranscriptBuilder::resume(stored.summary.session);
+            turns.into_iter().for_each(|turn| self.builder.adopt_turn(turn));
+            self.seq = stored.seq;
+            return true;
+        }
+    }
+
+    fn take(&mut self, written: &ChangeSet) -> Outcome {
+        if written.seq <= self.seq {
+            return Outcome::None;
+        }
+        match &written.delta {
+            Some(delta) if written.from_seq == self.seq => {
+                self.builder.apply_all(delta.changes.iter().cloned());
+                self.seq = written.seq;
+                Outcome::Applied
+            }
+            Some(_) | None => {
+                assert!(self.reload());
+                Outcome::Reloaded
+            }
+        }
+    }
+
+    /// All stored turns, hidden parts included.
+    fn rows(&self) -> Vec<Turn> {
+        let mut turns = self.builder.rows().turns;
+        turns.sort_by_key(|turn| turn.number);
+        turns
+    }
+}
+
 /// A client that follows one session on its own thread.
 pub struct FollowingClient {
     id: SessionId,
     unspool: Unspool,
     seq: Arc<AtomicU64>,
     stopped: Arc<AtomicBool>,
-    following: JoinHandle<SessionFollower<Sqlite>>,
+    following: JoinHandle<Replica>,
 }
 
 impl FollowingClient {
@@ -62,12 +134,12 @@ impl FollowingClient {
         let followed = self.following.join().unwrap();
         let store = self.unspool.store();
         let stored = block_on(store.find(self.id.to_string())).unwrap().pop().unwrap();
-        assert_eq!(followed.seq(), stored.seq);
+        assert_eq!(followed.seq, stored.seq);
         assert_eq!(
             followed.rows(),
             block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap()
         );
-        let mut seen = followed.transcript();
+        let mut seen = followed.builder.transcript();
         assert_eq!(seen.turns, block_on(store.turns(stored.row, TurnWindow::All)).unwrap());
         // The parent is joined when the session is read from the store.
         seen.session.parent = stored.summary.session.parent.clone();
@@ -85,29 +157,36 @@ fn follow(
     id: SessionId,
     seq: &AtomicU64,
     stopped: &AtomicBool,
-    held: Option<SessionFollower<Sqlite>>,
-) -> Option<SessionFollower<Sqlite>> {
-    let Some(mut follower) = connect(unspool, stopped) else { return held };
+    held: Option<Replica>,
+) -> Option<Replica> {
+    let Some(follower) = connect(unspool, stopped) else { return held };
+    let updates = Updates::default();
+    let mut subscription = updates.subscribe();
+    // It drops the sender when the recorder ends, and the subscription ends too.
+    let relay = thread::spawn(move || follower.relay(&updates).unwrap());
     let mut followed = match held {
         Some(mut held) => {
-            assert!(held.reload().unwrap());
+            assert!(held.reload());
             held
         }
         None => loop {
-            if let Some(followed) = SessionFollower::load(unspool.store(), id).unwrap() {
+            if let Some(followed) = Replica::load(unspool.store(), id) {
                 break followed;
             }
             // Not stored yet: try again after the next write.
-            follower.next_message().unwrap()?;
+            subscription.next_blocking()?;
         },
     };
     let mut last_seq = None;
     loop {
-        seq.store(followed.seq(), Ordering::Release);
-        let published = match follower.next_message().unwrap() {
-            None => return Some(followed),
-            Some(SocketMessage::Written(published)) => published,
-            Some(other) => panic!("nothing was missed: {other:?}"),
+        seq.store(followed.seq, Ordering::Release);
+        let published = match subscription.next_blocking() {
+            None => {
+                relay.join().unwrap();
+                return Some(followed);
+            }
+            Some(Update::Written(published)) => published,
+            Some(Update::Lagged) => panic!("nothing was missed"),
         };
         if published.session != id {
             continue;
@@ -118,14 +197,14 @@ fn follow(
             "a gap, or a repeat"
         );
         last_seq = Some(published.seq);
-        let before = followed.seq();
-        match followed.take(&published).unwrap() {
-            FollowOutcome::None => assert!(published.seq <= before, "a change was passed over"),
-            FollowOutcome::Changed => {
-                assert_eq!((before, followed.seq()), (published.from_seq, published.seq))
+        let before = followed.seq;
+        match followed.take(&published) {
+            Outcome::None => assert!(published.seq <= before, "a change was passed over"),
+            Outcome::Applied => {
+                assert_eq!((before, followed.seq), (published.from_seq, published.seq))
             }
             // The recorder had opened the session before we connected.
-            FollowOutcome::Reloaded => assert!(published.delta.is_none(), "a gap"),
+            Outcome::Reloaded => assert!(published.delta.is_none(), "a gap"),
         }
     }
 }

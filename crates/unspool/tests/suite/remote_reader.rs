@@ -17,10 +17,11 @@ use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
+use unspool_engine::live::{Update, Updates};
 use unspool_engine::reader::{Query, Response, answer};
 use unspool_engine::request::Request;
 use unspool_engine::window::{Anchor, PartFilter, Position, Size};
-use unspool_server::{App, Auth, Update};
+use unspool_server::{App, Auth};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;
@@ -78,7 +79,7 @@ impl Reader {
         loop {
             match self.next() {
                 BackendEvent::Response(number, answer) if number == self.number => return answer,
-                BackendEvent::Written { .. } | BackendEvent::Lagged => {}
+                BackendEvent::Update(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -254,8 +255,8 @@ fn a_write_is_announced_within_a_second() {
         let appended = Instant::now();
         // Not every record changes the session.
         while let Ok(event) = reader.received.recv_timeout(Duration::from_secs(1)) {
-            if let Event::Backend(BackendEvent::Written { session: of, urgency }) = event {
-                assert_eq!((of, urgency), (session, Urgency::State));
+            if let Event::Backend(BackendEvent::Update(Update::Written(write))) = event {
+                assert_eq!((write.session, write.urgency), (session, Urgency::State));
                 quickest = quickest.min(appended.elapsed());
                 received += 1;
                 break;
@@ -280,7 +281,7 @@ fn a_reader_reconnects_to_a_restarted_server() {
     let reason = loop {
         match reader.next() {
             BackendEvent::Lost(reason) => break reason,
-            BackendEvent::Written { .. } | BackendEvent::Lagged => {}
+            BackendEvent::Update(_) => {}
             other => panic!("{other:?}"),
         }
     };
@@ -449,7 +450,9 @@ fn a_slow_reader_learns_that_it_lagged() {
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let at = listener.local_addr().unwrap();
     let auth = Auth::new("token".to_owned(), at.port());
-    let app = App::new(archive, Prices::with(BTreeMap::new()), Rules::standard(), auth);
+    let updates = Updates::default();
+    let prices = Prices::with(BTreeMap::new());
+    let app = App::new(archive, prices, Rules::standard(), auth, updates.clone());
     runtime.spawn(unspool_server::serve(Arc::clone(&app), listener, std::future::pending()));
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -463,7 +466,7 @@ fn a_slow_reader_learns_that_it_lagged() {
     let id = receive_text(&mut socket)["response"]["list"]["sessions"][0]["id"].take();
     let session = SessionId(id.as_str().unwrap().parse().unwrap());
     let tell = || {
-        app.publish(Update::written(ChangeSet {
+        updates.publish(Update::from(ChangeSet {
             session,
             agent: String::new(),
             agent_session_id: String::new(),

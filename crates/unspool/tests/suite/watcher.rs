@@ -3,11 +3,12 @@
 //! removed from them, and nothing twice.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::harness::{Machine, WatchProcess, copy, lines, recorded, until};
+use crate::test_server::Server;
 
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
 const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
@@ -339,4 +340,24 @@ fn a_thousand_sessions_grow_at_once_with_few_descriptors() {
     machine.ok("watched", &["db", "check"]);
     let stats = |data: &str| machine.json(data, &["stats"]);
     assert_eq!(stats("watched"), stats("fresh"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_reports_what_it_cannot_read_as_sync_does() {
+    // One start-up sequence: `serve` used to drop the warnings of its first scan.
+    let machine = Machine::new();
+    let project = machine.home().join(PROJECT);
+    fs::create_dir_all(&project).unwrap();
+    std::os::unix::fs::symlink("nowhere", project.join("broken.jsonl")).unwrap();
+    let synced = machine.command("synced", &["sync"]).output().unwrap();
+    let warning = "broken.jsonl: not a file";
+    assert!(String::from_utf8_lossy(&synced.stderr).contains(warning), "{synced:?}");
+    let mut command = machine.command("served", &["serve", "--port", "0"]);
+    command.stderr(Stdio::piped());
+    let (_server, errors) = Server::begin_with(command);
+    until("the warning", || {
+        let errors = errors.lock().unwrap();
+        if errors.contains(warning) { Ok(()) } else { Err(errors.clone()) }
+    });
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
-use unspool_server::{App, Auth, Onboarding, OpenDemo, SearchedFolder};
+use unspool_engine::service::Service;
+use unspool_server::{Auth, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
 
 use super::secret::token;
-use super::{demo, start_sync};
+use super::{app, demo, report};
 use crate::archive::Archive;
 use crate::config;
-use crate::sync_service::SyncService;
 
 /// `here`: all clients are on this machine. Others could not reach the demo's port.
 pub fn onboarding(folder: &Path, environment: &Environment, here: bool) -> Onboarding {
@@ -50,16 +50,16 @@ fn looked(environment: &Environment) -> Vec<SearchedFolder> {
 
 /// Serves the demo until the process ends and returns its address.
 async fn open(folder: PathBuf) -> Result<String> {
-    let sync_service = tokio::task::spawn_blocking(move || -> Result<SyncService> {
-        let environment = demo::write_demo(&folder)?;
-        SyncService::begin(Archive::new(Some(folder)), environment)
+    let service = tokio::task::spawn_blocking(move || -> Result<Service> {
+        let sources = config::sources(demo::write_demo(&folder)?)?;
+        Ok(Service::begin(Archive::new(Some(folder)), sources)?)
     })
     .await??;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let auth = Auth::new(token(&sync_service.folder()?)?, listener.local_addr()?.port());
+    let auth = Auth::new(token(&service.folder()?)?, listener.local_addr()?.port());
     let address = auth.address();
-    let app = App::new(sync_service.read()?, config::prices()?, config::redaction()?, auth);
-    start_sync(sync_service, &app);
+    let app = app(&service, auth)?;
+    service.spawn(report);
     tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
     Ok(address)
 }
