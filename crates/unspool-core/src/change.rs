@@ -26,8 +26,9 @@ pub enum Change {
     TurnUpdated { turn: TurnId, patch: Box<TurnPatch> },
     /// The turn got a stronger name, and with it a new id.
     TurnRenamed { turn: TurnId, to: TurnId },
-    /// Two feeds described the same turn: `turn` is gone, its parts and steps are in `into`.
-    TurnMerged { turn: TurnId, into: TurnId },
+    /// Two feeds described the same turn: `turn` is gone. Its parts, its steps and the fields in
+    /// `take` go to `into`.
+    TurnMerged { turn: TurnId, into: TurnId, take: Vec<TurnMergeField> },
     /// The new value of a step, and its place among the steps of its turn.
     StepUpdated { turn: TurnId, place: Place, step: Box<Step> },
     /// A part appeared.
@@ -38,8 +39,9 @@ pub enum Change {
     PartUpdated { part: PartId, patch: Box<PartPatch> },
     /// The part got a stronger name, and with it a new id.
     PartRenamed { part: PartId, to: PartId },
-    /// Two feeds described the same part: `part` is gone, and its unique fields are in `into`.
-    PartMerged { part: PartId, into: PartId },
+    /// Two feeds described the same part: `part` is gone. Its evidence and the fields in `take` go
+    /// to `into`.
+    PartMerged { part: PartId, into: PartId, take: Vec<PartMergeField> },
     /// A provisional part turned out to be wrong and was removed.
     PartRemoved { part: PartId },
     /// Content to be stored once, keyed by its digest.
@@ -55,6 +57,40 @@ pub enum DeltaField {
     Text,
     Input,
     Output,
+}
+
+/// A field of a turn that a merge copies, under its name in the turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnMergeField {
+    User,
+    Trigger,
+    Started,
+    Abandoned,
+    Inherited,
+}
+
+/// A field of a part that a merge copies, under its name in the part or in its tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartMergeField {
+    Step,
+    Started,
+    Ended,
+    Body,
+    CallId,
+    ParentCallId,
+    Name,
+    Input,
+    State,
+    Output,
+    Result,
+    ExitCode,
+    DurationMs,
+    Question,
+    Answer,
+    ProviderExecuted,
+    Title,
 }
 
 /// Why an event was skipped. Skipped events are counted by reason.

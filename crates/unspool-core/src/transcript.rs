@@ -4,11 +4,11 @@
 use rustc_hash::FxHashMap;
 
 use crate::change::{
-    Change, DeltaField, PartPatch, SkipReason, ToolPatch, TurnPatch, replace_leading,
+    Change, DeltaField, PartMergeField, PartPatch, SkipReason, ToolPatch, TurnMergeField,
+    TurnPatch, replace_leading,
 };
 use crate::id::{PartId, SessionId, TurnId};
 use crate::part::{Body, Part, Place};
-use crate::provenance::RankedField;
 use crate::session::{
     Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState,
 };
@@ -78,7 +78,7 @@ impl TranscriptBuilder {
                     self.parts.extend(parts);
                 }
             }
-            Change::TurnMerged { turn, into } => self.merge_turns(turn, into),
+            Change::TurnMerged { turn, into, take } => self.merge_turns(turn, into, &take),
             Change::StepUpdated { turn, place, step } => {
                 if let Some(at) = self.turn(turn) {
                     self.turns[at].upsert_step(place, *step);
@@ -109,11 +109,11 @@ impl TranscriptBuilder {
                     self.parts.insert(to, turn);
                 }
             }
-            Change::PartMerged { part: id, into } => {
+            Change::PartMerged { part: id, into, take } => {
                 if let Some(gone) = self.take_part(id)
                     && let Some((kept, _)) = self.part(into)
                 {
-                    merge_parts(kept, gone);
+                    merge_parts(kept, gone, &take);
                 }
             }
             Change::PartRemoved { part: id } => {
@@ -224,7 +224,7 @@ impl TranscriptBuilder {
         Some((part, at))
     }
 
-    fn merge_turns(&mut self, turn: TurnId, into: TurnId) {
+    fn merge_turns(&mut self, turn: TurnId, into: TurnId, take: &[TurnMergeField]) {
         let (Some(from), Some(to)) = (self.turn(turn), self.turn(into)) else { return };
         if from == to {
             return;
@@ -234,22 +234,8 @@ impl TranscriptBuilder {
         for (place, step) in gone.step_places.iter().zip(&gone.turn.steps) {
             self.turns[to].upsert_step(*place, step.clone());
         }
-        let (kept, gone) = (&mut self.turns[to].turn, gone.turn);
-        // Each field comes from the stronger feed.
-        let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
-        let (user, trigger) = (stronger(RankedField::Body), stronger(RankedField::Name));
-        let started = stronger(RankedField::Started);
-        if user {
-            kept.user = gone.user;
-        }
-        if trigger {
-            kept.trigger = gone.trigger;
-        }
-        if started {
-            kept.started = gone.started;
-        }
-        kept.abandoned |= gone.abandoned;
-        kept.inherited |= gone.inherited;
+        let (kept, mut gone) = (&mut self.turns[to].turn, gone.turn);
+        merge_turn_fields(kept, &mut gone, take);
         kept.parts.extend(gone.parts);
         kept.parts.sort_by_key(|part| part.place);
         self.parts.extend(kept.parts.iter().map(|part| (part.id, kept.id)));
@@ -429,39 +415,48 @@ fn set_option<T>(field: &mut Option<T>, value: Option<T>) {
     }
 }
 
-/// Copies the fields of `gone` that a stronger feed set, or that only `gone` has.
-fn merge_parts(kept: &mut Part, gone: Part) {
-    let (held, incoming) = (kept.origin.ranks, gone.origin.ranks);
-    let stronger = |field| incoming.holder(field) > held.holder(field);
-    let body = stronger(RankedField::Body).then(|| gone.body.clone());
+/// Copies the fields that the change names.
+fn merge_parts(kept: &mut Part, gone: Part, take: &[PartMergeField]) {
+    let takes = |field| take.contains(&field);
     let mut patch = PartPatch {
-        step: gone.step.filter(|_| stronger(RankedField::Step)),
-        started: gone.started.filter(|_| stronger(RankedField::Started)),
-        ended: gone.ended.filter(|_| stronger(RankedField::Ended)),
+        step: gone.step.filter(|_| takes(PartMergeField::Step)),
+        started: gone.started.filter(|_| takes(PartMergeField::Started)),
+        ended: gone.ended.filter(|_| takes(PartMergeField::Ended)),
         evidence: gone.evidence,
         ..PartPatch::default()
     };
-    match (gone.body, &kept.body) {
-        (Body::Tool(tool), Body::Tool(_)) => {
-            patch.tool = Some(Box::new(ToolPatch {
-                call_id: (!tool.call_id.is_empty()).then_some(tool.call_id),
-                parent_call_id: tool.parent_call_id.filter(|_| stronger(RankedField::ParentCall)),
-                name: Some(tool.name).filter(|_| stronger(RankedField::Name)),
-                input: tool.input.filter(|_| stronger(RankedField::Input)),
-                input_text: None,
-                state: Some(tool.state).filter(|_| stronger(RankedField::State)),
-                output: tool.output.filter(|_| stronger(RankedField::Output)),
-                result: tool.result.filter(|_| stronger(RankedField::Result)),
-                exit_code: tool.exit_code.filter(|_| stronger(RankedField::ExitCode)),
-                duration_ms: tool.duration_ms.filter(|_| stronger(RankedField::Duration)),
-                question: tool.question.filter(|_| stronger(RankedField::Question)),
-                answer: tool.answer.filter(|_| stronger(RankedField::Answer)),
-                provider_executed: tool.provider_executed.then_some(true),
-                title: tool.title.filter(|_| stronger(RankedField::Title)),
-            }));
-        }
-        (_, Body::Tool(_)) => {}
-        (_, _) => patch.body = body,
+    if let Body::Tool(tool) = gone.body {
+        patch.tool = Some(Box::new(ToolPatch {
+            call_id: Some(tool.call_id).filter(|_| takes(PartMergeField::CallId)),
+            parent_call_id: tool.parent_call_id.filter(|_| takes(PartMergeField::ParentCallId)),
+            name: Some(tool.name).filter(|_| takes(PartMergeField::Name)),
+            input: tool.input.filter(|_| takes(PartMergeField::Input)),
+            input_text: None,
+            state: Some(tool.state).filter(|_| takes(PartMergeField::State)),
+            output: tool.output.filter(|_| takes(PartMergeField::Output)),
+            result: tool.result.filter(|_| takes(PartMergeField::Result)),
+            exit_code: tool.exit_code.filter(|_| takes(PartMergeField::ExitCode)),
+            duration_ms: tool.duration_ms.filter(|_| takes(PartMergeField::DurationMs)),
+            question: tool.question.filter(|_| takes(PartMergeField::Question)),
+            answer: tool.answer.filter(|_| takes(PartMergeField::Answer)),
+            provider_executed: takes(PartMergeField::ProviderExecuted)
+                .then_some(tool.provider_executed),
+            title: tool.title.filter(|_| takes(PartMergeField::Title)),
+        }));
+    } else if takes(PartMergeField::Body) {
+        patch.body = Some(gone.body);
     }
     patch_part(kept, patch);
+}
+
+fn merge_turn_fields(kept: &mut Turn, gone: &mut Turn, take: &[TurnMergeField]) {
+    for field in take {
+        match field {
+            TurnMergeField::User => kept.user = std::mem::take(&mut gone.user),
+            TurnMergeField::Trigger => kept.trigger = gone.trigger,
+            TurnMergeField::Started => kept.started = gone.started,
+            TurnMergeField::Abandoned => kept.abandoned = gone.abandoned,
+            TurnMergeField::Inherited => kept.inherited = gone.inherited,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustc_hash::FxHashMap;
 use unspool_core::assemble::{Assembler, Cursor};
-use unspool_core::change::{Change, Delta};
+use unspool_core::change::{Change, Delta, TurnMergeField};
 use unspool_core::event::Event;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Part;
@@ -331,7 +331,7 @@ impl SessionWriter {
             | Change::TurnRenamed { turn: id, .. }
             | Change::StepUpdated { turn: id, .. }
             | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
-            Change::TurnMerged { turn: from, into } => {
+            Change::TurnMerged { turn: from, into, .. } => {
                 // Its row is deleted, and with it the names of its evicted parts.
                 let row = self.turns.get(from).map(|turn| turn.row);
                 let evicted = self
@@ -346,7 +346,7 @@ impl SessionWriter {
             | Change::PartUpdated { part: id, .. }
             | Change::PartRenamed { part: id, .. }
             | Change::PartRemoved { part: id } => part(id).into_iter().collect(),
-            Change::PartMerged { part: from, into } => {
+            Change::PartMerged { part: from, into, .. } => {
                 [part(from), part(into)].into_iter().flatten().collect()
             }
             Change::SessionUpdated { .. }
@@ -394,7 +394,7 @@ impl SessionWriter {
                     self.touch_turn(*to);
                 }
             }
-            Change::TurnMerged { turn, into } => self.merge_turns(*turn, *into),
+            Change::TurnMerged { turn, into, take } => self.merge_turns(*turn, *into, take),
             Change::PartOpened { turn, part } => {
                 let row = self.row_ids.part();
                 let turn_row = self.turns.get(turn).map_or(0, |turn| turn.row);
@@ -426,7 +426,7 @@ impl SessionWriter {
                     self.touch_part(*to);
                 }
             }
-            Change::PartMerged { part, into } => {
+            Change::PartMerged { part, into, .. } => {
                 self.touch_part(*into);
                 self.touch_turn_of(*part);
                 self.forget_part(*part);
@@ -484,12 +484,12 @@ impl SessionWriter {
         }
     }
 
-    fn merge_turns(&mut self, from: TurnId, into: TurnId) {
+    fn merge_turns(&mut self, from: TurnId, into: TurnId, take: &[TurnMergeField]) {
         let Some(merged_away) = self.turns.remove(&from) else { return };
         self.deleted_parts.extend(&merged_away.user);
         self.touch_turn(into);
         let Some(tracked) = self.turns.get_mut(&into) else { return };
-        tracked.user_dirty = true;
+        tracked.user_dirty |= take.contains(&TurnMergeField::User);
         // Move its parts to the other turn, evicted ones included.
         for part in self.parts.values_mut().filter(|part| part.turn == merged_away.row) {
             part.turn = tracked.row;

@@ -81,6 +81,7 @@ pub(super) struct Prose {
 pub(super) struct ToolFold {
     pub call_id: String,
     pub state: ToolState,
+    pub provider_executed: bool,
     pub question: Option<QuestionKind>,
     pub request_id: Option<String>,
     /// A digest of the question's items.

@@ -1,13 +1,11 @@
 //! Merging feeds: if two feeds placed the same step or part in two turns, the turns are one, and
 //! parts of both that share a name are one part.
 
-use std::collections::hash_map::Entry;
-
-use crate::change::Change;
-use crate::provenance::{Feed, Name, RankedField};
+use crate::provenance::{Feed, Name};
 
 use super::Assembler;
-use super::fold::{PartFold, TurnFold};
+use super::fold::PartFold;
+use super::merge::Twins;
 
 impl Assembler {
     /// `feed` placed a step or part in `turn` that another feed placed in `other`: merges the two
@@ -27,104 +25,18 @@ impl Assembler {
         if apart { other } else { self.merge_turns(other, turn) }
     }
 
-    pub(super) fn merge_turns(&mut self, from: usize, into: usize) -> usize {
-        let empty = TurnFold { gone: true, ..TurnFold::new(self.turns[from].id) };
-        let gone = std::mem::replace(&mut self.turns[from], empty);
-        self.out.push(Change::TurnMerged { turn: gone.id, into: self.turns[into].id });
-
-        let kept = &mut self.turns[into];
-        let shift = kept.parts.len();
-        let step_shift = kept.steps.len();
-        for feed in Feed::ALL {
-            let at = feed.index();
-            if let Some(position) = gone.origin.at.of(feed) {
-                kept.origin.at.set(feed, position);
-            }
-            if kept.origin.ends[at].is_none() {
-                kept.origin.ends[at].clone_from(&gone.origin.ends[at]);
-            }
-            if kept.origin.deferred[at].is_none() {
-                kept.origin.deferred[at].clone_from(&gone.origin.deferred[at]);
-            }
-            kept.step[at] = kept.step[at].or(gone.step[at]);
-            kept.placed[at] += gone.placed[at];
-            kept.stepped[at] += gone.stepped[at];
-        }
-        kept.origin.pending_whitespace.extend(gone.origin.pending_whitespace);
-        kept.origin.reserved_places.extend(gone.origin.reserved_places);
-        kept.origin.thinking = match (kept.origin.thinking, gone.origin.thinking) {
-            (Some(a), Some(b)) => Some(a || b),
-            (a, b) => a.or(b),
-        };
-        if gone.origin.ranks.holder(RankedField::Name) > kept.origin.ranks.holder(RankedField::Name)
-        {
-            kept.is_command = gone.is_command;
-        }
-        kept.origin.ranks.join(gone.origin.ranks);
-        kept.has_reasoning |= gone.has_reasoning;
-        kept.has_fragments |= gone.has_fragments;
-        kept.abandoned |= gone.abandoned;
-        kept.inherited |= gone.inherited;
-        for (key, count) in gone.occurrences {
-            *kept.occurrences.entry(key).or_default() += count;
-        }
-        // Parts of both turns with the same name are one part.
-        let mut twins: Vec<(usize, usize, Name)> = Vec::new();
-        for (name, part) in gone.local {
-            match kept.local.entry(name) {
-                Entry::Vacant(entry) => {
-                    entry.insert(part + shift);
-                }
-                Entry::Occupied(entry) => {
-                    twins.push((part + shift, *entry.get(), entry.key().clone()));
-                }
-            }
-        }
-        kept.parts.extend(gone.parts);
-        kept.steps.extend(gone.steps);
-
-        for part in shift..self.turns[into].parts.len() {
-            for name in self.turns[into].parts[part].origin.names.clone() {
-                if !name.is_local() {
-                    self.index.parts.insert(&name, (into, part));
-                }
-            }
-        }
-        for step in step_shift..self.turns[into].steps.len() {
-            let name = self.turns[into].steps[step].name.clone();
-            if !name.is_local() {
-                self.index.steps.insert(&name, (into, step));
-            }
-        }
-        for name in &gone.origin.names {
+    /// Merges a turn into another and returns the index of the remaining one.
+    fn merge_turns(&mut self, from: usize, into: usize) -> usize {
+        let shift = self.turns[into].parts.len();
+        let step_shift = self.turns[into].steps.len();
+        let (names, twins) = self.absorb_turn(from, into);
+        self.redirect(from, into, shift);
+        self.index_from(into, shift, step_shift);
+        for name in &names {
             self.index.turns.insert(name, into);
         }
-        for track in &mut self.tracks {
-            let replay = track.replay.as_mut().and_then(|replay| replay.turn.as_mut());
-            for turn in track.turn.iter_mut().chain(replay).filter(|turn| **turn == from) {
-                *turn = into;
-            }
-            for at in track.nameless.iter_mut().chain(&mut track.open) {
-                if at.0 == from {
-                    *at = (into, at.1 + shift);
-                }
-            }
-        }
-        twins.sort_unstable();
-        twins.dedup();
-        for (from, to, name) in twins {
-            let parts = &self.turns[into].parts;
-            let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
-                (to, from)
-            } else {
-                (from, to)
-            };
-            if are_one(&parts[from], &parts[to]) {
-                self.merge_parts(into, from, to);
-                self.turns[into].local.insert(name, to);
-            }
-        }
-        self.add_turn_names(into, gone.origin.names);
+        self.merge_twins(into, twins);
+        self.add_turn_names(into, names);
         // Ids derived from local names depend on the turn.
         for part in 0..self.turns[into].parts.len() {
             self.rename_part(into, part);
@@ -136,6 +48,53 @@ impl Assembler {
         self.settle_thinking(into);
         self.settle(into);
         into
+    }
+
+    /// Feeds that were in the turn that is gone continue in the other one.
+    fn redirect(&mut self, from: usize, into: usize, shift: usize) {
+        for track in &mut self.tracks {
+            let replay = track.replay.as_mut().and_then(|replay| replay.turn.as_mut());
+            for turn in track.turn.iter_mut().chain(replay).filter(|turn| **turn == from) {
+                *turn = into;
+            }
+            for at in track.nameless.iter_mut().chain(&mut track.open) {
+                if at.0 == from {
+                    *at = (into, at.1 + shift);
+                }
+            }
+        }
+    }
+
+    /// Indexes the global names of parts and steps that a turn has just got.
+    fn index_from(&mut self, turn: usize, first_part: usize, first_step: usize) {
+        let Assembler { turns, index, .. } = self;
+        let fold = &turns[turn];
+        for (part, at) in fold.parts.iter().zip(0..).skip(first_part) {
+            for name in part.origin.names.iter().filter(|name| !name.is_local()) {
+                index.parts.insert(name, (turn, at));
+            }
+        }
+        for (step, at) in fold.steps.iter().zip(0..).skip(first_step) {
+            if !step.name.is_local() {
+                index.steps.insert(&step.name, (turn, at));
+            }
+        }
+    }
+
+    /// Merges parts of both turns that share a name and are one part.
+    fn merge_twins(&mut self, turn: usize, twins: Vec<Twins>) {
+        for (from, to, name) in twins {
+            let parts = &self.turns[turn].parts;
+            let (from, to) = if parts[to].is_only_hooks() && !parts[from].is_only_hooks() {
+                (to, from)
+            } else {
+                (from, to)
+            };
+            if are_one(&parts[from], &parts[to]) {
+                self.merge_parts(turn, from, to);
+                self.turns[turn].local.insert(name, to);
+            }
+        }
     }
 }
 

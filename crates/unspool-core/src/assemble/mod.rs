@@ -2,7 +2,8 @@
 //! no panic and no error. It holds open turns and an index of names. Closed turns leave as changes
 //! and can be restored from the store's rows to apply a late event.
 //!
-//! Each rule has one place: the order across feeds in `order`, merging feeds in `join`, turns in
+//! Each rule has one place: the order across feeds in `order`, which turns and parts are one
+//! in `join`, what a merge takes in `merge`, turns in
 //! `turn`, steps in `step`, prose in `prose`, the tool state machine and questions in `tool`,
 //! sub-agents in `agent`, the end rule in `end`.
 
@@ -10,6 +11,7 @@ mod agent;
 mod end;
 mod fold;
 mod join;
+mod merge;
 mod names;
 mod order;
 mod part;

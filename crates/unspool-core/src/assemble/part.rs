@@ -1,4 +1,4 @@
-//! Parts, independent of their kind: opening, naming, placing, merging and patching them.
+//! Parts, independent of their kind: opening, naming, placing and patching them.
 
 use crate::change::{Change, PartPatch, SkipReason};
 use crate::id::{PartId, digest};
@@ -112,52 +112,6 @@ impl Assembler {
             self.settle_hidden(at);
         }
         at
-    }
-
-    /// Merges two parts of a turn: fields that only `from` has go to `into`.
-    pub(super) fn merge_parts(&mut self, turn: usize, from: usize, into: usize) {
-        let gone = self.turns[turn].parts[from].clone();
-        self.turns[turn].parts[from].gone = true;
-        let kept = &mut self.turns[turn].parts[into];
-        self.out.push(Change::PartMerged { part: gone.id, into: kept.id });
-        let stronger = |field| gone.origin.ranks.holder(field) > kept.origin.ranks.holder(field);
-        if stronger(RankedField::Body) {
-            (kept.digest, kept.kind) = (gone.digest, gone.kind);
-        }
-        kept.explains |= gone.explains;
-        if stronger(RankedField::Step) {
-            kept.step = gone.step;
-        }
-        let (state, question) = (stronger(RankedField::State), stronger(RankedField::Question));
-        if let (Some(tool), Some(other)) = (&mut kept.tool, &gone.tool) {
-            if state {
-                tool.state = other.state;
-            }
-            if question {
-                tool.question = other.question;
-                tool.request_id.clone_from(&other.request_id);
-            }
-            if tool.call_id.is_empty() {
-                tool.call_id.clone_from(&other.call_id);
-            }
-            tool.content_hashes.extend(other.content_hashes.iter());
-        }
-        for (held, other) in kept.origin.at.0.iter_mut().zip(gone.origin.at.0) {
-            *held = (*held).max(other);
-        }
-        kept.origin.ranks.join(gone.origin.ranks);
-        kept.origin.rejected |= gone.origin.rejected;
-        kept.origin.awaited_answer |= gone.origin.awaited_answer;
-        kept.origin.denied |= gone.origin.denied;
-        kept.origin.occurrences.extend(gone.origin.occurrences);
-        kept.origin.occurrences.sort_unstable();
-        for name in gone.origin.names {
-            self.name_part((turn, into), name);
-        }
-        self.arrange_parts(turn);
-        self.emit_origin((turn, into));
-        self.settle_tool((turn, into));
-        self.settle_hidden((turn, into));
     }
 
     /// The feed's next position, or the one reserved for one of these names.

@@ -371,6 +371,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
             fold.tool = Some(Box::new(ToolFold {
                 call_id: tool.call_id.clone(),
                 state: tool.state,
+                provider_executed: tool.provider_executed,
                 question: tool.question.as_ref().map(|question| question.kind),
                 request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
                 inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),

@@ -135,6 +135,7 @@ impl Assembler {
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
+            fold.provider_executed |= call.provider_executed;
             if tool.input.is_some() && part.origin.ranks.drop(RankedField::InputText) {
                 tool.input_text = Some(String::new());
             }

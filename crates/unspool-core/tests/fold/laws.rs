@@ -14,6 +14,7 @@ use unspool_core::provenance::{Feed, RankedField};
 use unspool_core::session::{Transcript, Turn, TurnState};
 
 use crate::generators::{ALL, Alphabet, ONE_SOURCE, deltas_once, in_order};
+use crate::json_client::{JsonClient, comparable};
 use crate::script::*;
 
 type Outcome = Result<(), TestCaseError>;
@@ -252,6 +253,25 @@ fn law_2_changes_alone_rebuild_the_session() {
         same(&rows, &folded(script))?;
         let json = serde_json::to_string(&rows).unwrap();
         same(&serde_json::from_str(&json).unwrap(), &rows)
+    });
+}
+
+#[test]
+fn law_2_changes_alone_rebuild_the_session_without_the_core() {
+    // R-X-14 R-003-48: a client needs no ranks, only what the changes say.
+    hold(200, ALL.script_with_repeats(40), |script| {
+        let mut assembler = Assembler::new(session());
+        let mut client =
+            JsonClient::new(&serde_json::to_value(new_builder().transcript()).unwrap());
+        for event in events(script.to_vec()) {
+            for change in assembler.apply(event) {
+                client.apply(&serde_json::to_value(&change).unwrap());
+            }
+        }
+        let expected = fold(script.to_vec()).transcript();
+        let expected = comparable(serde_json::to_value(&expected).unwrap());
+        prop_assert_eq!(client.transcript(), expected);
+        Ok(())
     });
 }
 

@@ -15,6 +15,8 @@ mod generators;
 #[cfg(test)]
 mod idempotence;
 #[cfg(test)]
+mod json_client;
+#[cfg(test)]
 mod kinds;
 #[cfg(test)]
 mod laws;

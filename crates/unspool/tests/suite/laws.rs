@@ -1,7 +1,7 @@
 //! The laws, on every recording: folding live, resumed at any point, from changes alone or from
 //! stored rows gives the same transcript.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unspool_core::assemble::{Assembler, TurnStub};
 use unspool_core::change::{Change, merged};
@@ -12,7 +12,8 @@ use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
-use crate::case::{all_cases, captures, case_sessions, difference, main_session, name};
+use crate::case::{Capture, all_cases, captures, case_sessions, difference, main_session, name};
+use crate::json_client::{JsonClient, comparable};
 
 /// The events of one session of a case, one capture after another.
 pub struct SessionEvents {
@@ -24,13 +25,16 @@ pub struct SessionEvents {
 
 /// Every session that a case is about.
 pub fn session_events() -> Vec<SessionEvents> {
-    all_cases().iter().flat_map(|case| session_events_of(case)).collect()
+    let of_case =
+        |case: &PathBuf| session_events_in(case, &captures(case).iter().collect::<Vec<_>>());
+    all_cases().iter().flat_map(of_case).collect()
 }
 
-fn session_events_of(case: &Path) -> Vec<SessionEvents> {
+/// The sessions of a case, with its captures in this order.
+fn session_events_in(case: &Path, captures: &[&Capture]) -> Vec<SessionEvents> {
     let mut session_set = SessionSet::default();
     let mut all: Vec<(String, Event)> = Vec::new();
-    for capture in captures(case) {
+    for capture in captures {
         let mut reading = session_set.open(&capture.file);
         let mut watch = |decoded: unspool_sources::in_memory::RecordTrace<'_>| {
             let session = decoded.session.to_owned();
@@ -148,6 +152,48 @@ fn changes_alone_rebuild_the_session() {
         }
         assert_same(session_events.case, &expected, &builder.into_transcript());
     }
+}
+
+#[test]
+fn law_2_changes_alone_rebuild_the_session_in_any_client() {
+    // R-X-14, R-000-14: with the feeds in several orders, so that turns and parts are merged.
+    let mut merges = 0;
+    for case in all_cases() {
+        let captures = captures(&case);
+        let in_order: Vec<&Capture> = captures.iter().collect();
+        let mut orders = vec![in_order.clone()];
+        if captures.len() > 1 {
+            orders.push(captures.iter().rev().collect());
+            orders.push(captures[1..].iter().chain(&captures[..1]).collect());
+        }
+        for session_events in orders.iter().flat_map(|order| session_events_in(&case, order)) {
+            merges += fold_in_client(&session_events);
+        }
+    }
+    assert!(merges > 100, "only {merges} merges");
+}
+
+/// Compares the client's transcript with the product's, and returns the number of merges.
+fn fold_in_client(session_events: &SessionEvents) -> usize {
+    let SessionEvents { case, agent, session, events } = session_events;
+    let mut assembler = Assembler::new(SessionId::of(agent, session));
+    let empty = TranscriptBuilder::new(agent, session).into_transcript();
+    let mut client = JsonClient::new(&serde_json::to_value(empty).unwrap());
+    let mut merges = 0;
+    for change in events.iter().flat_map(|event| assembler.apply(event.clone())) {
+        let change = serde_json::to_value(change).unwrap();
+        merges += usize::from(change.get("part-merged").or(change.get("turn-merged")).is_some());
+        client.apply(&change);
+    }
+    let expected = serde_json::to_value(LiveFold::all(session_events)).unwrap();
+    let (expected, found) = (comparable(expected), client.transcript());
+    for (expected, found) in
+        expected["turns"].as_array().unwrap().iter().zip(found["turns"].as_array().unwrap())
+    {
+        assert!(expected == found, "{case}:\n{expected}\n\n{found}");
+    }
+    assert!(expected == found, "{case}: other turns or another head");
+    merges
 }
 
 #[test]

@@ -22,6 +22,8 @@ mod harness;
 mod hooks;
 mod independent;
 mod independent_reader;
+#[path = "../../../unspool-core/tests/fold/json_client.rs"]
+mod json_client;
 mod landmarks;
 mod laws;
 mod live_growth;
