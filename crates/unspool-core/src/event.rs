@@ -5,13 +5,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::json::Json;
-use crate::part::{
-    Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection, McpSnapshot, Notice,
-    Patch, Question, SkillLoad, SourceLink, TaskList,
-};
+use crate::part::{Answer, Body, Question};
 use crate::provenance::{Evidence, Feed, Name};
 use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 
@@ -226,30 +223,20 @@ pub enum EventKind {
     AgentEnded { agent: AgentRef, end: AgentEnd },
 
     // ── Other parts ─────────────────────────────────────────────────────────────────────────
-    /// The user typed something while the turn ran.
-    Interjected(Option<Name>, Interjection),
-    /// The agent's current task list.
-    TasksListed(Option<Name>, TaskList),
-    /// A skill's text was given to the model.
-    SkillLoaded(Option<Name>, SkillLoad),
-    /// The current MCP servers and their tools.
-    McpListed(Option<Name>, McpSnapshot),
-    /// Something was added to the model's context.
-    ContextAdded(Option<Name>, ContextInfo),
-    /// The conversation was compacted.
-    Compacted(Option<Name>, Compaction),
-    /// A file, an image or another attachment of the reply.
-    FileGiven(Option<Name>, File),
-    /// A source that the reply cites.
-    SourceCited(Option<Name>, SourceLink),
-    /// Files changed on disk.
-    Patched(Option<Name>, Patch),
-    /// A notice that did not come from the model.
-    Noticed(Option<Name>, Notice),
-    /// Something went wrong.
-    Failed(Option<Name>, Failure),
-    /// A record without a part kind of its own.
-    DataGiven(Option<Name>, Data),
+    /// A part that one event describes completely: a notice, a file, a compaction. Only plain
+    /// parts ([`Kind::is_plain`](crate::part::Kind::is_plain)); prose, calls and agents have the events above.
+    #[serde(alias = "compacted", deserialize_with = "stored_part")]
+    Part(Option<Name>, Body),
+}
+
+/// Reads a part event. Decoder states of earlier versions hold compactions without their kind, as
+/// `{"compacted": [name, compaction]}`.
+fn stored_part<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<(Option<Name>, Body), D::Error> {
+    let (name, body) = <(Option<Name>, Json)>::deserialize(deserializer)?;
+    let body = body.read().or_else(|| body.read().map(Body::Compaction));
+    Ok((name, body.ok_or_else(|| de::Error::custom("no body of a part"))?))
 }
 
 /// What a completed block carries in addition to its text.
@@ -285,58 +272,6 @@ pub struct ToolCall {
 }
 
 impl EventKind {
-    /// Converts an event that stands for exactly one part into its name and body. Returns other
-    /// events unchanged.
-    #[expect(clippy::result_large_err, reason = "the event is taken apart right behind the call")]
-    pub(crate) fn into_part(self) -> Result<(Option<Name>, Body), EventKind> {
-        Ok(match self {
-            EventKind::Interjected(name, data) => (name, Body::Interjection(data)),
-            EventKind::TasksListed(name, data) => (name, Body::TaskList(data)),
-            EventKind::SkillLoaded(name, data) => (name, Body::SkillLoad(data)),
-            EventKind::McpListed(name, data) => (name, Body::McpSnapshot(data)),
-            EventKind::ContextAdded(name, data) => (name, Body::ContextInfo(data)),
-            EventKind::Compacted(name, data) => (name, Body::Compaction(data)),
-            EventKind::FileGiven(name, data) => (name, Body::File(data)),
-            EventKind::SourceCited(name, data) => (name, Body::Source(data)),
-            EventKind::Patched(name, data) => (name, Body::Patch(data)),
-            EventKind::Noticed(name, data) => (name, Body::Notice(data)),
-            EventKind::Failed(name, data) => (name, Body::Error(data)),
-            EventKind::DataGiven(name, data) => (name, Body::Data(data)),
-            other @ (EventKind::SessionUpdated { .. }
-            | EventKind::TitleSet(_)
-            | EventKind::StartedBy(_)
-            | EventKind::BranchedOff(_)
-            | EventKind::OutcomesOnly(_)
-            | EventKind::SessionEnded
-            | EventKind::TurnInherited
-            | EventKind::TurnStarted { .. }
-            | EventKind::UserAdded(_)
-            | EventKind::ThinkingUpdated(_)
-            | EventKind::TurnEnded(_)
-            | EventKind::Rewound { .. }
-            | EventKind::StepStarted { .. }
-            | EventKind::StepEnded { .. }
-            | EventKind::UsageUpdated { .. }
-            | EventKind::ProvenanceUpdated { .. }
-            | EventKind::SnapshotTaken { .. }
-            | EventKind::ProseDelta { .. }
-            | EventKind::ProseCompleted { .. }
-            | EventKind::BlockStarted { .. }
-            | EventKind::BlockEnded { .. }
-            | EventKind::ToolInputDelta { .. }
-            | EventKind::ToolCalled(_)
-            | EventKind::ToolStarted { .. }
-            | EventKind::ToolOutputDelta { .. }
-            | EventKind::ToolEnded { .. }
-            | EventKind::ToolRefined { .. }
-            | EventKind::QuestionAsked { .. }
-            | EventKind::QuestionAnswered { .. }
-            | EventKind::AgentStarted { .. }
-            | EventKind::AgentProgressed { .. }
-            | EventKind::AgentEnded { .. }) => return Err(other),
-        })
-    }
-
     /// The names of earlier turns, steps and parts that this event refers to. A caller that has
     /// released closed turns must restore the ones these names lead to first.
     pub fn names(&self) -> Vec<Name> {
@@ -372,18 +307,7 @@ impl EventKind {
             EventKind::AgentStarted { agent, .. }
             | EventKind::AgentProgressed { agent, .. }
             | EventKind::AgentEnded { agent, .. } => of_agent(agent),
-            EventKind::Interjected(name, _)
-            | EventKind::TasksListed(name, _)
-            | EventKind::SkillLoaded(name, _)
-            | EventKind::McpListed(name, _)
-            | EventKind::ContextAdded(name, _)
-            | EventKind::Compacted(name, _)
-            | EventKind::FileGiven(name, _)
-            | EventKind::SourceCited(name, _)
-            | EventKind::Patched(name, _)
-            | EventKind::Noticed(name, _)
-            | EventKind::Failed(name, _)
-            | EventKind::DataGiven(name, _) => name.iter().cloned().collect(),
+            EventKind::Part(name, _) => name.iter().cloned().collect(),
             EventKind::SessionUpdated { .. }
             | EventKind::TitleSet(_)
             | EventKind::StartedBy(_)
@@ -398,3 +322,7 @@ impl EventKind {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

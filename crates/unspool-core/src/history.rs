@@ -228,26 +228,9 @@ pub struct ToolCallEntry<'a> {
 
 /// All tool calls, in order (R-001-26).
 pub fn tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCallEntry<'_>> {
-    let tools = turns.iter().flat_map(|turn| {
-        turn.parts.iter().filter_map(move |part| match &part.body {
-            Body::Tool(tool) => Some((turn, tool.as_ref())),
-            Body::Text(_)
-            | Body::Reasoning(_)
-            | Body::Agent(_)
-            | Body::Interjection(_)
-            | Body::TaskList(_)
-            | Body::SkillLoad(_)
-            | Body::McpSnapshot(_)
-            | Body::ContextInfo(_)
-            | Body::Compaction(_)
-            | Body::File(_)
-            | Body::Source(_)
-            | Body::Patch(_)
-            | Body::Notice(_)
-            | Body::Error(_)
-            | Body::Data(_) => None,
-        })
-    });
+    let tools = turns
+        .iter()
+        .flat_map(|turn| turn.parts.iter().filter_map(move |part| Some((turn, part.body.tool()?))));
     tools.enumerate().map(|(order, (turn, tool))| {
         let raw_output = tool.output.as_deref();
         let (output, error) = match tool.state {

@@ -104,6 +104,26 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// True if one event describes such a part completely. Prose grows, calls have states, and
+    /// agents are reported one by one.
+    pub fn is_plain(self) -> bool {
+        match self {
+            Kind::Text | Kind::Reasoning | Kind::Tool | Kind::Agent => false,
+            Kind::Interjection
+            | Kind::TaskList
+            | Kind::SkillLoad
+            | Kind::McpSnapshot
+            | Kind::ContextInfo
+            | Kind::Compaction
+            | Kind::File
+            | Kind::Source
+            | Kind::Patch
+            | Kind::Notice
+            | Kind::Error
+            | Kind::Data => true,
+        }
+    }
+
     /// The name that every surface and every export uses.
     pub fn name(self) -> &'static str {
         match self {
@@ -130,7 +150,41 @@ impl Kind {
 impl Body {
     /// The text of a text part.
     pub fn prose(&self) -> Option<&str> {
-        if let Body::Text(text) = self { Some(&text.text) } else { None }
+        self.text().map(|text| text.text.as_str())
+    }
+
+    pub fn text(&self) -> Option<&Text> {
+        if let Body::Text(text) = self { Some(text) } else { None }
+    }
+
+    pub fn reasoning(&self) -> Option<&Reasoning> {
+        if let Body::Reasoning(reasoning) = self { Some(reasoning) } else { None }
+    }
+
+    pub fn tool(&self) -> Option<&Tool> {
+        if let Body::Tool(tool) = self { Some(tool) } else { None }
+    }
+
+    /// True if more of it may follow: prose that grows, a call or an agent that runs.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Body::Text(text) => text.open,
+            Body::Reasoning(reasoning) => reasoning.open,
+            Body::Tool(tool) => !tool.state.is_terminal(),
+            Body::Agent(agents) => agents.agents.iter().any(|agent| !agent.state.is_terminal()),
+            Body::Interjection(_)
+            | Body::TaskList(_)
+            | Body::SkillLoad(_)
+            | Body::McpSnapshot(_)
+            | Body::ContextInfo(_)
+            | Body::Compaction(_)
+            | Body::File(_)
+            | Body::Source(_)
+            | Body::Patch(_)
+            | Body::Notice(_)
+            | Body::Error(_)
+            | Body::Data(_) => false,
+        }
     }
 
     /// The text of a part that consists of text only and is written piece by piece.

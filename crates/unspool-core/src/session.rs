@@ -351,9 +351,7 @@ impl Turn {
     pub fn content(&self) -> String {
         let mut content = String::new();
         for part in &self.parts {
-            if let Body::Text(text) = &part.body {
-                content.push_str(&text.text);
-            }
+            content.push_str(part.body.prose().unwrap_or_default());
         }
         content
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{PartId, StepId};
-use crate::part::{Body, Kind, Part, Place, ToolState};
+use crate::part::{Kind, Part, Place, ToolState};
 use crate::session::Turn;
 
 /// A turn with the skeletons of all its parts. `turn.parts` may be empty or hold some of them.
@@ -30,7 +30,7 @@ pub struct PartSkeleton {
 
 impl PartSkeleton {
     pub fn of(part: &Part) -> PartSkeleton {
-        let tool = if let Body::Tool(tool) = &part.body { Some(tool) } else { None };
+        let tool = part.body.tool();
         PartSkeleton {
             id: part.id,
             place: part.place,

@@ -286,22 +286,5 @@ pub(crate) fn columns(body: &Body) -> PartColumns {
 
 /// True if a part is complete and can be packed and indexed.
 pub fn is_settled(part: &Part) -> bool {
-    match &part.body {
-        Body::Text(text) => !text.open,
-        Body::Reasoning(reasoning) => !reasoning.open,
-        Body::Tool(tool) => tool.state.is_terminal(),
-        Body::Agent(agents) => agents.agents.iter().all(|agent| agent.state.is_terminal()),
-        Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => true,
-    }
+    !part.body.is_open()
 }

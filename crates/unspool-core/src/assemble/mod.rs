@@ -108,10 +108,7 @@ impl Assembler {
         } else if !self.is_current(feed, generation) {
             self.count(SkipReason::Stale);
         } else {
-            match kind.into_part() {
-                Ok((name, body)) => self.upsert_part(&head, name, body),
-                Err(kind) => self.apply_kind(&head, kind),
-            }
+            self.apply_kind(&head, kind);
         }
         std::mem::take(&mut self.out)
     }
@@ -216,22 +213,7 @@ impl Assembler {
                 self.progress_agent(head, &agent, activity, background);
             }
             EventKind::AgentEnded { agent, end } => self.end_agent(head, &agent, end),
-            part @ (EventKind::Interjected(..)
-            | EventKind::TasksListed(..)
-            | EventKind::SkillLoaded(..)
-            | EventKind::McpListed(..)
-            | EventKind::ContextAdded(..)
-            | EventKind::Compacted(..)
-            | EventKind::FileGiven(..)
-            | EventKind::SourceCited(..)
-            | EventKind::Patched(..)
-            | EventKind::Noticed(..)
-            | EventKind::Failed(..)
-            | EventKind::DataGiven(..)) => {
-                if let Ok((name, body)) = part.into_part() {
-                    self.upsert_part(head, name, body);
-                }
-            }
+            EventKind::Part(name, body) => self.upsert_part(head, name, body),
         }
     }
 

@@ -18,6 +18,9 @@ impl Assembler {
     /// Adds a part that one event describes completely: a notice, a file, a compaction. A repeat
     /// under the same name replaces the body in place.
     pub(super) fn upsert_part(&mut self, head: &Head, name: Option<Name>, body: Body) {
+        if !body.kind().is_plain() {
+            return self.count(SkipReason::Contradiction);
+        }
         let turn = self.turn_for(head);
         self.close_nameless(head);
         let content = body_digest(&body);

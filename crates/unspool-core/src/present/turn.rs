@@ -13,7 +13,7 @@ use super::outline::TurnOutline;
 use super::{PresentOptions, body};
 use crate::block::Block;
 use crate::id::{PartId, TurnId};
-use crate::part::{Body, Kind, Part, Place, ToolState};
+use crate::part::{Body, Kind, Part, Place};
 use crate::session::{Turn, Usage};
 use crate::skeleton::{PartSkeleton, Skeleton};
 
@@ -185,37 +185,13 @@ pub fn part(part: &Part) -> Vec<Block> {
 }
 
 pub(super) fn view(part: &Part, after_text: bool) -> PartView {
-    let open = match &part.body {
-        Body::Text(text) => text.open,
-        Body::Reasoning(reasoning) => reasoning.open,
-        Body::Tool(tool) => match tool.state {
-            ToolState::Pending | ToolState::Running => true,
-            ToolState::Completed
-            | ToolState::Failed
-            | ToolState::Denied
-            | ToolState::Interrupted => false,
-        },
-        Body::Agent(agents) => agents.agents.iter().any(|agent| !agent.state.is_terminal()),
-        Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => false,
-    };
     let kind = part.body.kind();
     let bullet = kind == Kind::Text && !after_text;
     PartView {
         id: part.id,
         kind,
         place: part.place,
-        open,
+        open: part.body.is_open(),
         bullet,
         before: 0,
         tool: PartSkeleton::of(part).tool,
@@ -228,47 +204,16 @@ pub(super) fn view(part: &Part, after_text: bool) -> PartView {
 }
 
 pub(super) fn reasoning_summary_of(part: &Part) -> Option<String> {
-    match &part.body {
-        Body::Reasoning(reasoning) => Some(body::reasoning_summary(reasoning)),
-        Body::Text(_)
-        | Body::Tool(_)
-        | Body::Agent(_)
-        | Body::Interjection(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Patch(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => None,
-    }
+    part.body.reasoning().map(body::reasoning_summary)
 }
 
 /// The user's message. Its text is shown as typed and is not parsed as Markdown.
 fn user(bodies: &[Body]) -> Vec<Block> {
     bodies
         .iter()
-        .flat_map(|own| match own {
-            Body::Text(text) => body::literal(&text.text),
-            Body::Reasoning(_)
-            | Body::Tool(_)
-            | Body::Agent(_)
-            | Body::Interjection(_)
-            | Body::TaskList(_)
-            | Body::SkillLoad(_)
-            | Body::McpSnapshot(_)
-            | Body::ContextInfo(_)
-            | Body::Compaction(_)
-            | Body::File(_)
-            | Body::Source(_)
-            | Body::Patch(_)
-            | Body::Notice(_)
-            | Body::Error(_)
-            | Body::Data(_) => body::body(own),
+        .flat_map(|own| match own.prose() {
+            Some(text) => body::literal(text),
+            None => body::body(own),
         })
         .collect()
 }

@@ -253,7 +253,7 @@ impl Alphabet {
         if self.nonsense {
             let odd = crate::generators::names().prop_map(|name| {
                 let mut kind = data(None, "odd", "{}").kind;
-                if let EventKind::DataGiven(slot, _) = &mut kind {
+                if let EventKind::Part(slot, _) = &mut kind {
                     *slot = Some(name);
                 }
                 kind
@@ -347,18 +347,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | EventKind::ToolRefined { .. }
             | EventKind::QuestionAsked { .. }
             | EventKind::QuestionAnswered { .. }
-            | EventKind::Interjected(..)
-            | EventKind::TasksListed(..)
-            | EventKind::SkillLoaded(..)
-            | EventKind::McpListed(..)
-            | EventKind::ContextAdded(..)
-            | EventKind::Compacted(..)
-            | EventKind::FileGiven(..)
-            | EventKind::SourceCited(..)
-            | EventKind::Patched(..)
-            | EventKind::Noticed(..)
-            | EventKind::Failed(..)
-            | EventKind::DataGiven(..) => true,
+            | EventKind::Part(..) => true,
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use unspool_core::assemble::Assembler;
+use unspool_core::change::SkipReason;
 use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::{EventKind, ToolEnd};
 use unspool_core::id::SessionId;
@@ -36,6 +37,16 @@ fn unknown_data_keeps_its_place_and_round_trips_unchanged() {
 }
 
 #[test]
+fn a_part_event_with_prose_or_a_call_is_skipped() {
+    // R-X-03: these grow or have states, and their own events say how.
+    for body in [words("a"), Body::Tool(Default::default()), Body::Agent(Default::default())] {
+        let run = reply([EventKind::Part(Some(record("x")), body).into()]);
+        assert!(run.parts().is_empty());
+        assert_eq!(run.skipped(SkipReason::Contradiction), 1);
+    }
+}
+
+#[test]
 fn every_kind_has_its_event_and_keeps_its_place() {
     // R-003-05 R-003-18
     let name = |id: &str| Some(record(id));
@@ -44,15 +55,15 @@ fn every_kind_has_its_event_and_keeps_its_place() {
         said(Reasoning, "b"),
         called("t1", "Task"),
         agent_started("t1", "x"),
-        EventKind::Interjected(name("1"), Interjection { text: "wait".into() }).into(),
-        EventKind::TasksListed(name("2"), TaskList::default()).into(),
-        EventKind::SkillLoaded(name("3"), SkillLoad::default()).into(),
-        EventKind::McpListed(name("4"), McpSnapshot::default()).into(),
-        EventKind::ContextAdded(name("5"), ContextInfo::default()).into(),
-        EventKind::Compacted(name("6"), Compaction::default()).into(),
-        EventKind::FileGiven(name("7"), File::default()).into(),
-        EventKind::SourceCited(name("8"), SourceLink::default()).into(),
-        EventKind::Patched(name("9"), Patch::default()).into(),
+        EventKind::Part(name("1"), Body::Interjection(Interjection { text: "wait".into() })).into(),
+        EventKind::Part(name("2"), Body::TaskList(TaskList::default())).into(),
+        EventKind::Part(name("3"), Body::SkillLoad(SkillLoad::default())).into(),
+        EventKind::Part(name("4"), Body::McpSnapshot(McpSnapshot::default())).into(),
+        EventKind::Part(name("5"), Body::ContextInfo(ContextInfo::default())).into(),
+        EventKind::Part(name("6"), Body::Compaction(Compaction::default())).into(),
+        EventKind::Part(name("7"), Body::File(File::default())).into(),
+        EventKind::Part(name("8"), Body::Source(SourceLink::default())).into(),
+        EventKind::Part(name("9"), Body::Patch(Patch::default())).into(),
         notice(Some("10"), "retry"),
         failed(Some("11"), "no"),
         data(Some("12"), "x", "{}"),

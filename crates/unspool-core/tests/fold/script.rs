@@ -368,15 +368,15 @@ pub fn agent_ended(call: &str, id: &str, end: AgentEnd) -> Line {
 
 pub fn notice(name: Option<&str>, code: &str) -> Line {
     let notice = Notice { code: code.to_owned(), text: code.to_owned() };
-    EventKind::Noticed(name.map(record), notice).into()
+    EventKind::Part(name.map(record), Body::Notice(notice)).into()
 }
 
 pub fn failed(name: Option<&str>, text: &str) -> Line {
     let failure = Failure { text: text.to_owned(), ..Failure::default() };
-    EventKind::Failed(name.map(record), failure).into()
+    EventKind::Part(name.map(record), Body::Error(failure)).into()
 }
 
 pub fn data(name: Option<&str>, kind: &str, payload: &str) -> Line {
     let payload = Json::parse(payload).unwrap();
-    EventKind::DataGiven(name.map(record), Data { kind: kind.to_owned(), payload }).into()
+    EventKind::Part(name.map(record), Body::Data(Data { kind: kind.to_owned(), payload })).into()
 }

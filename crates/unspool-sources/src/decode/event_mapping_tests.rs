@@ -205,8 +205,9 @@ fn opencodes_events() {
         mapped(
             None,
             part("msg_1", json!({"type": "agent", "name": "explore"})),
-            json!([{"turn-started": {"trigger": "user"}}, {"context-added":
-                [{"record": "prt_1"}, {"title": "Mentioned agent", "text": "explore"}]}]),
+            json!([{"turn-started": {"trigger": "user"}}, {"part":
+                [{"record": "prt_1"}, {"context-info":
+                    {"title": "Mentioned agent", "text": "explore"}}]}]),
         ),
         mapped(
             None,

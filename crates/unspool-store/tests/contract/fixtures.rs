@@ -86,7 +86,9 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
         // Any other record becomes a data part.
         let payload = Json::parse(line).unwrap();
         let kind = parsed.kind.unwrap_or_default();
-        return vec![EventKind::DataGiven(Some(record(&uuid)), Data { kind, payload }).into()];
+        return vec![
+            EventKind::Part(Some(record(&uuid)), Body::Data(Data { kind, payload })).into(),
+        ];
     };
     let content = inside.content.get();
     let step = inside.id.as_deref().unwrap_or(&uuid);
@@ -151,7 +153,7 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
             (kind, _, _) => {
                 let payload = Json::parse(content).unwrap();
                 let name = record(&format!("{uuid} {index}"));
-                EventKind::DataGiven(Some(name), Data { kind: kind.to_owned(), payload })
+                EventKind::Part(Some(name), Body::Data(Data { kind: kind.to_owned(), payload }))
             }
         };
         script.push(kind.into());

@@ -95,7 +95,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
             let (output, reasoning) = (seed as u64 % 1000, seed as u64 % 10);
             *usage = Usage { output, reasoning, cache_read: u64::from(seed < 9), ..*usage };
         }
-        EventKind::DataGiven(_, Data { payload, .. }) => {
+        EventKind::Part(_, Body::Data(Data { payload, .. })) => {
             *payload = Json::parse(&format!("{{ \"{word}\" :\t[{size}, \"\\ud800\"] }}")).unwrap();
         }
         EventKind::SessionUpdated { .. }
@@ -123,17 +123,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
         | EventKind::AgentStarted { .. }
         | EventKind::AgentProgressed { .. }
         | EventKind::AgentEnded { .. }
-        | EventKind::Interjected(..)
-        | EventKind::TasksListed(..)
-        | EventKind::SkillLoaded(..)
-        | EventKind::McpListed(..)
-        | EventKind::ContextAdded(..)
-        | EventKind::Compacted(..)
-        | EventKind::FileGiven(..)
-        | EventKind::SourceCited(..)
-        | EventKind::Patched(..)
-        | EventKind::Noticed(..)
-        | EventKind::Failed(..) => {}
+        | EventKind::Part(..) => {}
     }
     line
 }
@@ -192,36 +182,47 @@ fn extra() -> impl Strategy<Value = EventKind> {
                     sha256: word.to_owned(),
                     content: Json::string(word),
                 },
-                8 => EventKind::Interjected(name("interjection"), Interjection { text }),
-                9 => EventKind::TasksListed(
+                8 => {
+                    EventKind::Part(name("interjection"), Body::Interjection(Interjection { text }))
+                }
+                9 => EventKind::Part(
                     name("tasks"),
-                    TaskList { items: vec![TaskItem { text, ..TaskItem::default() }] },
+                    Body::TaskList(TaskList {
+                        items: vec![TaskItem { text, ..TaskItem::default() }],
+                    }),
                 ),
                 10 => {
                     let skill = SkillLoad { name: word.to_owned(), call_id: some(), text };
-                    EventKind::SkillLoaded(name("skill"), skill)
+                    EventKind::Part(name("skill"), Body::SkillLoad(skill))
                 }
                 11 => {
                     let server =
                         McpServer { name: text, tools: vec![word.to_owned()], status: None };
-                    EventKind::McpListed(name("servers"), McpSnapshot { servers: vec![server] })
+                    EventKind::Part(
+                        name("servers"),
+                        Body::McpSnapshot(McpSnapshot { servers: vec![server] }),
+                    )
                 }
-                12 => EventKind::ContextAdded(
+                12 => EventKind::Part(
                     name("context"),
-                    ContextInfo { title: word.into(), text },
+                    Body::ContextInfo(ContextInfo { title: word.into(), text }),
                 ),
-                13 => EventKind::Compacted(
+                13 => EventKind::Part(
                     name("compaction"),
-                    Compaction { summary: text, tokens_before: Some(9), ..Compaction::default() },
+                    Body::Compaction(Compaction {
+                        summary: text,
+                        tokens_before: Some(9),
+                        ..Compaction::default()
+                    }),
                 ),
-                14 => EventKind::FileGiven(name("file"), file(word, size)),
-                15 => EventKind::SourceCited(
+                14 => EventKind::Part(name("file"), Body::File(file(word, size))),
+                15 => EventKind::Part(
                     name("source"),
-                    SourceLink { url: some(), title: Some(text), quote: None },
+                    Body::Source(SourceLink { url: some(), title: Some(text), quote: None }),
                 ),
                 16 => {
                     let patch = Patch { path: some(), diff: text, call_id: None };
-                    EventKind::Patched(name("patch"), patch)
+                    EventKind::Part(name("patch"), Body::Patch(patch))
                 }
                 _ => EventKind::UsageUpdated {
                     step: message("m2"),

@@ -104,26 +104,12 @@ impl<'a> RunBuilder<'a> {
         let turn = self.turn;
         let trigger = (turn.trigger != Trigger::User).then(|| turn.trigger.name());
         for (nth, body) in turn.user.iter().enumerate() {
-            let (label, payload) = match body {
-                Body::Text(text) => {
-                    let said = Fields::default().put("text", &text.text);
+            let (label, payload) = match body.prose() {
+                Some(text) => {
+                    let said = Fields::default().put("text", text);
                     (Label::UserMessage, said.put_some("trigger", trigger).json())
                 }
-                Body::Reasoning(_)
-                | Body::Tool(_)
-                | Body::Agent(_)
-                | Body::Interjection(_)
-                | Body::TaskList(_)
-                | Body::SkillLoad(_)
-                | Body::McpSnapshot(_)
-                | Body::ContextInfo(_)
-                | Body::Compaction(_)
-                | Body::File(_)
-                | Body::Source(_)
-                | Body::Patch(_)
-                | Body::Notice(_)
-                | Body::Error(_)
-                | Body::Data(_) => (Label::Generic, payload::body(self.session, body)),
+                None => (Label::Generic, payload::body(self.session, body)),
             };
             self.push_prompt(format!("{}-user-{nth}", turn.id), label, payload);
         }

@@ -122,7 +122,7 @@ pub(super) fn emit_unmapped(
     rest: &UnmappedFields,
 ) -> bool {
     let Some(data) = rest.data() else { return false };
-    emit.push(EventKind::DataGiven(Some(part_names.own("rest", "")), data));
+    emit.push(EventKind::Part(Some(part_names.own("rest", "")), Body::Data(data)));
     true
 }
 
@@ -204,7 +204,7 @@ impl DocumentDecoder {
             let sha256 = sha256(text.as_bytes());
             emit.push(EventKind::SnapshotTaken { kind, sha256, content });
             let info = ContextInfo { title: "System message".to_owned(), text };
-            emit.push(EventKind::ContextAdded(Some(part_names.part("system")), info));
+            emit.push(EventKind::Part(Some(part_names.part("system")), Body::ContextInfo(info)));
             rest.keep_except(index, &part, &["type", "text", "state"]);
             rest.keep_non_texts(index, &part, &["state"]);
         }
@@ -229,7 +229,7 @@ impl DocumentDecoder {
         emit.turn = Some(Name::Preamble);
         let name = Name::Record(format!("chat {}", self.around).into());
         let data = Data { kind: "chat".to_owned(), payload: kept.payload };
-        emit.push(EventKind::DataGiven(Some(name), data));
+        emit.push(EventKind::Part(Some(name), Body::Data(data)));
         RecordOutcome::InParts
     }
 }

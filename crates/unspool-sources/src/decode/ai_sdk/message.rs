@@ -131,7 +131,7 @@ pub(super) fn emit_standalone_part(
     let kind = part.string("type").unwrap_or_default();
     match &*kind {
         "file" | "reasoning-file" => {
-            emit.push(EventKind::FileGiven(Some(part_names.part("file")), file(part)));
+            emit.push(EventKind::Part(Some(part_names.part("file")), Body::File(file(part))));
             rest.keep_except(index, part, &FILE_FIELDS);
             rest.keep_non_texts(index, part, &FILE_FIELDS);
             if kind != "file" {
@@ -141,7 +141,7 @@ pub(super) fn emit_standalone_part(
         "source-url" | "source-document" => {
             let (url, title) = (part.string("url"), part.string("title"));
             let source = SourceLink { url, title, quote: None };
-            emit.push(EventKind::SourceCited(Some(part_names.part("source")), source));
+            emit.push(EventKind::Part(Some(part_names.part("source")), Body::Source(source)));
             rest.keep_except(index, part, &["type", "url", "title"]);
             rest.keep_non_texts(index, part, &["url", "title"]);
         }
@@ -150,9 +150,12 @@ pub(super) fn emit_standalone_part(
                 part.list("parts").filter_map(|part| part.string("text")).collect();
             let id = part.string("id").unwrap_or_default();
             let name = part_names.own("steering", &id);
-            emit.push(EventKind::Interjected(Some(name), Interjection { text: texts.join("\n") }));
+            emit.push(EventKind::Part(
+                Some(name),
+                Body::Interjection(Interjection { text: texts.join("\n") }),
+            ));
             for given in part.list("parts").filter(|part| part.is("type", "file")) {
-                emit.push(EventKind::FileGiven(Some(part_names.part("file")), file(&given)));
+                emit.push(EventKind::Part(Some(part_names.part("file")), Body::File(file(&given))));
             }
             rest.keep_except(index, part, &["type"]);
         }
@@ -161,7 +164,7 @@ pub(super) fn emit_standalone_part(
                 Some(id) if kind.starts_with("data-") => part_names.own(&kind, &id),
                 Some(_) | None => part_names.part("data"),
             };
-            emit.push(EventKind::DataGiven(Some(name), data(part)));
+            emit.push(EventKind::Part(Some(name), Body::Data(data(part))));
         }
     }
 }

@@ -176,7 +176,7 @@ impl Message {
             "abort" => {
                 if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
                     let notice = Notice { code: "interrupted".to_owned(), text };
-                    emit.push(EventKind::Noticed(Some(self.part_names.own("abort", "")), notice));
+                    emit.push(EventKind::Part(Some(self.part_names.own("abort", "")), Body::Notice(notice)));
                 }
                 self.close(emit);
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
@@ -184,7 +184,7 @@ impl Message {
             "error" => {
                 let text = fields.string("errorText").unwrap_or_default();
                 let failure = Failure { text: text.clone(), ..Failure::default() };
-                emit.push(EventKind::Failed(Some(self.part_names.part("error")), failure));
+                emit.push(EventKind::Part(Some(self.part_names.part("error")), Body::Error(failure)));
                 self.close(emit);
                 emit.push(EventKind::TurnEnded(EndReason::Failed(Some(text))));
             }

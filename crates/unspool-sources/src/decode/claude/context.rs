@@ -31,7 +31,7 @@ impl LogDecoder {
         text: &str,
     ) {
         let notice = Notice { code: code.to_owned(), text: text.to_owned() };
-        emit.push(EventKind::Noticed(record_name(fields), notice));
+        emit.push(EventKind::Part(record_name(fields), Body::Notice(notice)));
     }
 
     /// A text that the program wrote for the model.
@@ -58,15 +58,15 @@ impl LogDecoder {
                 call_id: Some(call),
                 text: text.to_owned(),
             };
-            emit.push(EventKind::SkillLoaded(record_name(fields), skill));
+            emit.push(EventKind::Part(record_name(fields), Body::SkillLoad(skill)));
         } else if self.answered {
             self.notice(emit, fields, "continuation", text);
         } else if let Some(name) = skill_name(text) {
             let skill = SkillLoad { name, call_id: None, text: text.to_owned() };
-            emit.push(EventKind::SkillLoaded(record_name(fields), skill));
+            emit.push(EventKind::Part(record_name(fields), Body::SkillLoad(skill)));
         } else {
             let info = ContextInfo { title: "Expanded prompt".to_owned(), text: text.to_owned() };
-            emit.push(EventKind::ContextAdded(record_name(fields), info));
+            emit.push(EventKind::Part(record_name(fields), Body::ContextInfo(info)));
         }
         RecordOutcome::InParts
     }
@@ -115,7 +115,7 @@ impl LogDecoder {
                     let title = file.name.clone().unwrap_or_default();
                     let text = file.text.clone().unwrap_or_default();
                     let info = ContextInfo { title, text };
-                    emit.push(EventKind::ContextAdded(record_name(fields), info));
+                    emit.push(EventKind::Part(record_name(fields), Body::ContextInfo(info)));
                 } else {
                     emit.push(EventKind::UserAdded(Body::File(file)));
                 }
@@ -128,7 +128,10 @@ impl LogDecoder {
                     self.notice(emit, fields, "task-notification", summary);
                 } else {
                     let name = self.interjection(&text);
-                    emit.push(EventKind::Interjected(Some(name), Interjection { text }));
+                    emit.push(EventKind::Part(
+                        Some(name),
+                        Body::Interjection(Interjection { text }),
+                    ));
                 }
             }
             "hook_blocking_error" => {
@@ -144,7 +147,7 @@ impl LogDecoder {
                 let content: Vec<String> = attachment.read("content").unwrap_or_default();
                 let event = attachment.text("hookEvent").unwrap_or_default();
                 let info = ContextInfo { title: format!("{event} hook"), text: content.join("\n") };
-                emit.push(EventKind::ContextAdded(record_name(fields), info));
+                emit.push(EventKind::Part(record_name(fields), Body::ContextInfo(info)));
             }
             "plan_mode" => self.notice(emit, fields, "mode-change", "Plan mode"),
             "plan_mode_exit" => self.notice(emit, fields, "mode-change", "Left plan mode"),
@@ -171,7 +174,7 @@ impl LogDecoder {
             _ => {
                 let kind = format!("attachment/{kind}");
                 let payload = attachment.whole();
-                emit.push(EventKind::DataGiven(record_name(fields), Data { kind, payload }));
+                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload })));
             }
         }
         RecordOutcome::InParts
@@ -189,7 +192,7 @@ impl LogDecoder {
                     fields.number("maxRetries"),
                     &why.unwrap_or_default(),
                 );
-                emit.push(EventKind::Noticed(Some(retry_name(self.retries)), notice));
+                emit.push(EventKind::Part(Some(retry_name(self.retries)), Body::Notice(notice)));
                 self.retries += 1;
             }
             "compact_boundary" => {
@@ -235,7 +238,7 @@ impl LogDecoder {
             _ => {
                 let kind = format!("system/{subtype}");
                 let payload = fields.whole();
-                emit.push(EventKind::DataGiven(record_name(fields), Data { kind, payload }));
+                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload })));
             }
         }
         RecordOutcome::InParts

@@ -129,7 +129,7 @@ impl HooksDecoder {
             let count = self.interjections.entry(words).or_default();
             *count += 1;
             let name = Name::ByContent(words, *count - 1);
-            emit.push(EventKind::Interjected(Some(name), Interjection { text }));
+            emit.push(EventKind::Part(Some(name), Body::Interjection(Interjection { text })));
             return RecordOutcome::InParts;
         }
         self.turn(prompt.clone());

@@ -81,7 +81,7 @@ pub(super) fn block(
         kind => {
             let kind = kind.unwrap_or("block").to_owned();
             let payload = block.whole();
-            emit.push(EventKind::DataGiven(Some(name), Data { kind, payload }));
+            emit.push(EventKind::Part(Some(name), Body::Data(Data { kind, payload })));
             true
         }
     }

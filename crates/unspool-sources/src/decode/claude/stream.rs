@@ -75,10 +75,7 @@ impl Decoder for StreamDecoder {
             Some("control_cancel_request") => RecordOutcome::left_out("control_cancel_request"),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(EventKind::DataGiven(
-                    record_name(fields),
-                    Data { kind, payload: fields.whole() },
-                ));
+                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload: fields.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -91,7 +88,7 @@ impl Decoder for StreamDecoder {
 
 impl StreamDecoder {
     fn notice(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>, code: &str, text: String) {
-        emit.push(EventKind::Noticed(record_name(fields), Notice { code: code.to_owned(), text }));
+        emit.push(EventKind::Part(record_name(fields), Body::Notice(Notice { code: code.to_owned(), text })));
     }
 
     fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -120,7 +117,7 @@ impl StreamDecoder {
             return RecordOutcome::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
-            emit.push(EventKind::Compacted(Some(name), Compaction { summary: text, ..compaction }));
+            emit.push(EventKind::Part(Some(name), Body::Compaction(Compaction { summary: text, ..compaction })));
             return RecordOutcome::InParts;
         }
         match mark(&text) {
@@ -140,7 +137,7 @@ impl StreamDecoder {
             Mark::None if fields.flag("isSynthetic") => match skill_name(&text) {
                 Some(name) => {
                     let skill = SkillLoad { name, call_id: None, text };
-                    emit.push(EventKind::SkillLoaded(record_name(fields), skill));
+                    emit.push(EventKind::Part(record_name(fields), Body::SkillLoad(skill)));
                 }
                 None => self.notice(emit, fields, "continuation", text),
             },

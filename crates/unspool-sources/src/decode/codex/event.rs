@@ -60,7 +60,7 @@ impl LogDecoder {
             "thread_settings_applied" => RecordOutcome::Metadata,
             "error" => {
                 let text = event.string("message").unwrap_or_default();
-                emit.push(EventKind::Failed(None, Failure { text, ..Failure::default() }));
+                emit.push(EventKind::Part(None, Body::Error(Failure { text, ..Failure::default() })));
                 RecordOutcome::InParts
             }
             "turn_diff"
@@ -71,7 +71,7 @@ impl LogDecoder {
             | "mcp_tool_call_begin" => RecordOutcome::left_out(format!("event_msg/{kind}")),
             _ => {
                 let kind = format!("event_msg/{kind}");
-                emit.push(EventKind::DataGiven(None, Data { kind, payload: event.whole() }));
+                emit.push(EventKind::Part(None, Body::Data(Data { kind, payload: event.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -105,7 +105,7 @@ impl LogDecoder {
             let failure = failure(&error);
             let why = Some(failure.text.clone());
             self.first(emit, super::call::text_hash("failed", &failure.text));
-            emit.push(EventKind::Failed(Some(failure_name()), failure));
+            emit.push(EventKind::Part(Some(failure_name()), Body::Error(failure)));
             EndReason::Failed(why)
         } else {
             EndReason::Completed
@@ -184,7 +184,7 @@ impl LogDecoder {
             summary: value.string("message").unwrap_or_default(),
             ..Compaction::default()
         };
-        emit.push(EventKind::Compacted(Some(name), compaction));
+        emit.push(EventKind::Part(Some(name), Body::Compaction(compaction)));
         RecordOutcome::InParts
     }
 }

@@ -66,14 +66,14 @@ impl Decoder for ExecDecoder {
                 let why = fields.fields("error").string("message").unwrap_or_default();
                 self.begin(&mut emit, text_hash("failed", &why));
                 let failure = Failure { text: why.clone(), ..Failure::default() };
-                emit.push(EventKind::Failed(Some(failure_name()), failure));
+                emit.push(EventKind::Part(Some(failure_name()), Body::Error(failure)));
                 emit.push(EventKind::TurnEnded(EndReason::Failed(Some(why))));
                 RecordOutcome::Metadata
             }
             Some("error") => self.error(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("event").to_owned();
-                emit.push(EventKind::DataGiven(None, Data { kind, payload: fields.whole() }));
+                emit.push(EventKind::Part(None, Body::Data(Data { kind, payload: fields.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -189,7 +189,7 @@ impl ExecDecoder {
                     return RecordOutcome::Metadata;
                 }
                 let kind = format!("item/{kind}");
-                emit.push(EventKind::DataGiven(None, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::Part(None, Body::Data(Data { kind, payload: item.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -255,7 +255,7 @@ impl ExecDecoder {
         };
         let nth = self.count(content ^ digest(b"notice"));
         let notice = Notice { code: code.to_owned(), text };
-        emit.push(EventKind::Noticed(Some(Name::ByContent(content, nth)), notice));
+        emit.push(EventKind::Part(Some(Name::ByContent(content, nth)), Body::Notice(notice)));
     }
 }
 
@@ -291,7 +291,7 @@ fn todo_list(emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
         })
         .collect();
     let name = item.text("id").map(|id| Name::ByContent(digest(id.as_bytes()), 0));
-    emit.push(EventKind::TasksListed(name, TaskList { items }));
+    emit.push(EventKind::Part(name, Body::TaskList(TaskList { items })));
     RecordOutcome::InParts
 }
 

@@ -84,7 +84,7 @@ impl Decoder for HooksDecoder {
                 self.compactions += 1;
                 let trigger = payload.string("trigger");
                 let compaction = Compaction { trigger, ..Compaction::default() };
-                emit.push(EventKind::Compacted(Some(name), compaction));
+                emit.push(EventKind::Part(Some(name), Body::Compaction(compaction)));
                 RecordOutcome::InParts
             }
             "Stop" => {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use unspool_core::event::{CallRef, EventKind};
-use unspool_core::part::Data;
+use unspool_core::part::{Body, Data};
 use unspool_core::provenance::Name;
 use unspool_core::session::Trigger;
 
@@ -92,7 +92,7 @@ impl LogDecoder {
                 self.flush(emit);
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id.into()));
-                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::Part(name, Body::Data(Data { kind, payload: item.whole() })));
                 RecordOutcome::InParts
             }
         }

@@ -118,7 +118,7 @@ impl Decoder for LogDecoder {
             let name = Name::ByContent(digest(b"history"), 0);
             let code = "informational".to_owned();
             let text = "What came before is in another rollout, which was not found.".to_owned();
-            emit.push(EventKind::Noticed(Some(name), Notice { code, text }));
+            emit.push(EventKind::Part(Some(name), Body::Notice(Notice { code, text })));
         }
         emit.turn = self.turn.as_ref().map(turn_name);
         match &*kind {
@@ -139,7 +139,10 @@ impl Decoder for LogDecoder {
             "world_state" => RecordOutcome::left_out("world_state"),
             _ => {
                 let payload = payload.whole();
-                emit.push(EventKind::DataGiven(None, Data { kind: kind.into_owned(), payload }));
+                emit.push(EventKind::Part(
+                    None,
+                    Body::Data(Data { kind: kind.into_owned(), payload }),
+                ));
                 RecordOutcome::InParts
             }
         }
@@ -287,7 +290,7 @@ impl LogDecoder {
             let name = id.map(|id| Name::Record(id.into())).unwrap_or_else(|| {
                 Name::ByContent(super::call::text_hash("interjection", &text), nth)
             });
-            emit.push(EventKind::Interjected(Some(name), Interjection { text }));
+            emit.push(EventKind::Part(Some(name), Body::Interjection(Interjection { text })));
             return RecordOutcome::InParts;
         };
         self.prompted = true;

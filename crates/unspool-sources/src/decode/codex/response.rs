@@ -59,7 +59,7 @@ impl LogDecoder {
                 self.flush(emit);
                 let kind = format!("response_item/{kind}");
                 let name = item.text("id").map(|id| Name::Record(id.into()));
-                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::Part(name, Body::Data(Data { kind, payload: item.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -179,7 +179,7 @@ impl LogDecoder {
         } else {
             let title = format!("Message from {}", item.text("author").unwrap_or_default());
             let name = item.text("id").map(|id| Name::Record(id.into()));
-            emit.push(EventKind::ContextAdded(name, ContextInfo { title, text }));
+            emit.push(EventKind::Part(name, Body::ContextInfo(ContextInfo { title, text })));
         }
         RecordOutcome::InParts
     }
@@ -231,7 +231,7 @@ impl LogDecoder {
             let text = content_text(item, "output");
             let name = item.text("id").map(|id| Name::Record(id.into()));
             let notice = Notice { code: "tool-notification".to_owned(), text };
-            emit.push(EventKind::Noticed(name, notice));
+            emit.push(EventKind::Part(name, Body::Notice(notice)));
             return RecordOutcome::InParts;
         }
         let open = self.calls.remove(&id).unwrap_or_default();

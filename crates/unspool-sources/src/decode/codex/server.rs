@@ -187,7 +187,7 @@ impl ServerDecoder {
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
             let name = item.text("id").map(|id| Name::Record(id.into()));
-            emit.push(EventKind::Interjected(name, Interjection { text: texts.join("\n") }));
+            emit.push(EventKind::Part(name, Body::Interjection(Interjection { text: texts.join("\n") })));
             return RecordOutcome::InParts;
         };
         self.prompted = true;
@@ -238,7 +238,7 @@ impl ServerDecoder {
             Some("failed") => {
                 let failure = failure(&error);
                 let why = Some(failure.text.clone()).filter(|text| !text.is_empty());
-                emit.push(EventKind::Failed(Some(failure_name()), failure));
+                emit.push(EventKind::Part(Some(failure_name()), Body::Error(failure)));
                 EndReason::Failed(why)
             }
             Some(_) | None => EndReason::Completed,
@@ -273,7 +273,7 @@ impl ServerDecoder {
         };
         let name = Name::ByContent(digest(b"retry"), self.retries);
         self.retries += 1;
-        emit.push(EventKind::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+        emit.push(EventKind::Part(Some(name), Body::Notice(Notice { code: "retry".to_owned(), text })));
         RecordOutcome::InParts
     }
 
@@ -307,6 +307,6 @@ fn warning(emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
         text: params.string("message").unwrap_or_default(),
     };
     let value = digest(notice.text.as_bytes());
-    emit.push(EventKind::Noticed(Some(Name::ByContent(value, 0)), notice));
+    emit.push(EventKind::Part(Some(Name::ByContent(value, 0)), Body::Notice(notice)));
     RecordOutcome::InParts
 }

@@ -140,7 +140,7 @@ impl ServerDecoder {
                 }
                 let kind = format!("item/{kind}");
                 let name = Some(Name::Record(id));
-                emit.push(EventKind::DataGiven(name, Data { kind, payload: item.whole() }));
+                emit.push(EventKind::Part(name, Body::Data(Data { kind, payload: item.whole() })));
             }
         }
         RecordOutcome::InParts
@@ -178,7 +178,7 @@ impl ServerDecoder {
         self.compactions += 1;
         let trigger = Some(trigger.to_owned());
         let compaction = Compaction { trigger, ..Compaction::default() };
-        emit.push(EventKind::Compacted(Some(name), compaction));
+        emit.push(EventKind::Part(Some(name), Body::Compaction(compaction)));
     }
 
     fn review_begins(&mut self, emit: &mut Emitter<'_>, item: &Fields<'_>) {

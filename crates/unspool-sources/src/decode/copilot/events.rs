@@ -174,7 +174,7 @@ impl EventsDecoder {
     pub(super) fn unknown(&self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let kind = event.kind.clone().into_owned();
         let data = Data { kind, payload: event.data.whole() };
-        emit.push(EventKind::DataGiven(Some(event.name()), data));
+        emit.push(EventKind::Part(Some(event.name()), Body::Data(data)));
         RecordOutcome::InParts
     }
 
@@ -226,7 +226,7 @@ impl EventsDecoder {
         code: &str,
         text: String,
     ) -> RecordOutcome {
-        emit.push(EventKind::Noticed(Some(event.name()), Notice { code: code.to_owned(), text }));
+        emit.push(EventKind::Part(Some(event.name()), Body::Notice(Notice { code: code.to_owned(), text })));
         RecordOutcome::InParts
     }
 
@@ -259,7 +259,7 @@ impl EventsDecoder {
             duration_ms: None,
             summary: data.string("summaryContent").unwrap_or_default(),
         };
-        emit.push(EventKind::Compacted(Some(event.name()), compaction));
+        emit.push(EventKind::Part(Some(event.name()), Body::Compaction(compaction)));
         RecordOutcome::InParts
     }
 
@@ -271,7 +271,7 @@ impl EventsDecoder {
         let interaction: Arc<str> =
             data.text("interactionId").unwrap_or_else(|| event.id.clone()).as_ref().into();
         if data.is("delivery", "steering") || self.interaction.as_ref() == Some(&interaction) {
-            emit.push(EventKind::Interjected(Some(event.name()), Interjection { text }));
+            emit.push(EventKind::Part(Some(event.name()), Body::Interjection(Interjection { text })));
             return RecordOutcome::InParts;
         }
         if self.parent.is_some() && self.interaction.is_none() {
@@ -318,7 +318,7 @@ fn session_error(emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutco
         status: event.data.number("statusCode"),
         text: event.data.string("message").unwrap_or_default(),
     };
-    emit.push(EventKind::Failed(Some(event.name()), failure));
+    emit.push(EventKind::Part(Some(event.name()), Body::Error(failure)));
     emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
     RecordOutcome::InParts
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall};
-use unspool_core::part::Data;
+use unspool_core::part::{Body, Data};
 use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
 
@@ -189,7 +189,10 @@ impl EventsDecoder {
                 }
                 kind => {
                     let kind = kind.unwrap_or("block").to_owned();
-                    emit.push(EventKind::DataGiven(None, Data { kind, payload: block.whole() }));
+                    emit.push(EventKind::Part(
+                        None,
+                        Body::Data(Data { kind, payload: block.whole() }),
+                    ));
                     made = true;
                 }
             }

@@ -138,7 +138,7 @@ impl ChatDecoder {
             "Gemini CLI took this prompt out of its history: the request failed or was cancelled";
         let notice = Notice { code: "prompt-removed".to_owned(), text: text.to_owned() };
         self.waits = false;
-        emit.push(EventKind::Noticed(Some(name), notice));
+        emit.push(EventKind::Part(Some(name), Body::Notice(notice)));
         emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         true
     }
@@ -184,18 +184,21 @@ impl ChatDecoder {
             Some("gemini") => self.model(emit, &id, message),
             Some("error") => {
                 let failure = Failure { text: text_of(message), ..Failure::default() };
-                emit.push(EventKind::Failed(name(), failure));
+                emit.push(EventKind::Part(name(), Body::Error(failure)));
                 RecordOutcome::InParts
             }
             Some(kind @ ("info" | "warning")) => {
                 let code = if kind == "info" { "informational" } else { kind }.to_owned();
-                emit.push(EventKind::Noticed(name(), Notice { code, text: text_of(message) }));
+                emit.push(EventKind::Part(
+                    name(),
+                    Body::Notice(Notice { code, text: text_of(message) }),
+                ));
                 RecordOutcome::InParts
             }
             kind => {
                 let kind = kind.unwrap_or("message").to_owned();
                 let data = Data { kind, payload: message.whole() };
-                emit.push(EventKind::DataGiven(name(), data));
+                emit.push(EventKind::Part(name(), Body::Data(data)));
                 RecordOutcome::InParts
             }
         }

@@ -65,16 +65,19 @@ impl Decoder for StreamDecoder {
                 self.errors += 1;
                 let name = Some(Name::ByContent(super::prompt_hash("error"), self.errors));
                 emit.push(if is_error {
-                    EventKind::Failed(name, Failure { text, ..Failure::default() })
+                    EventKind::Part(name, Body::Error(Failure { text, ..Failure::default() }))
                 } else {
-                    EventKind::Noticed(name, Notice { code: "warning".to_owned(), text })
+                    EventKind::Part(name, Body::Notice(Notice { code: "warning".to_owned(), text }))
                 });
                 RecordOutcome::InParts
             }
             Some("result") => self.result(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(EventKind::DataGiven(None, Data { kind, payload: fields.whole() }));
+                emit.push(EventKind::Part(
+                    None,
+                    Body::Data(Data { kind, payload: fields.whole() }),
+                ));
                 RecordOutcome::InParts
             }
         }
@@ -161,9 +164,9 @@ impl StreamDecoder {
             status: None,
             text: error.string("message").unwrap_or_default(),
         };
-        emit.push(EventKind::Failed(
+        emit.push(EventKind::Part(
             Some(Name::ByContent(super::prompt_hash("error"), 0)),
-            failure,
+            Body::Error(failure),
         ));
         emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         RecordOutcome::InParts

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{Event, EventKind, ProseKind};
-use unspool_core::part::{Data, Notice};
+use unspool_core::part::{Body, Data, Notice};
 use unspool_core::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
@@ -158,7 +158,7 @@ impl OpenCodeDecoder {
         }
         let name = event.text("id").map(|id| Name::Record(id.into()));
         let data = Data { kind: kind.to_owned(), payload: body.whole() };
-        emit.push(EventKind::DataGiven(name, data));
+        emit.push(EventKind::Part(name, Body::Data(data)));
         RecordOutcome::InParts
     }
 
@@ -176,7 +176,7 @@ impl OpenCodeDecoder {
         let name = event.text("id").map(|id| Name::Record(id.into()));
         let notice =
             Notice { code: "retry".to_owned(), text: format!("Retry, attempt {attempt}: {why}") };
-        emit.push(EventKind::Noticed(name, notice));
+        emit.push(EventKind::Part(name, Body::Notice(notice)));
         RecordOutcome::InParts
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{EndReason, EventKind};
-use unspool_core::part::{Failure, Notice};
+use unspool_core::part::{Body, Failure, Notice};
 use unspool_core::provenance::Name;
 use unspool_core::session::{Trigger, Usage};
 
@@ -134,7 +134,10 @@ impl OpenCodeDecoder {
             let aborted = error.is("name", "MessageAbortedError");
             message.error = Some(if aborted { StopCause::Aborted } else { StopCause::Failed });
             if !aborted {
-                emit.push(EventKind::Failed(Some(message.error_name()), failure(&error)));
+                emit.push(EventKind::Part(
+                    Some(message.error_name()),
+                    Body::Error(failure(&error)),
+                ));
             }
         }
     }
@@ -205,7 +208,7 @@ impl OpenCodeDecoder {
         }
         // The failed message has the same error, unless its context was too long.
         let name = self.messages.last().map(Message::error_name);
-        emit.push(EventKind::Failed(name, failure(error)));
+        emit.push(EventKind::Part(name, Body::Error(failure(error))));
         emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
         RecordOutcome::InParts
     }
@@ -263,7 +266,7 @@ impl OpenCodeDecoder {
 fn removed(emit: &mut Emitter<'_>, id: &str, text: &str) {
     let name = Name::Record(format!("{id}/removed").into());
     let notice = Notice { code: "removed".to_owned(), text: text.to_owned() };
-    emit.push(EventKind::Noticed(Some(name), notice));
+    emit.push(EventKind::Part(Some(name), Body::Notice(notice)));
 }
 
 pub(super) fn failure(error: &Fields<'_>) -> Failure {

@@ -49,7 +49,7 @@ impl OpenCodeDecoder {
             }
             "step.failed" => {
                 let name = Name::Record(format!("{message}/error").into());
-                emit.push(EventKind::Failed(Some(name), failure(&body.fields("error"))));
+                emit.push(EventKind::Part(Some(name), Body::Error(failure(&body.fields("error")))));
                 emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
                 RecordOutcome::InParts
             }
@@ -183,7 +183,7 @@ impl OpenCodeDecoder {
                 url: given.string("uri").or_else(|| given.string("url")),
                 text: None,
             };
-            emit.push(EventKind::FileGiven(Some(name), file));
+            emit.push(EventKind::Part(Some(name), Body::File(file)));
         }
         RecordOutcome::InParts
     }

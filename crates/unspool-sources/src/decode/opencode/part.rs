@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use unspool_core::event::{EventKind, ProseDetail, ProseKind};
-use unspool_core::part::{ContextInfo, Data, Notice, Patch};
+use unspool_core::part::{Body, ContextInfo, Data, Notice, Patch};
 use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -74,7 +74,7 @@ impl OpenCodeDecoder {
             Some("text") if part.flag("synthetic") => {
                 let text = part.string("text").unwrap_or_default();
                 let title = "Added by OpenCode".to_owned();
-                emit.push(EventKind::ContextAdded(name(), ContextInfo { title, text }));
+                emit.push(EventKind::Part(name(), Body::ContextInfo(ContextInfo { title, text })));
                 RecordOutcome::InParts
             }
             Some("text") => self.prose(emit, message, id, ProseKind::Text, part),
@@ -87,12 +87,12 @@ impl OpenCodeDecoder {
                 for (nth, path) in files.into_iter().enumerate() {
                     let name = Name::Block(id.clone(), u32::try_from(nth).unwrap_or(u32::MAX));
                     let patch = Patch { path: Some(path), ..Patch::default() };
-                    emit.push(EventKind::Patched(Some(name), patch));
+                    emit.push(EventKind::Part(Some(name), Body::Patch(patch)));
                 }
                 RecordOutcome::InParts
             }
             Some("file") => {
-                emit.push(EventKind::FileGiven(name(), file(part)));
+                emit.push(EventKind::Part(name(), Body::File(file(part))));
                 RecordOutcome::InParts
             }
             Some("retry") => {
@@ -100,14 +100,17 @@ impl OpenCodeDecoder {
                 let why = error.fields("data").string("message").unwrap_or_default();
                 let attempt = part.number("attempt").unwrap_or(1);
                 let text = format!("Retry, attempt {attempt}: {why}");
-                emit.push(EventKind::Noticed(name(), Notice { code: "retry".to_owned(), text }));
+                emit.push(EventKind::Part(
+                    name(),
+                    Body::Notice(Notice { code: "retry".to_owned(), text }),
+                ));
                 RecordOutcome::InParts
             }
             Some("snapshot") => RecordOutcome::Metadata,
             kind => {
                 let kind = kind.unwrap_or("part").to_owned();
                 let payload = part.whole();
-                emit.push(EventKind::DataGiven(name(), Data { kind, payload }));
+                emit.push(EventKind::Part(name(), Body::Data(Data { kind, payload })));
                 RecordOutcome::InParts
             }
         }
@@ -156,7 +159,7 @@ impl OpenCodeDecoder {
             return RecordOutcome::Metadata;
         };
         let name = Some(Name::Record(part));
-        emit.push(EventKind::Compacted(name, compaction(auto, text)));
+        emit.push(EventKind::Part(name, Body::Compaction(compaction(auto, text))));
         RecordOutcome::InParts
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{CallRef, EventKind};
 use unspool_core::part::{
-    Answer, Decision, Notice, Question, QuestionItem, QuestionKind, QuestionOption,
+    Answer, Body, Decision, Notice, Question, QuestionItem, QuestionKind, QuestionOption,
 };
 use unspool_core::provenance::Name;
 
@@ -44,7 +44,7 @@ impl OpenCodeDecoder {
         let Some(call) = self.locate_call(emit, body) else {
             let name = request_id.map(|id| Name::Record(id.into()));
             let notice = Notice { code: "permission".to_owned(), text: question };
-            emit.push(EventKind::Noticed(name, notice));
+            emit.push(EventKind::Part(name, Body::Notice(notice)));
             return RecordOutcome::InParts;
         };
         if let Some(id) = &request_id {

@@ -3,6 +3,7 @@
 //! wrap), so the parts of a step are buffered and sorted when the step ends.
 
 use unspool_core::event::{EndReason, EventKind};
+use unspool_core::part::Body;
 use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
@@ -20,7 +21,7 @@ impl OpenCodeDecoder {
                 let error = line.fields("error");
                 let name = self.messages.last().map(super::message::Message::error_name);
                 emit.turn = self.turn_name();
-                emit.push(EventKind::Failed(name, failure(&error)));
+                emit.push(EventKind::Part(name, Body::Error(failure(&error))));
                 emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
                 RecordOutcome::InParts
             }

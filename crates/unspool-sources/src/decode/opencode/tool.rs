@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_core::id::digest;
-use unspool_core::part::{Answer, Decision, TaskItem, TaskList, TaskState};
+use unspool_core::part::{Answer, Body, Decision, TaskItem, TaskList, TaskState};
 use unspool_core::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -143,7 +143,7 @@ impl OpenCodeDecoder {
         }
         for (nth, attached) in state.list("attachments").enumerate() {
             let name = Name::Record(format!("{id}/{nth}").into());
-            emit.push(EventKind::FileGiven(Some(name), file(&attached)));
+            emit.push(EventKind::Part(Some(name), Body::File(file(&attached))));
         }
     }
 
@@ -236,7 +236,7 @@ fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
 
 pub(super) fn tasks(emit: &mut Emitter<'_>, part: &str, reported: &Fields<'_>) {
     let items: Vec<TaskItem> = reported.list("todos").map(|item| task(&item)).collect();
-    emit.push(EventKind::TasksListed(Some(tasks_name(part)), TaskList { items }));
+    emit.push(EventKind::Part(Some(tasks_name(part)), Body::TaskList(TaskList { items })));
 }
 
 pub(super) fn tasks_name(part: &str) -> Name {

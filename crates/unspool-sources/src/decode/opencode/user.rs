@@ -251,9 +251,11 @@ fn piece_event(part: &Arc<str>, piece: &UserPart) -> Option<EventKind> {
     let name = Some(Name::Record(part.clone()));
     match piece {
         UserPart::Said(_) | UserPart::Ordered(_) => None,
-        UserPart::Added(context, _) => Some(EventKind::ContextAdded(name, context.clone())),
+        UserPart::Added(context, _) => {
+            Some(EventKind::Part(name, Body::ContextInfo(context.clone())))
+        }
         UserPart::Compact { auto } => {
-            Some(EventKind::Compacted(name, compaction(*auto, String::new())))
+            Some(EventKind::Part(name, Body::Compaction(compaction(*auto, String::new()))))
         }
     }
 }

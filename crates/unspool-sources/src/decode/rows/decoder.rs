@@ -8,7 +8,7 @@ use unspool_core::event::{
 };
 use unspool_core::id::digest;
 use unspool_core::legacy::{self, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind};
-use unspool_core::part::{ContextInfo, Data, ToolState};
+use unspool_core::part::{Body, ContextInfo, Data, ToolState};
 use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::{Title, TitleOrigin};
 
@@ -51,7 +51,7 @@ impl Decoder for RowsDecoder {
                 let text = row::text(fields, &row::TEXT_FIELDS);
                 let name = self.name(fields, &format!("system {text}"));
                 let info = ContextInfo { title: "System message".to_owned(), text };
-                emit.push(EventKind::ContextAdded(Some(name), info));
+                emit.push(EventKind::Part(Some(name), Body::ContextInfo(info)));
                 return RecordOutcome::InParts;
             }
             RowRole::ToolResult => {
@@ -63,7 +63,7 @@ impl Decoder for RowsDecoder {
                 let kind = kind.map_or_else(|| "row".to_owned(), |kind| kind.into_owned());
                 let name = self.name(fields, fields.whole().text());
                 let data = Data { kind, payload: fields.whole() };
-                emit.push(EventKind::DataGiven(Some(name), data));
+                emit.push(EventKind::Part(Some(name), Body::Data(data)));
                 return RecordOutcome::InParts;
             }
             RowRole::User => LegacyRowKind::User(row::text(fields, &row::TEXT_FIELDS)),
@@ -248,7 +248,10 @@ impl RowsDecoder {
         text.push('}');
         let Some(payload) = unspool_core::json::Json::parse(&text) else { return };
         let name = self.name(fields, &format!("rest {text}"));
-        emit.push(EventKind::DataGiven(Some(name), Data { kind: "row".to_owned(), payload }));
+        emit.push(EventKind::Part(
+            Some(name),
+            Body::Data(Data { kind: "row".to_owned(), payload }),
+        ));
     }
 }
 

@@ -60,7 +60,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         emit.at = None;
         if let Some(kept) = self.rest.data("thoughtflow-conversation") {
             let name = Name::Record(format!("{} rest", self.id).into());
-            emit.push(EventKind::DataGiven(Some(name), kept));
+            emit.push(EventKind::Part(Some(name), Body::Data(kept)));
         }
         let why = ending.and_then(|at| self.steps.all.get(at)?.completed.string("text"));
         let reason = match fields.text("status").as_deref() {
@@ -148,7 +148,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
     fn give_whole(&self, emit: &mut Emitter<'_>, step: &Step<'_>) {
         emit.at = step.began().or(step.ended());
         let name = name(self.id, step);
-        emit.push(EventKind::DataGiven(Some(name), self.whole(step)));
+        emit.push(EventKind::Part(Some(name), Body::Data(self.whole(step))));
     }
 
     /// Keeps the fields of a step outside its payloads, unless they follow from the parts.
@@ -235,7 +235,10 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
     /// A user message sent while the model worked.
     fn interjected(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>) -> bool {
         let Some(text) = said(step) else { return false };
-        emit.push(EventKind::Interjected(Some(name(self.id, step)), Interjection { text }));
+        emit.push(EventKind::Part(
+            Some(name(self.id, step)),
+            Body::Interjection(Interjection { text }),
+        ));
         let own = step.started.is("kind", "interjection");
         self.keep_beside_words(step, if own { &["kind"] } else { &[] });
         true

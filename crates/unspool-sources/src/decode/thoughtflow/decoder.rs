@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use unspool_core::event::{EndReason, Event, EventKind};
 use unspool_core::id::digest;
 use unspool_core::json::Json;
-use unspool_core::part::Data;
+use unspool_core::part::{Body, Data};
 use unspool_core::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
@@ -90,7 +90,10 @@ impl DocumentDecoder {
             return RecordOutcome::Metadata;
         };
         emit.turn = Some(Name::Preamble);
-        emit.push(EventKind::DataGiven(Some(Name::Record("thoughtflow session".into())), kept));
+        emit.push(EventKind::Part(
+            Some(Name::Record("thoughtflow session".into())),
+            Body::Data(kept),
+        ));
         RecordOutcome::InParts
     }
 
@@ -102,7 +105,7 @@ impl DocumentDecoder {
             emit.turn = Some(Name::Preamble);
             let name = Name::Record(format!("thoughtflow record {}", self.around).into());
             let data = Data { kind: "thoughtflow-record".to_owned(), payload: fields.whole() };
-            emit.push(EventKind::DataGiven(Some(name), data));
+            emit.push(EventKind::Part(Some(name), Body::Data(data)));
         }
         // The session's times follow from its turns; different ones are kept. A start before the
         // first turn was already emitted with the head.

@@ -61,20 +61,5 @@ fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {
 
 /// The event that adds a complete part.
 pub(super) fn given(name: Name, body: Body) -> Option<EventKind> {
-    let name = Some(name);
-    Some(match body {
-        Body::Interjection(it) => EventKind::Interjected(name, it),
-        Body::TaskList(it) => EventKind::TasksListed(name, it),
-        Body::SkillLoad(it) => EventKind::SkillLoaded(name, it),
-        Body::McpSnapshot(it) => EventKind::McpListed(name, it),
-        Body::ContextInfo(it) => EventKind::ContextAdded(name, it),
-        Body::Compaction(it) => EventKind::Compacted(name, it),
-        Body::File(it) => EventKind::FileGiven(name, it),
-        Body::Source(it) => EventKind::SourceCited(name, it),
-        Body::Patch(it) => EventKind::Patched(name, it),
-        Body::Notice(it) => EventKind::Noticed(name, it),
-        Body::Error(it) => EventKind::Failed(name, it),
-        Body::Data(it) => EventKind::DataGiven(name, it),
-        Body::Text(_) | Body::Reasoning(_) | Body::Tool(_) | Body::Agent(_) => return None,
-    })
+    body.kind().is_plain().then(|| EventKind::Part(Some(name), body))
 }

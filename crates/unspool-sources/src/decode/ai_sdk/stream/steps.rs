@@ -41,7 +41,7 @@ impl Message {
         self.resets = self.resets.saturating_add(1);
         let name = self.part_names.own("reset", &self.resets.to_string());
         let text = "The step was thrown away and begun again".to_owned();
-        emit.push(EventKind::Noticed(Some(name), Notice { code: "retry".to_owned(), text }));
+        emit.push(EventKind::Part(Some(name), Body::Notice(Notice { code: "retry".to_owned(), text })));
     }
 
     pub(super) fn start_prose(

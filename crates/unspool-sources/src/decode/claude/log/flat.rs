@@ -74,7 +74,7 @@ impl LogDecoder {
             | "progress" => return RecordOutcome::left_out(kind),
             _ => {
                 let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
-                emit.push(EventKind::DataGiven(None, Data { kind: kind.to_owned(), payload }));
+                emit.push(EventKind::Part(None, Body::Data(Data { kind: kind.to_owned(), payload })));
                 return RecordOutcome::InParts;
             }
         };

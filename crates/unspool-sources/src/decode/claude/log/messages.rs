@@ -25,7 +25,7 @@ impl LogDecoder {
         let message = fields.fields("message");
         if fields.flag("isApiErrorMessage") {
             let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
-            emit.push(EventKind::Failed(name, failure(fields, message_text(&message))));
+            emit.push(EventKind::Part(name, Body::Error(failure(fields, message_text(&message)))));
             emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
             return RecordOutcome::InParts;
         }
@@ -103,7 +103,7 @@ impl LogDecoder {
             let text = message_text(&message);
             if !text.trim().is_empty() {
                 let info = ContextInfo { title: "Beside the result".to_owned(), text };
-                emit.push(EventKind::ContextAdded(record_name(fields), info));
+                emit.push(EventKind::Part(record_name(fields), Body::ContextInfo(info)));
             }
             return RecordOutcome::InParts;
         }
@@ -180,7 +180,7 @@ impl LogDecoder {
         if self.is_copied(emit) {
             self.forked.report_summary(emit, fields, &text);
         }
-        emit.push(EventKind::Compacted(name, Compaction { summary: text, ..compaction }));
+        emit.push(EventKind::Part(name, Body::Compaction(Compaction { summary: text, ..compaction })));
         RecordOutcome::InParts
     }
 
@@ -192,7 +192,7 @@ impl LogDecoder {
         compaction: Compaction,
     ) {
         let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
-        let event = record.event(EventKind::Compacted(name, compaction.clone()));
+        let event = record.event(EventKind::Part(name, Body::Compaction(compaction.clone())));
         self.boundary = Some((event, compaction));
     }
 }

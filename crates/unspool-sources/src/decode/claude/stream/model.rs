@@ -117,10 +117,7 @@ impl StreamDecoder {
     ) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("is_api_error_message") || fields.flag("isApiErrorMessage") {
-            emit.push(EventKind::Failed(
-                record_name(fields),
-                failure(fields, message_text(&message)),
-            ));
+            emit.push(EventKind::Part(record_name(fields), Body::Error(failure(fields, message_text(&message)))));
             emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
             return RecordOutcome::InParts;
         }

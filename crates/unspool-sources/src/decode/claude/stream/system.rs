@@ -45,10 +45,7 @@ impl StreamDecoder {
             | "task_updated" => RecordOutcome::left_out(format!("system/{subtype}")),
             _ => {
                 let kind = format!("system/{subtype}");
-                emit.push(EventKind::DataGiven(
-                    record_name(fields),
-                    Data { kind, payload: fields.whole() },
-                ));
+                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload: fields.whole() })));
                 RecordOutcome::InParts
             }
         }
@@ -86,7 +83,7 @@ impl StreamDecoder {
             (None, error) => error.unwrap_or_default().into_owned(),
         };
         let notice = retry(fields.number("attempt"), fields.number("max_retries"), &why);
-        emit.push(EventKind::Noticed(Some(retry_name(self.retries)), notice));
+        emit.push(EventKind::Part(Some(retry_name(self.retries)), Body::Notice(notice)));
         self.retries += 1;
         RecordOutcome::InParts
     }
@@ -102,7 +99,7 @@ impl StreamDecoder {
         };
         let name = record_name(fields);
         self.boundary = name.clone().map(|name| (name, compaction.clone()));
-        emit.push(EventKind::Compacted(name, compaction));
+        emit.push(EventKind::Part(name, Body::Compaction(compaction)));
         RecordOutcome::InParts
     }
 
