@@ -20,6 +20,7 @@ pub mod plain;
 pub mod present;
 pub mod price;
 pub mod provenance;
+pub mod rank;
 pub mod redact;
 pub mod segment;
 pub mod session;

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PartId, StepId};
 use crate::json::Json;
-use crate::provenance::{Evidence, Origin, Ranks};
+use crate::provenance::{Evidence, Origin};
+use crate::rank::{AgentField, Ranks};
 
 /// The position of a part in its turn. Larger is later; unique in the turn; not a list index.
 ///
@@ -445,7 +446,7 @@ pub struct Agent {
     pub activity: Option<String>,
     /// Which feed set which field.
     #[serde(default)]
-    pub ranks: Ranks,
+    pub ranks: Ranks<AgentField>,
 }
 
 #[derive(

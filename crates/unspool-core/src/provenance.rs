@@ -1,13 +1,14 @@
-//! Provenance: feeds, names, ranks and evidence. A session may have several feeds: the agent's
+//! Provenance: feeds, names and evidence. A session may have several feeds: the agent's
 //! log, its live stream, its hooks. Two feeds describe the same turn, step or part if they share a
 //! name for it. Values are ranked by feed and not by time, so arrival order cannot change the
 //! result. Decoders fill these types, the assembler merges by them, the store keeps them per part.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::rank::{PartField, Ranks};
 
 /// One source's account of a session. A later variant outranks an earlier one. The strongest feed
 /// that covers a turn is the turn's spine: it places the parts.
@@ -157,117 +158,12 @@ impl Positions {
     }
 }
 
-/// For each field, the rank of the strongest feed that has set it, or 0. A weaker feed never
-/// overrides a stronger one, whichever came first, and may always set a field that is still unset.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ranks([u8; RankedField::COUNT]);
-
-/// One digit per field, without trailing zeros: `33003`.
-impl fmt::Display for Ranks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.0.iter().rposition(|rank| *rank > 0).map_or(0, |last| last + 1);
-        self.0[..used].iter().try_for_each(|rank| write!(f, "{rank}"))
-    }
-}
-
-impl fmt::Debug for Ranks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ranks({self})")
-    }
-}
-
-impl Serialize for Ranks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Ranks {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ranks, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        let mut ranks = Ranks::default();
-        // A newer version may have written more fields than this one knows.
-        for (held, digit) in ranks.0.iter_mut().zip(text.bytes()) {
-            *held = digit.wrapping_sub(b'0').min(Feed::ALL.len() as u8);
-        }
-        Ok(ranks)
-    }
-}
-
-/// A field that feeds may report differently.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RankedField {
-    /// Prose, or the whole of a part that has no finer fields.
-    Body,
-    Name,
-    Input,
-    ParentCall,
-    Title,
-    Provider,
-    State,
-    Output,
-    Result,
-    ExitCode,
-    Duration,
-    Question,
-    Answer,
-    Signature,
-    Citations,
-    Step,
-    Started,
-    Ended,
-    /// The input as it streams.
-    InputText,
-    /// The output as it streams.
-    OutputText,
-}
-
-impl RankedField {
-    const COUNT: usize = RankedField::OutputText as usize + 1;
-}
-
-impl Ranks {
-    /// Claims the field for `feed`. Returns false if a stronger feed has set it.
-    pub fn claim(&mut self, field: RankedField, feed: Feed) -> bool {
-        let rank = feed.index() as u8 + 1;
-        let held = &mut self.0[field as usize];
-        let claimed = rank >= *held;
-        if claimed {
-            *held = rank;
-        }
-        claimed
-    }
-
-    /// Returns `value` if `feed` may set the field, claiming it.
-    pub fn take<T>(&mut self, field: RankedField, feed: Feed, value: Option<T>) -> Option<T> {
-        value.filter(|_| self.claim(field, feed))
-    }
-
-    /// Clears the rank of a streamed field once the complete value is known. Returns whether the
-    /// field was set.
-    pub fn drop(&mut self, field: RankedField) -> bool {
-        std::mem::take(&mut self.0[field as usize]) > 0
-    }
-
-    /// Takes the maximum of both ranks per field, for merged parts or turns.
-    pub fn join(&mut self, other: Ranks) {
-        for (held, used) in self.0.iter_mut().zip(other.0) {
-            *held = (*held).max(used);
-        }
-    }
-
-    /// The strongest feed that has set this field.
-    pub fn holder(self, field: RankedField) -> Option<Feed> {
-        Feed::ALL.into_iter().find(|feed| feed.index() as u8 + 1 == self.0[field as usize])
-    }
-}
-
 /// What the assembler needs to know about a part and no surface shows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Origin {
     pub names: Vec<Name>,
     pub at: Positions,
-    pub ranks: Ranks,
+    pub ranks: Ranks<PartField>,
     /// The call was rejected and the source does not say whether a person denied or interrupted
     /// it. Denied if `awaited_answer` is set.
     pub rejected: bool,

@@ -10,7 +10,8 @@ use crate::event::{AgentEnd, EndReason, ProseKind};
 use crate::id::{SessionId, StepId, TurnId};
 use crate::part::{Body, Part};
 use crate::price::Spending;
-use crate::provenance::{Evidence, Feed, Name, Positions, Ranks};
+use crate::provenance::{Evidence, Feed, Name, Positions};
+use crate::rank::{Ranks, SessionField, TurnField};
 
 /// One conversation of one agent, whole: its head and its turns in order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -50,9 +51,8 @@ pub struct Facts {
     /// The source has only prompts and their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcomes_only: bool,
-    /// Which feed set project, branch and version.
     #[serde(default)]
-    pub ranks: Ranks,
+    pub ranks: Ranks<SessionField>,
     /// Ends of sub-agents whose start has not been seen yet.
     #[serde(default, rename = "strangers")]
     pub orphan_agent_ends: Vec<OrphanAgentEnd>,
@@ -153,7 +153,7 @@ pub struct TurnOrigin {
     pub names: Vec<Name>,
     /// The turn's position in each feed.
     pub at: Positions,
-    pub ranks: Ranks,
+    pub ranks: Ranks<TurnField>,
     /// The end that each feed reports.
     pub ends: [Option<TurnEnd>; 3],
     /// Ends that wait for foreground sub-agents.

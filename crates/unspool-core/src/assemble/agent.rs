@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::change::{PartPatch, SkipReason};
 use crate::event::{AgentEnd, AgentRef, CallRef};
 use crate::part::{Agent, AgentState, Agents, Body, Place, ToolState};
-use crate::provenance::{Name, Origin, RankedField};
+use crate::provenance::{Name, Origin};
+use crate::rank::AgentField;
 use crate::session::OrphanAgentEnd;
 
 use super::fold::AgentsFold;
@@ -33,10 +34,10 @@ impl Assembler {
         let Some(entry) = self.agent(at, nth) else { return };
         let name = Some(name).filter(|name| !name.is_empty());
         let task = Some(task).filter(|task| !task.is_empty());
-        if let Some(name) = entry.ranks.take(RankedField::Name, head.feed, name) {
+        if let Some(name) = entry.ranks.take(AgentField::Name, head.feed, name) {
             entry.name = name;
         }
-        if let Some(task) = entry.ranks.take(RankedField::Title, head.feed, task) {
+        if let Some(task) = entry.ranks.take(AgentField::Task, head.feed, task) {
             entry.task = task;
         }
         entry.background |= background;
@@ -54,7 +55,7 @@ impl Assembler {
             return self.count(SkipReason::Unknown);
         };
         let Some(entry) = self.agent(at, nth) else { return };
-        if let Some(activity) = entry.ranks.take(RankedField::Output, head.feed, activity) {
+        if let Some(activity) = entry.ranks.take(AgentField::Activity, head.feed, activity) {
             entry.activity = Some(activity);
         }
         entry.background |= background;
@@ -86,10 +87,10 @@ impl Assembler {
             AgentEnd::Interrupted => AgentState::Interrupted,
         };
         let Some(entry) = self.agent(at, nth) else { return };
-        if entry.ranks.holder(RankedField::State) == Some(head.feed) {
+        if entry.ranks.holder(AgentField::State) == Some(head.feed) {
             let same = entry.state == state;
             self.count(if same { SkipReason::Duplicate } else { SkipReason::Contradiction });
-        } else if entry.ranks.claim(RankedField::State, head.feed) {
+        } else if entry.ranks.claim(AgentField::State, head.feed) {
             entry.state = state;
         }
         self.settle_agents(at, Some(head));
@@ -214,7 +215,7 @@ impl Assembler {
         let part = self.part(at);
         let Some(agents) = &mut part.agents else { return };
         for entry in &mut agents.agents {
-            if entry.ranks.holder(RankedField::State).is_some() {
+            if entry.ranks.holder(AgentField::State).is_some() {
                 continue;
             }
             entry.state = match tool {

@@ -5,7 +5,8 @@
 use crate::change::{Change, PartPatch, SkipReason, TurnPatch};
 use crate::event::EndReason;
 use crate::part::{Body, Failure, Kind, Notice, ToolState};
-use crate::provenance::{Feed, Name, Origin, RankedField};
+use crate::provenance::{Feed, Name, Origin};
+use crate::rank::PartField;
 use crate::session::{TurnEnd, TurnState};
 
 use super::order::LAST_PLACE;
@@ -104,11 +105,7 @@ impl Assembler {
                     part.tool.as_ref().is_some_and(|tool| {
                         !tool.state.is_terminal()
                             || (tool.state == ToolState::Interrupted
-                                && part
-                                    .origin
-                                    .ranks
-                                    .holder(crate::provenance::RankedField::State)
-                                    .is_none())
+                                && part.origin.ranks.holder(PartField::State).is_none())
                     })
                 });
                 let state = if cut { TurnState::Interrupted } else { TurnState::Completed };
@@ -157,7 +154,7 @@ impl Assembler {
             });
             let Some(whole) = whole else { continue };
             let rank =
-                |at: PartIndex| self.turns[at.0].parts[at.1].origin.ranks.holder(RankedField::Body);
+                |at: PartIndex| self.turns[at.0].parts[at.1].origin.ranks.holder(PartField::Body);
             let whole = self.find_part(turn, &whole).and_then(rank);
             let covered = whole > rank(at) && !self.turns[turn].parts[part].gone;
             if self.part(at).origin.hidden != covered {

@@ -3,46 +3,47 @@
 //! them and needs no ranks.
 
 use crate::change::{Change, PartMergeField, TurnMergeField};
-use crate::provenance::{Feed, Name, RankedField, Ranks};
+use crate::provenance::{Feed, Name};
+use crate::rank::{PartField, RankKey, Ranks, TurnField};
 
 use super::Assembler;
 use super::fold::{PartFold, ToolFold, TurnFold};
 
 /// The fields of any part, and the ranks that decide about them.
-const PART_FIELDS: [(PartMergeField, RankedField); 3] = [
-    (PartMergeField::Step, RankedField::Step),
-    (PartMergeField::Started, RankedField::Started),
-    (PartMergeField::Ended, RankedField::Ended),
+const PART_FIELDS: [(PartMergeField, PartField); 3] = [
+    (PartMergeField::Step, PartField::Step),
+    (PartMergeField::Started, PartField::Started),
+    (PartMergeField::Ended, PartField::Ended),
 ];
 
 /// The fields of a tool that are ranked one by one.
-const TOOL_FIELDS: [(PartMergeField, RankedField); 11] = [
-    (PartMergeField::ParentCallId, RankedField::ParentCall),
-    (PartMergeField::Name, RankedField::Name),
-    (PartMergeField::Input, RankedField::Input),
-    (PartMergeField::State, RankedField::State),
-    (PartMergeField::Output, RankedField::Output),
-    (PartMergeField::Result, RankedField::Result),
-    (PartMergeField::ExitCode, RankedField::ExitCode),
-    (PartMergeField::DurationMs, RankedField::Duration),
-    (PartMergeField::Question, RankedField::Question),
-    (PartMergeField::Answer, RankedField::Answer),
-    (PartMergeField::Title, RankedField::Title),
+const TOOL_FIELDS: [(PartMergeField, PartField); 11] = [
+    (PartMergeField::ParentCallId, PartField::ParentCall),
+    (PartMergeField::Name, PartField::Name),
+    (PartMergeField::Input, PartField::Input),
+    (PartMergeField::State, PartField::State),
+    (PartMergeField::Output, PartField::Output),
+    (PartMergeField::Result, PartField::Result),
+    (PartMergeField::ExitCode, PartField::ExitCode),
+    (PartMergeField::DurationMs, PartField::Duration),
+    (PartMergeField::Question, PartField::Question),
+    (PartMergeField::Answer, PartField::Answer),
+    (PartMergeField::Title, PartField::Title),
 ];
 
-const TURN_FIELDS: [(TurnMergeField, RankedField); 3] = [
-    (TurnMergeField::User, RankedField::Body),
-    (TurnMergeField::Trigger, RankedField::Name),
-    (TurnMergeField::Started, RankedField::Started),
+const TURN_FIELDS: [(TurnMergeField, TurnField); 3] = [
+    (TurnMergeField::User, TurnField::User),
+    (TurnMergeField::Trigger, TurnField::Trigger),
+    (TurnMergeField::Started, TurnField::Started),
 ];
 
 /// The fields that a stronger feed set in the one that goes.
-fn stronger<'a, F: Copy>(
-    fields: &'a [(F, RankedField)],
-    gone: &'a Ranks,
-    kept: &'a Ranks,
+fn stronger<'a, F: Copy, K: RankKey>(
+    fields: &'a [(F, K)],
+    gone: &'a Ranks<K>,
+    kept: &'a Ranks<K>,
 ) -> impl Iterator<Item = F> + 'a {
-    let stronger = |rank: RankedField| gone.holder(rank) > kept.holder(rank);
+    let stronger = |rank: K| gone.holder(rank) > kept.holder(rank);
     fields.iter().filter(move |(_, rank)| stronger(*rank)).map(|(field, _)| *field)
 }
 
@@ -66,7 +67,7 @@ impl PartFold {
             }
             (Some(_), None) => {}
             (None, _) => {
-                let body = [(PartMergeField::Body, RankedField::Body)];
+                let body = [(PartMergeField::Body, PartField::Body)];
                 take.extend(stronger(&body, theirs, ours));
             }
         }

@@ -27,7 +27,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::change::{Change, SkipReason};
 use crate::event::{Event, EventKey, EventKind};
 use crate::id::SessionId;
-use crate::provenance::{Evidence, Feed, Name, RankedField, Ranks};
+use crate::provenance::{Evidence, Feed, Name};
+use crate::rank::{Ranks, SessionField};
 use crate::session::{Facts, Parent, SessionState, Title};
 
 use fold::TurnFold;
@@ -121,7 +122,7 @@ impl Assembler {
             EventKind::TitleSet(title) => self.set_title(title),
             EventKind::StartedBy(parent) => self.set_parent(head, parent),
             EventKind::BranchedOff(from) => {
-                let claimed = self.facts.ranks.claim(RankedField::Started, head.feed);
+                let claimed = self.facts.ranks.claim(SessionField::ForkedFrom, head.feed);
                 if claimed && self.facts.forked_from.as_ref() != Some(&from) {
                     self.facts.forked_from = Some(from);
                     self.emit_session();
@@ -258,16 +259,16 @@ impl Assembler {
     ) {
         let before = self.facts.clone();
         // Project and branch are those at the start: the first value of the strongest feed wins.
-        let stronger = |ranks: &Ranks, field| ranks.holder(field) < Some(head.feed);
-        if project.is_some() && stronger(&self.facts.ranks, RankedField::Body) {
-            self.facts.ranks.claim(RankedField::Body, head.feed);
+        let stronger = |ranks: &Ranks<SessionField>, field| ranks.holder(field) < Some(head.feed);
+        if project.is_some() && stronger(&self.facts.ranks, SessionField::Project) {
+            self.facts.ranks.claim(SessionField::Project, head.feed);
             self.facts.project = project;
         }
-        if branch.is_some() && stronger(&self.facts.ranks, RankedField::Name) {
-            self.facts.ranks.claim(RankedField::Name, head.feed);
+        if branch.is_some() && stronger(&self.facts.ranks, SessionField::Branch) {
+            self.facts.ranks.claim(SessionField::Branch, head.feed);
             self.facts.branch = branch;
         }
-        if let Some(version) = self.facts.ranks.take(RankedField::Title, head.feed, version) {
+        if let Some(version) = self.facts.ranks.take(SessionField::Version, head.feed, version) {
             self.facts.version = Some(version);
         }
         // Costs are running totals.
@@ -299,7 +300,7 @@ impl Assembler {
         let better = parent.call_id.is_some() && !knows;
         let same = held == Some(&parent);
         let before = self.facts.ranks;
-        let claimed = self.facts.ranks.claim(RankedField::ParentCall, head.feed);
+        let claimed = self.facts.ranks.claim(SessionField::Parent, head.feed);
         if !vague && (claimed || better) && !same {
             self.facts.parent = Some(parent);
             self.emit_session();

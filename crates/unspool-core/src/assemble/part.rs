@@ -3,7 +3,8 @@
 use crate::change::{Change, PartPatch, SkipReason};
 use crate::id::{PartId, digest};
 use crate::part::{Body, Notice, Part};
-use crate::provenance::{Name, Origin, RankedField};
+use crate::provenance::{Name, Origin};
+use crate::rank::PartField;
 use crate::session::ReservedPlace;
 use crate::transcript::patch_part;
 
@@ -60,7 +61,7 @@ impl Assembler {
         let mut patch = self.seen_by(head, at);
         let part = self.part(at);
         // A stronger feed may correct the kind.
-        if part.origin.ranks.claim(RankedField::Body, head.feed) && part.digest != content {
+        if part.origin.ranks.claim(PartField::Body, head.feed) && part.digest != content {
             part.digest = content;
             part.kind = body.kind();
             part.explains = explains;
@@ -165,10 +166,10 @@ impl Assembler {
         // Tools are ranked field by field.
         if let Body::Tool(tool) = &body {
             if !tool.name.is_empty() {
-                origin.ranks.claim(RankedField::Name, head.feed);
+                origin.ranks.claim(PartField::Name, head.feed);
             }
         } else {
-            origin.ranks.claim(RankedField::Body, head.feed);
+            origin.ranks.claim(PartField::Body, head.feed);
         }
         let step = self.step_of(head, turn);
         let at = self.insert_part(head, turn, name, origin, step, body);
@@ -188,8 +189,8 @@ impl Assembler {
         step: Option<crate::id::StepId>,
         body: Body,
     ) -> PartIndex {
-        let step = origin.ranks.take(RankedField::Step, head.feed, step);
-        let started = origin.ranks.take(RankedField::Started, head.feed, head.at);
+        let step = origin.ranks.take(PartField::Step, head.feed, step);
+        let started = origin.ranks.take(PartField::Started, head.feed, head.at);
         let position = origin.at.of(head.feed).unwrap_or_default();
         let mut id = PartId(id_of(self.session, self.turns[turn].id, &name));
         // Two parts with the same name in the source still get two ids.
@@ -294,7 +295,7 @@ impl Assembler {
     fn first_seen_by(&mut self, head: &Head, at: PartIndex) -> PartPatch {
         let step = self.step_of(head, at.0);
         let part = self.part(at);
-        let step = part.origin.ranks.take(RankedField::Step, head.feed, step);
+        let step = part.origin.ranks.take(PartField::Step, head.feed, step);
         let step = step.filter(|step| part.step != Some(*step));
         part.step = step.or(part.step);
         PartPatch { step, ..self.seen_by(head, at) }
@@ -304,8 +305,8 @@ impl Assembler {
     /// first record.
     pub(super) fn seen_by(&mut self, head: &Head, at: PartIndex) -> PartPatch {
         let ranks = &mut self.part(at).origin.ranks;
-        let first = ranks.holder(RankedField::Started) < Some(head.feed);
-        let started = ranks.take(RankedField::Started, head.feed, head.at.filter(|_| first));
+        let first = ranks.holder(PartField::Started) < Some(head.feed);
+        let started = ranks.take(PartField::Started, head.feed, head.at.filter(|_| first));
         PartPatch { evidence: vec![head.evidence], started, ..PartPatch::default() }
     }
 

@@ -6,7 +6,8 @@ use crate::change::{Change, DeltaField, PartPatch, SkipReason};
 use crate::event::{ProseDetail, ProseKind};
 use crate::id::digest;
 use crate::part::{Body, Kind, Reasoning, Text};
-use crate::provenance::{Feed, Name, RankedField};
+use crate::provenance::{Feed, Name};
+use crate::rank::PartField;
 use crate::session::PendingWhitespace;
 
 use super::fold::Prose;
@@ -73,7 +74,7 @@ impl Assembler {
     fn has_stronger_kind(&mut self, head: &Head, turn: usize, block: Option<&Name>) -> bool {
         let Some(at) = block.and_then(|name| self.find_part(turn, name)) else { return false };
         let part = self.part(at);
-        !part.is_prose() && part.origin.ranks.holder(RankedField::Body) > Some(head.feed)
+        !part.is_prose() && part.origin.ranks.holder(PartField::Body) > Some(head.feed)
     }
 
     /// The block name for prose of this kind. If the name already belongs to a part of another
@@ -169,13 +170,13 @@ impl Assembler {
         let Some(at) = self.find_part(turn, name) else { return false };
         let part = self.part(at);
         part.prose.is_none()
-            && part.origin.ranks.holder(RankedField::Body) == Some(head.feed)
+            && part.origin.ranks.holder(PartField::Body) == Some(head.feed)
             && part.source == Some(head.evidence.source)
     }
 
     fn grow_at(&mut self, head: &Head, at: PartIndex, text: String) {
         let part = self.part(at);
-        let (id, holder) = (part.id, part.origin.ranks.holder(RankedField::Body));
+        let (id, holder) = (part.id, part.origin.ranks.holder(PartField::Body));
         let evidence = head.evidence;
         let Some(prose) = &mut part.prose else { return self.regrow(head, at, text) };
         if prose.owner == head.feed {
@@ -193,7 +194,7 @@ impl Assembler {
             prose.owner = head.feed;
             prose.source = evidence.source;
             prose.text.clone_from(&text);
-            part.origin.ranks.claim(RankedField::Body, head.feed);
+            part.origin.ranks.claim(PartField::Body, head.feed);
             self.tracks[head.feed.index()].open.push(at);
             self.emit_part_patch(at, PartPatch { text: Some(text), ..PartPatch::default() });
         }
@@ -205,7 +206,7 @@ impl Assembler {
         let part = self.part(at);
         let source = head.evidence.source;
         let anew = head.feed == Feed::Log
-            && part.origin.ranks.holder(RankedField::Body) == Some(Feed::Log)
+            && part.origin.ranks.holder(PartField::Body) == Some(Feed::Log)
             && part.source.is_some_and(|previous| previous < source);
         if !anew || part.digest == digest(text.as_bytes()) {
             return;
@@ -252,7 +253,7 @@ impl Assembler {
         let mut patch = self.seen_by(head, at);
         self.claim_detail(head, at, detail, &mut patch);
         let part = self.part(at);
-        if !part.origin.ranks.claim(RankedField::Body, head.feed) {
+        if !part.origin.ranks.claim(PartField::Body, head.feed) {
             return self.emit_part_patch(at, patch);
         }
         let held = part.prose.as_ref().map(|prose| prose.text.as_str());
@@ -273,11 +274,11 @@ impl Assembler {
         patch: &mut PartPatch,
     ) {
         let ranks = &mut self.part(at).origin.ranks;
-        patch.signature = ranks.take(RankedField::Signature, head.feed, detail.signature);
+        patch.signature = ranks.take(PartField::Signature, head.feed, detail.signature);
         patch.signer = detail.signer.filter(|_| patch.signature.is_some());
-        patch.duration_ms = ranks.take(RankedField::Duration, head.feed, detail.duration_ms);
+        patch.duration_ms = ranks.take(PartField::Duration, head.feed, detail.duration_ms);
         let citations = (!detail.citations.is_empty()).then_some(detail.citations);
-        patch.citations = ranks.take(RankedField::Citations, head.feed, citations);
+        patch.citations = ranks.take(PartField::Citations, head.feed, citations);
         patch.redacted = detail.redacted.then_some(true);
     }
 
@@ -323,7 +324,7 @@ impl Assembler {
         }
         let part = self.part(at);
         part.origin.unfinished = false;
-        patch.ended = part.origin.ranks.take(RankedField::Ended, head.feed, head.at);
+        patch.ended = part.origin.ranks.take(PartField::Ended, head.feed, head.at);
         if part.digest == 0 || ended.is_some_and(|prose| prose.open) {
             patch.open = Some(false);
         }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::id::TurnId;
 use crate::part::{Body, Part, Place};
-use crate::provenance::{Feed, Name, RankedField};
+use crate::provenance::{Feed, Name};
+use crate::rank::PartField;
 use crate::session::{Session, Transcript, Trigger, Turn, TurnState};
 
 use super::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
@@ -325,7 +326,7 @@ fn place_steps(fold: &mut TurnFold, turn: &Turn) {
 
 /// The in-memory state of a part.
 pub(super) fn skeleton(part: &Part) -> PartFold {
-    let strongest_feed = part.origin.ranks.holder(RankedField::Body);
+    let strongest_feed = part.origin.ranks.holder(PartField::Body);
     let source = part.evidence.iter().rev().find(|evidence| Some(evidence.feed) == strongest_feed);
     let source = source.map(|evidence| evidence.source);
     let mut fold = PartFold {
@@ -414,7 +415,7 @@ pub(super) fn skeleton(part: &Part) -> PartFold {
 fn grown_by(part: &Part) -> Option<u16> {
     let ranks = &part.origin.ranks;
     let strongest_feed =
-        ranks.holder(RankedField::InputText).or(ranks.holder(RankedField::OutputText))?;
+        ranks.holder(PartField::InputText).or(ranks.holder(PartField::OutputText))?;
     let mut sources = part
         .evidence
         .iter()

@@ -9,7 +9,8 @@ use crate::event::{CallRef, ToolCall, ToolEnd, ToolOutcome};
 use crate::id::digest;
 use crate::json::Json;
 use crate::part::{Answer, Body, Decision, Question, QuestionKind, Tool, ToolState};
-use crate::provenance::{Feed, Name, RankedField};
+use crate::provenance::{Feed, Name};
+use crate::rank::PartField;
 
 use super::fold::ToolFold;
 use super::part::PartIndex;
@@ -69,7 +70,7 @@ impl Assembler {
         };
         let part = self.part(at);
         // A complete input is not replaced by deltas.
-        if part.origin.ranks.holder(RankedField::Input).is_some() || text.is_empty() {
+        if part.origin.ranks.holder(PartField::Input).is_some() || text.is_empty() {
             return;
         }
         self.grow_tool(head, at, DeltaField::Input, text);
@@ -80,8 +81,8 @@ impl Assembler {
     /// same stream is ignored, since it repeats the first one.
     fn grow_tool(&mut self, head: &Head, at: PartIndex, field: DeltaField, text: String) {
         let streams = match field {
-            DeltaField::Input => RankedField::InputText,
-            DeltaField::Output | DeltaField::Text => RankedField::OutputText,
+            DeltaField::Input => PartField::InputText,
+            DeltaField::Output | DeltaField::Text => PartField::OutputText,
         };
         let part = self.part(at);
         let (id, by) = (part.id, part.origin.ranks.holder(streams));
@@ -127,16 +128,16 @@ impl Assembler {
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
         let mut tool = ToolPatch {
-            name: ranks.take(RankedField::Name, head.feed, Some(call.name)),
-            input: ranks.take(RankedField::Input, head.feed, call.input),
-            parent_call_id: ranks.take(RankedField::ParentCall, head.feed, call.parent_call_id),
-            title: ranks.take(RankedField::Title, head.feed, call.title),
+            name: ranks.take(PartField::Name, head.feed, Some(call.name)),
+            input: ranks.take(PartField::Input, head.feed, call.input),
+            parent_call_id: ranks.take(PartField::ParentCall, head.feed, call.parent_call_id),
+            title: ranks.take(PartField::Title, head.feed, call.title),
             provider_executed: call.provider_executed.then_some(true),
             ..ToolPatch::default()
         };
         if let Some(fold) = &mut part.tool {
             fold.provider_executed |= call.provider_executed;
-            if tool.input.is_some() && part.origin.ranks.drop(RankedField::InputText) {
+            if tool.input.is_some() && part.origin.ranks.drop(PartField::InputText) {
                 tool.input_text = Some(String::new());
             }
             if let CallRef::Id(id) = &call.call
@@ -207,7 +208,7 @@ impl Assembler {
         };
         self.advance(at, ToolState::Running);
         let part = self.part(at);
-        if part.origin.ranks.holder(RankedField::Output).is_some() || text.is_empty() {
+        if part.origin.ranks.holder(PartField::Output).is_some() || text.is_empty() {
             return;
         }
         self.grow_tool(head, at, DeltaField::Output, text);
@@ -258,14 +259,14 @@ impl Assembler {
         let part = self.part(at);
         let ranks = &mut part.origin.ranks;
         let tool = ToolPatch {
-            output: ranks.take(RankedField::Output, head.feed, outcome.output),
-            result: ranks.take(RankedField::Result, head.feed, outcome.result),
-            exit_code: ranks.take(RankedField::ExitCode, head.feed, outcome.exit_code),
-            duration_ms: ranks.take(RankedField::Duration, head.feed, outcome.duration_ms),
+            output: ranks.take(PartField::Output, head.feed, outcome.output),
+            result: ranks.take(PartField::Result, head.feed, outcome.result),
+            exit_code: ranks.take(PartField::ExitCode, head.feed, outcome.exit_code),
+            duration_ms: ranks.take(PartField::Duration, head.feed, outcome.duration_ms),
             ..ToolPatch::default()
         };
         if tool.output.is_some() {
-            ranks.drop(RankedField::OutputText);
+            ranks.drop(PartField::OutputText);
         }
         PartPatch {
             evidence: vec![head.evidence],
@@ -281,7 +282,7 @@ impl Assembler {
     fn advance_reported(&mut self, head: &Head, at: PartIndex, state: ToolState) {
         let part = self.part(at);
         let Some(fold) = &part.tool else { return };
-        let holder = part.origin.ranks.holder(RankedField::State);
+        let holder = part.origin.ranks.holder(PartField::State);
         if !state.is_terminal() {
             if fold.state.is_terminal() && holder == Some(head.feed) {
                 self.count(SkipReason::Contradiction);
@@ -298,10 +299,10 @@ impl Assembler {
                 SkipReason::Contradiction
             });
         }
-        if !part.origin.ranks.claim(RankedField::State, head.feed) {
+        if !part.origin.ranks.claim(PartField::State, head.feed) {
             return;
         }
-        let ended = part.origin.ranks.take(RankedField::Ended, head.feed, head.at);
+        let ended = part.origin.ranks.take(PartField::Ended, head.feed, head.at);
         self.set_state(at, state, ended);
         self.emit_origin(at);
     }
@@ -348,8 +349,8 @@ impl Assembler {
             }
         };
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(RankedField::Answer).is_some();
-        let same_feed = part.origin.ranks.holder(RankedField::Question) == Some(head.feed);
+        let answered = part.origin.ranks.holder(PartField::Answer).is_some();
+        let same_feed = part.origin.ranks.holder(PartField::Question) == Some(head.feed);
         let Some(fold) = &mut part.tool else { return };
         // A new request never replaces an answered question (R-X-09).
         let named = fold.request_id.is_some() && question.request_id.is_some();
@@ -363,7 +364,7 @@ impl Assembler {
             return self.count(SkipReason::Contradiction);
         }
         part.origin.awaited_answer |= requested;
-        let taken = part.origin.ranks.take(RankedField::Question, head.feed, Some(question));
+        let taken = part.origin.ranks.take(PartField::Question, head.feed, Some(question));
         if let Some(question) = &taken {
             fold.question = Some(question.kind);
             fold.request_id.clone_from(&question.request_id);
@@ -391,7 +392,7 @@ impl Assembler {
             None => self.open_tool(head, call, new_tool(call)),
         };
         let part = self.part(at);
-        let answer = part.origin.ranks.take(RankedField::Answer, head.feed, Some(answer));
+        let answer = part.origin.ranks.take(PartField::Answer, head.feed, Some(answer));
         if let Some(fold) = part.tool.as_mut().filter(|_| answer.is_some()) {
             fold.inferred = None;
         }
@@ -411,8 +412,8 @@ impl Assembler {
     /// question was denied, and a call that ended has no open question.
     pub(super) fn settle_tool(&mut self, at: PartIndex) {
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(RankedField::Answer).is_some();
-        let reported = part.origin.ranks.holder(RankedField::State).is_some();
+        let answered = part.origin.ranks.holder(PartField::Answer).is_some();
+        let reported = part.origin.ranks.holder(PartField::State).is_some();
         let Some(fold) = &mut part.tool else { return };
         let mut tool = ToolPatch::default();
         let refused = part.origin.denied || (part.origin.rejected && part.origin.awaited_answer);

@@ -5,7 +5,8 @@ use crate::change::{Change, TurnPatch};
 use crate::event::EndReason;
 use crate::id::TurnId;
 use crate::part::Body;
-use crate::provenance::{Feed, Name, RankedField};
+use crate::provenance::{Feed, Name};
+use crate::rank::TurnField;
 use crate::session::{Trigger, TurnEnd, TurnState};
 
 use super::fold::{TurnFold, id_of};
@@ -128,16 +129,16 @@ impl Assembler {
 
         let ranks = &mut self.turns[turn].origin.ranks;
         // A replayed user message must not drop parts that were added to it later.
-        let reported = reported && ranks.holder(RankedField::Body) == Some(head.feed);
+        let reported = reported && ranks.holder(TurnField::User) == Some(head.feed);
         let (replay, user) = if reported { (user, Vec::new()) } else { (Vec::new(), user) };
         let patch = TurnPatch {
-            trigger: ranks.take(RankedField::Name, head.feed, Some(trigger)),
+            trigger: ranks.take(TurnField::Trigger, head.feed, Some(trigger)),
             // Ignore an empty message: streams begin turns without the user's text.
             user: (!user.is_empty())
                 .then_some(user)
-                .and_then(|user| ranks.take(RankedField::Body, head.feed, Some(user))),
+                .and_then(|user| ranks.take(TurnField::User, head.feed, Some(user))),
             user_replayed: (!replay.is_empty()).then_some(replay),
-            started: ranks.take(RankedField::Started, head.feed, head.at),
+            started: ranks.take(TurnField::Started, head.feed, head.at),
             ..TurnPatch::default()
         };
         if let Some(trigger) = patch.trigger {
@@ -220,7 +221,7 @@ impl Assembler {
         if self.replay_of(head).is_some_and(|replay| replay.turn.is_some()) {
             return self.count(crate::change::SkipReason::Duplicate);
         }
-        if self.turns[turn].origin.ranks.claim(RankedField::Body, head.feed) {
+        if self.turns[turn].origin.ranks.claim(TurnField::User, head.feed) {
             self.emit_turn_patch(
                 turn,
                 TurnPatch { user_added: vec![body], ..TurnPatch::default() },

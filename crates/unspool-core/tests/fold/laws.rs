@@ -10,7 +10,8 @@ use unspool_core::change::{Change, merged};
 use unspool_core::event::EventKind;
 use unspool_core::id::PartId;
 use unspool_core::part::{AgentState, Body, ToolState};
-use unspool_core::provenance::{Feed, RankedField};
+use unspool_core::provenance::Feed;
+use unspool_core::rank::PartField;
 use unspool_core::session::{Transcript, Turn, TurnState};
 
 use crate::generators::{ALL, Alphabet, ONE_SOURCE, deltas_once, in_order};
@@ -117,7 +118,7 @@ type StoredRows = (ToolState, Option<Feed>);
 fn tool_states(transcript: &Transcript) -> HashMap<String, StoredRows> {
     let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
     parts
-        .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(RankedField::State))))
+        .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(PartField::State))))
         .filter(|(tool, _)| !tool.call_id.is_empty())
         .map(|(tool, holder)| (tool.call_id, (tool.state, holder)))
         .collect()

@@ -6,7 +6,8 @@ use unspool_core::id::SessionId;
 use unspool_core::id::{PartId, StepId};
 use unspool_core::json::Json;
 use unspool_core::part::*;
-use unspool_core::provenance::{Evidence, Feed, Name, Origin, Positions, RankedField, Ranks};
+use unspool_core::provenance::{Evidence, Feed, Name, Origin, Positions};
+use unspool_core::rank::{PartField, Ranks};
 
 /// Text of any content and of many sizes, among them those around the thresholds for storing a
 /// payload by content.
@@ -222,8 +223,8 @@ fn origin() -> impl Strategy<Value = Origin> {
     (text(), any::<[bool; 5]>(), any::<[Option<u32>; 3]>(), any::<(u64, u32)>()).prop_map(
         |(name, [rejected, awaited_answer, denied, hidden, unfinished], at, (content, nth))| {
             let mut ranks = Ranks::default();
-            ranks.claim(RankedField::OutputText, Feed::Log);
-            ranks.claim(RankedField::Body, Feed::Hooks);
+            ranks.claim(PartField::OutputText, Feed::Log);
+            ranks.claim(PartField::Body, Feed::Hooks);
             let (id, other): (std::sync::Arc<str>, _) = (name.into(), Feed::Stream);
             Origin {
                 names: vec![
