@@ -29,6 +29,8 @@ pub struct Session {
     pub agent_session_id: String,
     pub facts: Facts,
     pub state: SessionState,
+    /// The reported parent, completed from the agent part of the session that started this one:
+    /// not every source names the call or the right parent of a nested agent.
     pub parent: Option<Parent>,
     pub forked_from: Option<ForkedFrom>,
 }
@@ -44,8 +46,9 @@ pub struct Facts {
     /// What the agent says the session has cost so far.
     pub cost_usd: Option<f64>,
     pub started: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
+    /// The parent that the session's own sources report.
+    #[serde(default, rename = "parent", skip_serializing_if = "Option::is_none")]
+    pub reported_parent: Option<Parent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
     /// The source has only prompts and their results.

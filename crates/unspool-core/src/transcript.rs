@@ -60,7 +60,7 @@ impl TranscriptBuilder {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::SessionUpdated { facts, state } => {
-                self.session.parent.clone_from(&facts.parent);
+                self.session.parent.clone_from(&facts.reported_parent);
                 self.session.forked_from.clone_from(&facts.forked_from);
                 self.session.facts = *facts;
                 self.session.state = state;

@@ -293,7 +293,7 @@ impl Assembler {
 
     /// Sets the parent. A parent with a call id is never replaced by one without.
     fn set_parent(&mut self, head: &Head, parent: Parent) {
-        let held = self.facts.parent.as_ref();
+        let held = self.facts.reported_parent.as_ref();
         let knows = held.is_some_and(|held| held.call_id.is_some());
         let vague = parent.call_id.is_none() && knows;
         // A parent with a call id wins over any feed's parent without one.
@@ -302,7 +302,7 @@ impl Assembler {
         let before = self.facts.ranks;
         let claimed = self.facts.ranks.claim(SessionField::Parent, head.feed);
         if !vague && (claimed || better) && !same {
-            self.facts.parent = Some(parent);
+            self.facts.reported_parent = Some(parent);
             self.emit_session();
         } else if self.facts.ranks != before {
             self.emit_session();

@@ -73,7 +73,7 @@ impl Redactor<'_> {
             title,
             cost_usd: _,
             started: _,
-            parent: _,
+            reported_parent: _,
             forked_from: _,
             outcomes_only: _,
             ranks: _,

@@ -53,7 +53,7 @@ fn law_1_order_is_kept_for_opencode() {
             assert_eq!(prompts, raw.prompts, "{at}");
             let parent = raw.parent.map(|parent| SessionId::of("opencode", &parent));
             assert_eq!(
-                transcript.session.facts.parent.map(|parent_ref| parent_ref.session),
+                transcript.session.facts.reported_parent.map(|parent_ref| parent_ref.session),
                 parent,
                 "{at}"
             );
