@@ -66,7 +66,10 @@ pub fn decode_capture(first: &str, data: &[u8]) {
     for session in &session_set.sessions {
         let record_counts = &session.record_counts;
         let left_out: u64 = record_counts.left_out.values().sum();
-        assert_eq!(record_counts.read, record_counts.in_parts + record_counts.metadata + left_out + record_counts.unreadable);
+        assert_eq!(
+            record_counts.read,
+            record_counts.in_parts + record_counts.metadata + left_out + record_counts.unreadable
+        );
         counted += record_counts.read;
         let transcript = session.transcript();
         transcript.usage();

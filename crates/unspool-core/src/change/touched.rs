@@ -95,7 +95,7 @@ impl Touched {
                 }
                 self.rename_turn(*turn, *to);
             }
-            Change::TurnMerged { turn, into } => {
+            Change::TurnMerged { turn, into, .. } => {
                 self.opened.remove(turn);
                 self.rename_turn(*turn, *into);
             }
@@ -112,7 +112,7 @@ impl Touched {
             Change::PartRenamed { part, .. } | Change::PartRemoved { part } => {
                 self.part_removed(*part, before);
             }
-            Change::PartMerged { part, into } => {
+            Change::PartMerged { part, into, .. } => {
                 self.part(*into, before);
                 self.part_removed(*part, before);
             }

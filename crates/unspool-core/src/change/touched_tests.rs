@@ -101,7 +101,7 @@ fn text_that_is_replaced_rewrites_its_turn_and_text_that_is_appended_does_not() 
     for gone in [
         Change::PartRemoved { part: id("text") },
         Change::PartRenamed { part: id("text"), to: id("other") },
-        Change::PartMerged { part: id("text"), into: id("call") },
+        Change::PartMerged { part: id("text"), into: id("call"), take: Vec::new() },
     ] {
         let touched = touched([gone]);
         assert_eq!(touched.rewritten, FxHashSet::from_iter([turn("a")]));
@@ -113,7 +113,8 @@ fn text_that_is_replaced_rewrites_its_turn_and_text_that_is_appended_does_not() 
 #[test]
 fn a_merge_touches_the_part_that_is_left() {
     // Its fields may come from the part that is gone, so views must show it again.
-    let touched = touched([Change::PartMerged { part: id("text"), into: id("call") }]);
+    let touched =
+        touched([Change::PartMerged { part: id("text"), into: id("call"), take: Vec::new() }]);
     assert_eq!(touched.parts, FxHashSet::from_iter([id("call")]));
 }
 
@@ -146,7 +147,7 @@ fn ids_are_those_after_the_batch() {
     assert!(renamed.is_reordered());
     let merged = touched([
         Change::TurnOpened { turn: turn("b") },
-        Change::TurnMerged { turn: turn("b"), into: turn("a") },
+        Change::TurnMerged { turn: turn("b"), into: turn("a"), take: Vec::new() },
     ]);
     assert!(merged.opened.is_empty() && merged.is_reordered());
     assert_eq!(merged.turns, FxHashSet::from_iter([turn("a")]));

@@ -3,9 +3,9 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use unspool_core::present::landmark::Landmark;
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
+use unspool_core::present::landmark::Landmark;
 use unspool_engine::window::{Anchor, Position};
 use unspool_render::markdown;
 
@@ -48,18 +48,16 @@ impl State {
             Action::PreviousPrompt => {
                 self.query_from_transcript(seek(SeekTarget::Prompt, Direction::Backward))
             }
-            Action::NextError => {
-                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Error), Direction::Forward))
-            }
-            Action::PreviousError => {
-                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Error), Direction::Backward))
-            }
-            Action::NextEdit => {
-                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Forward))
-            }
-            Action::PreviousEdit => {
-                self.query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Backward))
-            }
+            Action::NextError => self
+                .query_from_transcript(seek(SeekTarget::Part(Landmark::Error), Direction::Forward)),
+            Action::PreviousError => self.query_from_transcript(seek(
+                SeekTarget::Part(Landmark::Error),
+                Direction::Backward,
+            )),
+            Action::NextEdit => self
+                .query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Forward)),
+            Action::PreviousEdit => self
+                .query_from_transcript(seek(SeekTarget::Part(Landmark::Edit), Direction::Backward)),
             Action::FoldKind => {
                 if let Some(at) = transcript.chosen() {
                     transcript.fold_kind(at);

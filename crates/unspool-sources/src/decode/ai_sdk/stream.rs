@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_core::event::{EndReason, Event, EventKind, ProseKind, ToolEnd};
-use unspool_core::part::{Failure, Notice};
+use unspool_core::part::{Body, Failure, Notice};
 use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
 
@@ -176,7 +176,10 @@ impl Message {
             "abort" => {
                 if let Some(text) = fields.string("reason").filter(|text| !text.is_empty()) {
                     let notice = Notice { code: "interrupted".to_owned(), text };
-                    emit.push(EventKind::Part(Some(self.part_names.own("abort", "")), Body::Notice(notice)));
+                    emit.push(EventKind::Part(
+                        Some(self.part_names.own("abort", "")),
+                        Body::Notice(notice),
+                    ));
                 }
                 self.close(emit);
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
@@ -184,7 +187,10 @@ impl Message {
             "error" => {
                 let text = fields.string("errorText").unwrap_or_default();
                 let failure = Failure { text: text.clone(), ..Failure::default() };
-                emit.push(EventKind::Part(Some(self.part_names.part("error")), Body::Error(failure)));
+                emit.push(EventKind::Part(
+                    Some(self.part_names.part("error")),
+                    Body::Error(failure),
+                ));
                 self.close(emit);
                 emit.push(EventKind::TurnEnded(EndReason::Failed(Some(text))));
             }

@@ -75,7 +75,10 @@ impl Decoder for StreamDecoder {
             Some("control_cancel_request") => RecordOutcome::left_out("control_cancel_request"),
             kind => {
                 let kind = kind.unwrap_or("frame").to_owned();
-                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload: fields.whole() })));
+                emit.push(EventKind::Part(
+                    record_name(fields),
+                    Body::Data(Data { kind, payload: fields.whole() }),
+                ));
                 RecordOutcome::InParts
             }
         }
@@ -88,7 +91,10 @@ impl Decoder for StreamDecoder {
 
 impl StreamDecoder {
     fn notice(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>, code: &str, text: String) {
-        emit.push(EventKind::Part(record_name(fields), Body::Notice(Notice { code: code.to_owned(), text })));
+        emit.push(EventKind::Part(
+            record_name(fields),
+            Body::Notice(Notice { code: code.to_owned(), text }),
+        ));
     }
 
     fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -117,7 +123,10 @@ impl StreamDecoder {
             return RecordOutcome::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
-            emit.push(EventKind::Part(Some(name), Body::Compaction(Compaction { summary: text, ..compaction })));
+            emit.push(EventKind::Part(
+                Some(name),
+                Body::Compaction(Compaction { summary: text, ..compaction }),
+            ));
             return RecordOutcome::InParts;
         }
         match mark(&text) {

@@ -60,7 +60,10 @@ impl LogDecoder {
             "thread_settings_applied" => RecordOutcome::Metadata,
             "error" => {
                 let text = event.string("message").unwrap_or_default();
-                emit.push(EventKind::Part(None, Body::Error(Failure { text, ..Failure::default() })));
+                emit.push(EventKind::Part(
+                    None,
+                    Body::Error(Failure { text, ..Failure::default() }),
+                ));
                 RecordOutcome::InParts
             }
             "turn_diff"

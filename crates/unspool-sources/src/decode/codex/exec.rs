@@ -12,7 +12,7 @@ use unspool_core::event::{
 };
 use unspool_core::id::digest;
 use unspool_core::json::Json;
-use unspool_core::part::{Data, Failure, Notice, TaskItem, TaskList, TaskState};
+use unspool_core::part::{Body, Data, Failure, Notice, TaskItem, TaskList, TaskState};
 use unspool_core::provenance::{Feed, Name};
 use unspool_core::session::Trigger;
 
@@ -73,7 +73,10 @@ impl Decoder for ExecDecoder {
             Some("error") => self.error(&mut emit, fields),
             kind => {
                 let kind = kind.unwrap_or("event").to_owned();
-                emit.push(EventKind::Part(None, Body::Data(Data { kind, payload: fields.whole() })));
+                emit.push(EventKind::Part(
+                    None,
+                    Body::Data(Data { kind, payload: fields.whole() }),
+                ));
                 RecordOutcome::InParts
             }
         }

@@ -187,7 +187,10 @@ impl ServerDecoder {
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
             let name = item.text("id").map(|id| Name::Record(id.into()));
-            emit.push(EventKind::Part(name, Body::Interjection(Interjection { text: texts.join("\n") })));
+            emit.push(EventKind::Part(
+                name,
+                Body::Interjection(Interjection { text: texts.join("\n") }),
+            ));
             return RecordOutcome::InParts;
         };
         self.prompted = true;
@@ -273,7 +276,10 @@ impl ServerDecoder {
         };
         let name = Name::ByContent(digest(b"retry"), self.retries);
         self.retries += 1;
-        emit.push(EventKind::Part(Some(name), Body::Notice(Notice { code: "retry".to_owned(), text })));
+        emit.push(EventKind::Part(
+            Some(name),
+            Body::Notice(Notice { code: "retry".to_owned(), text }),
+        ));
         RecordOutcome::InParts
     }
 

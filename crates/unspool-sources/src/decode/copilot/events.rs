@@ -226,7 +226,10 @@ impl EventsDecoder {
         code: &str,
         text: String,
     ) -> RecordOutcome {
-        emit.push(EventKind::Part(Some(event.name()), Body::Notice(Notice { code: code.to_owned(), text })));
+        emit.push(EventKind::Part(
+            Some(event.name()),
+            Body::Notice(Notice { code: code.to_owned(), text }),
+        ));
         RecordOutcome::InParts
     }
 
@@ -271,7 +274,10 @@ impl EventsDecoder {
         let interaction: Arc<str> =
             data.text("interactionId").unwrap_or_else(|| event.id.clone()).as_ref().into();
         if data.is("delivery", "steering") || self.interaction.as_ref() == Some(&interaction) {
-            emit.push(EventKind::Part(Some(event.name()), Body::Interjection(Interjection { text })));
+            emit.push(EventKind::Part(
+                Some(event.name()),
+                Body::Interjection(Interjection { text }),
+            ));
             return RecordOutcome::InParts;
         }
         if self.parent.is_some() && self.interaction.is_none() {

@@ -3,7 +3,7 @@
 
 use unspool_core::event::{EventKind, ProseKind};
 use unspool_core::json::Json;
-use unspool_core::part::Notice;
+use unspool_core::part::{Body, Notice};
 
 use super::Message;
 use crate::decode::ai_sdk::message::prose_kind_name;
@@ -41,7 +41,10 @@ impl Message {
         self.resets = self.resets.saturating_add(1);
         let name = self.part_names.own("reset", &self.resets.to_string());
         let text = "The step was thrown away and begun again".to_owned();
-        emit.push(EventKind::Part(Some(name), Body::Notice(Notice { code: "retry".to_owned(), text })));
+        emit.push(EventKind::Part(
+            Some(name),
+            Body::Notice(Notice { code: "retry".to_owned(), text }),
+        ));
     }
 
     pub(super) fn start_prose(

@@ -4,7 +4,7 @@
 use unspool_core::event::EventKind;
 use unspool_core::id::{digest, sha256};
 use unspool_core::json::Json;
-use unspool_core::part::Data;
+use unspool_core::part::{Body, Data};
 use unspool_core::session::{Title, TitleOrigin};
 
 use super::LogDecoder;
@@ -74,7 +74,10 @@ impl LogDecoder {
             | "progress" => return RecordOutcome::left_out(kind),
             _ => {
                 let payload = Json::parse(record.text).unwrap_or_else(|| Json::string(record.text));
-                emit.push(EventKind::Part(None, Body::Data(Data { kind: kind.to_owned(), payload })));
+                emit.push(EventKind::Part(
+                    None,
+                    Body::Data(Data { kind: kind.to_owned(), payload }),
+                ));
                 return RecordOutcome::InParts;
             }
         };

@@ -180,7 +180,10 @@ impl LogDecoder {
         if self.is_copied(emit) {
             self.forked.report_summary(emit, fields, &text);
         }
-        emit.push(EventKind::Part(name, Body::Compaction(Compaction { summary: text, ..compaction })));
+        emit.push(EventKind::Part(
+            name,
+            Body::Compaction(Compaction { summary: text, ..compaction }),
+        ));
         RecordOutcome::InParts
     }
 

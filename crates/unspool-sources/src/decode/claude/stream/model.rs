@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use unspool_core::event::{CallRef, EndReason, EventKind, ProseKind};
+use unspool_core::part::Body;
 use unspool_core::provenance::Name;
 
 use super::StreamDecoder;
@@ -117,7 +118,10 @@ impl StreamDecoder {
     ) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("is_api_error_message") || fields.flag("isApiErrorMessage") {
-            emit.push(EventKind::Part(record_name(fields), Body::Error(failure(fields, message_text(&message)))));
+            emit.push(EventKind::Part(
+                record_name(fields),
+                Body::Error(failure(fields, message_text(&message))),
+            ));
             emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
             return RecordOutcome::InParts;
         }

@@ -45,7 +45,10 @@ impl StreamDecoder {
             | "task_updated" => RecordOutcome::left_out(format!("system/{subtype}")),
             _ => {
                 let kind = format!("system/{subtype}");
-                emit.push(EventKind::Part(record_name(fields), Body::Data(Data { kind, payload: fields.whole() })));
+                emit.push(EventKind::Part(
+                    record_name(fields),
+                    Body::Data(Data { kind, payload: fields.whole() }),
+                ));
                 RecordOutcome::InParts
             }
         }
