@@ -1,20 +1,23 @@
-//! Exports stored sessions: loads a few turns at a time, redacts secrets, and passes them to a
-//! projection. Never modifies the archive.
+//! The one way out of the archive (law 12): loads a session a few turns at a time, redacts secrets,
+//! and passes it to a projection. Files, REST exports and Markdown copies of all surfaces are
+//! written here; the AI SDK stream shares its first pass. Never modifies the archive.
 
 use std::cell::RefCell;
 use std::io;
 
 use jiff::Timestamp;
+use rustc_hash::FxHashSet;
 use thiserror::Error;
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
-use unspool_core::redact::{RedactionReport, Redactor, Rules};
+use unspool_core::redact::{Redacted, RedactionReport, Redactor, Rules};
 use unspool_core::session::Turn;
 use unspool_core::summary::Summary;
 use unspool_render::flow::FlowRun;
 use unspool_render::project::thoughtflow::Flow;
 use unspool_render::project::{
-    Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+    Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+    write_excerpt,
 };
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
@@ -30,6 +33,8 @@ pub enum ExportError {
     Exchange(#[from] ExchangeError),
     #[error(transparent)]
     Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Writes a session in the projection's format, with the secrets that the rules find replaced, and
@@ -49,12 +54,48 @@ pub fn write<S: Store>(
         }
         WriteMethod::Projected(tell) => tell,
     };
-    let library =
-        ArchiveLibrary { store, redactor: rules.map(|rules| RefCell::new(Redactor::new(rules))) };
-    library.collect_secrets(stored)?;
+    let library = ArchiveLibrary::new(store, redactor(rules));
+    library.collect(stored)?;
     tell(library.tell(stored), options, out)?;
-    let report = library.redactor.map(|redactor| redactor.into_inner().report().clone());
-    Ok(report.unwrap_or_default())
+    Ok(library.redactor.into_inner().report().clone())
+}
+
+/// Writes a part, a turn or a whole session as redacted Markdown: for copies and for files that
+/// people pass on. Returns false if the session does not have it.
+pub fn markdown<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+    excerpt: &Excerpt,
+    options: &Options,
+    rules: &Rules,
+    out: &mut dyn io::Write,
+) -> Result<bool, ExportError> {
+    let library = ArchiveLibrary::new(store, Redactor::new(rules));
+    library.collect(stored)?;
+    let stream = library.tell_from(stored, excerpt.first_turn());
+    Ok(write_excerpt(stream, excerpt, options, out)?)
+}
+
+/// Without rules nothing is redacted: somebody has asked for that explicitly.
+fn redactor(rules: Option<&Rules>) -> Redactor<'_> {
+    rules.map_or_else(Redactor::off, Redactor::new)
+}
+
+/// The first pass over a session: collects the secrets of all its turns, because a later turn may
+/// reveal that an earlier text is one.
+pub async fn collect_secrets<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+    redactor: &mut Redactor<'_>,
+) -> Result<(), StoreError> {
+    let mut next = Some(0).filter(|_| !redactor.is_off());
+    while let Some(number) = next {
+        let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
+        let mut turns = store.turns(stored.row, window).await?;
+        turns.iter_mut().for_each(|turn| redactor.collect_secrets(turn));
+        next = turns.last().and_then(|last| last.number.checked_add(1));
+    }
+    Ok(())
 }
 
 /// A page of runs, and where the next page starts.
@@ -73,7 +114,7 @@ pub fn runs<S: Store>(
     skip: usize,
     most: usize,
 ) -> Result<RunPage, ExportError> {
-    let library = ArchiveLibrary { store, redactor: None };
+    let library = ArchiveLibrary::new(store, Redactor::off());
     let mut flow = Flow::new(library.tell_from(stored, from));
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
@@ -100,49 +141,35 @@ pub fn runs<S: Store>(
 struct ArchiveLibrary<'a, S> {
     store: &'a S,
     /// Shared by all sessions of an export, so that a secret gets the same placeholder everywhere.
-    redactor: Option<RefCell<Redactor<'a>>>,
+    redactor: RefCell<Redactor<'a>>,
+    /// The sessions whose secrets are collected.
+    collected: RefCell<FxHashSet<SessionId>>,
 }
 
-impl<S: Store> ArchiveLibrary<'_, S> {
+impl<'a, S: Store> ArchiveLibrary<'a, S> {
+    fn new(store: &'a S, redactor: Redactor<'a>) -> ArchiveLibrary<'a, S> {
+        ArchiveLibrary { store, redactor: RefCell::new(redactor), collected: RefCell::default() }
+    }
+
+    fn collect(&self, stored: &StoredSession) -> Result<(), ProjectError> {
+        if self.collected.borrow_mut().insert(stored.summary.session.id) {
+            let mut redactor = self.redactor.borrow_mut();
+            block_on(collect_secrets(self.store, stored, &mut redactor)).map_err(unread)?;
+        }
+        Ok(())
+    }
+
     fn tell(&self, stored: &StoredSession) -> SessionStream<'_> {
         self.tell_from(stored, 0)
     }
 
     /// Starts at the turn with this number.
     fn tell_from(&self, stored: &StoredSession, from: u32) -> SessionStream<'_> {
-        let turns = Turns { next: from, ..self.turns(stored) };
-        let turns = turns.map(|turn| {
-            let mut turn = turn?;
-            if let Some(redactor) = &self.redactor {
-                redactor.borrow_mut().turn(&mut turn);
-            }
-            Ok(turn)
-        });
-        SessionStream::new(self.head(&stored.summary), turns, self)
-    }
-
-    fn turns(&self, stored: &StoredSession) -> Turns<'_, S> {
         let (row, summary) = (stored.row, stored.summary.clone());
-        Turns { store: self.store, row, summary, next: 0, loaded: Vec::new() }
-    }
-
-    fn head(&self, summary: &Summary) -> Summary {
-        let mut head = summary.clone();
-        if let Some(redactor) = &self.redactor {
-            let mut redactor = redactor.borrow_mut();
-            redactor.session(&mut head.session);
-            head.title = head.title.map(|title| redactor.text(&title).into_owned());
-        }
-        head
-    }
-
-    /// First pass: collects secrets from all turns, because a later turn may reveal an earlier one.
-    fn collect_secrets(&self, stored: &StoredSession) -> Result<(), ProjectError> {
-        let Some(redactor) = &self.redactor else { return Ok(()) };
-        for turn in self.turns(stored) {
-            redactor.borrow_mut().collect_secrets(&mut turn?);
-        }
-        Ok(())
+        let turns = Turns { store: self.store, row, summary, next: from, loaded: Vec::new() };
+        let turns = turns.map(|turn| Ok(self.redactor.borrow_mut().release_turn(turn?)));
+        let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
+        SessionStream::new(head, turns, self)
     }
 }
 
@@ -150,10 +177,16 @@ impl<S: Store> SessionLookup for ArchiveLibrary<'_, S> {
     fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let stored = found.iter().find(|stored| stored.summary.session.id == session);
-        Ok(stored.map(|stored| self.tell(stored)))
+        let Some(stored) = stored else { return Ok(None) };
+        self.collect(stored)?;
+        Ok(Some(self.tell(stored)))
     }
 
-    fn snapshot(&self, session: SessionId, sha256: &str) -> Result<Option<Json>, ProjectError> {
+    fn snapshot(
+        &self,
+        session: SessionId,
+        sha256: &str,
+    ) -> Result<Option<Redacted<Json>>, ProjectError> {
         let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
         let Some(stored) = found.iter().find(|stored| stored.summary.session.id == session) else {
             return Ok(None);
@@ -161,10 +194,7 @@ impl<S: Store> SessionLookup for ArchiveLibrary<'_, S> {
         let session_export = block_on(self.store.session_export(stored.row)).map_err(unread)?;
         let snapshot = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
         let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
-        Ok(match &self.redactor {
-            Some(redactor) => content.map(|content| redactor.borrow_mut().json(&content)),
-            None => content,
-        })
+        Ok(content.map(|content| self.redactor.borrow_mut().release_json(&content)))
     }
 }
 

@@ -12,12 +12,15 @@ use unspool_core::part::Place;
 use unspool_core::present;
 use unspool_core::present::activity::Activity;
 use unspool_core::price::Prices;
+use unspool_core::redact::Rules;
 use unspool_core::session::{Session, SessionState, Turn};
+use unspool_render::project::{Excerpt, Options};
 use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
 };
 
+use crate::export::{self, ExportError};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
 };
@@ -37,6 +40,8 @@ pub enum Query {
     Window { session: SessionId, anchor: Anchor, filter: Option<PartFilter>, size: Size },
     /// A text search, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
+    /// Redacted Markdown, to be copied or saved.
+    Markdown { session: SessionId, excerpt: Excerpt },
 }
 
 impl Query {
@@ -55,7 +60,7 @@ impl Query {
                 let size = Size { parts, block, long: long.min(MAX_WINDOW_PARTS) };
                 Query::Window { session, anchor, filter, size }
             }
-            Query::Session { .. } => self,
+            Query::Session { .. } | Query::Markdown { .. } => self,
         }
     }
 }
@@ -72,6 +77,7 @@ pub enum Response {
     Session(Option<Box<SessionRow>>),
     Window(Box<WindowData>),
     Hits(Vec<SearchHit>),
+    Markdown(String),
     /// What went wrong and what to do next.
     Failed(String),
 }
@@ -129,15 +135,20 @@ pub struct SearchHit {
     pub ranges: Vec<(usize, usize)>,
 }
 
-/// Runs a query. Errors become a `Failed` response.
-pub async fn answer<S: Store>(store: &S, prices: &Prices, query: Query) -> Response {
-    match run(store, prices, query).await {
+/// Runs a query. Errors become a `Failed` response. `Query::Markdown` blocks the thread.
+pub async fn answer<S: Store>(store: &S, prices: &Prices, rules: &Rules, query: Query) -> Response {
+    match run(store, prices, rules, query).await {
         Ok(answer) => answer,
         Err(error) => Response::Failed(error.to_string()),
     }
 }
 
-async fn run<S: Store>(store: &S, prices: &Prices, query: Query) -> Result<Response, StoreError> {
+async fn run<S: Store>(
+    store: &S,
+    prices: &Prices,
+    rules: &Rules,
+    query: Query,
+) -> Result<Response, ExportError> {
     match query {
         Query::List { after, limit } => {
             let filter = SessionFilter {
@@ -164,7 +175,7 @@ async fn run<S: Store>(store: &S, prices: &Prices, query: Query) -> Result<Respo
         }
         Query::Window { session, anchor, filter, size } => {
             let Some(stored) = stored(store, session).await? else {
-                return Ok(Response::Failed("this session is no longer in the archive".to_owned()));
+                return Ok(no_session());
             };
             let request = WindowRequest { anchor, filter: filter.as_ref(), size };
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
@@ -178,7 +189,22 @@ async fn run<S: Store>(store: &S, prices: &Prices, query: Query) -> Result<Respo
             let found = store.search(request).await?;
             Ok(Response::Hits(found.hits.into_iter().map(SearchHit::from).collect()))
         }
+        Query::Markdown { session, excerpt } => {
+            let Some(stored) = stored(store, session).await? else {
+                return Ok(no_session());
+            };
+            let options = Options { prices: prices.clone(), ..Options::default() };
+            let mut text = Vec::new();
+            match export::markdown(store, &stored, &excerpt, &options, rules, &mut text)? {
+                true => Ok(Response::Markdown(String::from_utf8_lossy(&text).into_owned())),
+                false => Ok(Response::Failed("the session no longer has this part".to_owned())),
+            }
+        }
     }
+}
+
+fn no_session() -> Response {
+    Response::Failed("this session is no longer in the archive".to_owned())
 }
 
 async fn stored<S: Store>(

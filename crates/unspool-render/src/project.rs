@@ -21,6 +21,7 @@ use std::io;
 use thiserror::Error;
 use unspool_core::price::Prices;
 
+pub use markdown::{Excerpt, write_excerpt};
 pub use session_stream::{SessionLookup, SessionStream};
 
 /// An export format.

@@ -2,7 +2,6 @@
 //! main loop to run. It does no I/O and draws nothing; `view` reads it.
 
 mod actions;
-mod export;
 mod input;
 mod refresh;
 mod replay;
@@ -108,7 +107,10 @@ pub enum PendingQuery {
     Named {
         replay: bool,
     },
+    /// Markdown for a file.
     Export(SessionId),
+    /// Markdown for the clipboard.
+    Copy,
 }
 
 pub struct State {
@@ -141,7 +143,6 @@ pub struct State {
     /// When to reload each sub-agent that is shown inline.
     inlines_due: FxHashMap<SessionId, Instant>,
     preview_due: Option<Instant>,
-    export: Option<export::Export>,
     /// Sessions with a requested change, to be reloaded when it is done.
     changing: Vec<SessionId>,
     began: Instant,
@@ -173,7 +174,6 @@ impl State {
             refreshed: now,
             inlines_due: FxHashMap::default(),
             preview_due: None,
-            export: None,
             changing: Vec::new(),
             began: now,
         };

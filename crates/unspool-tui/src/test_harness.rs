@@ -8,6 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_core::id::PartId;
 use unspool_core::price::Prices;
+use unspool_core::redact::Rules;
 use unspool_engine::reader::answer;
 use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
@@ -23,9 +24,11 @@ use crate::view;
 pub struct TestHarness<S: Store> {
     store: S,
     prices: Prices,
+    rules: Rules,
     state: State,
     theme: Theme,
     now: Instant,
+    outputs: Vec<String>,
 }
 
 /// Effects that have not been run yet.
@@ -37,21 +40,29 @@ impl<S: Store> TestHarness<S> {
         let (mut state, effects) = State::new(Keys::new([])?, size, now);
         state.motion = false;
         let prices = Prices::default();
-        let mut test_harness = TestHarness { store, prices, state, theme, now };
+        let (rules, outputs) = (Rules::standard(), Vec::new());
+        let mut test_harness = TestHarness { store, prices, rules, state, theme, now, outputs };
         test_harness.run_effects(effects);
         Ok(test_harness)
     }
 
-    /// Answers queries. Ignores all other effects.
+    /// Answers queries, and keeps what would be copied or saved. Ignores all other effects.
     fn run_effects(&mut self, effects: Vec<Effect>) {
         let mut waiting = effects;
         while let Some(effect) = waiting.pop() {
-            if let Effect::Query(number, query) = effect {
-                let answer = block_on(answer(&self.store, &self.prices, query));
+            if let Effect::Copy(text) | Effect::Save { text, .. } = effect {
+                self.outputs.push(text);
+            } else if let Effect::Query(number, query) = effect {
+                let answer = block_on(answer(&self.store, &self.prices, &self.rules, query));
                 let event = Event::Backend(BackendEvent::Response(number, answer));
                 waiting.extend(self.state.take(event, self.now));
             }
         }
+    }
+
+    /// What was copied or saved since the last call.
+    pub fn take_outputs(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.outputs)
     }
 
     pub fn take(&mut self, event: Event) {
@@ -87,7 +98,7 @@ impl<S: Store> TestHarness<S> {
             if let Effect::Query(number, query) = effect { Some((number, query)) } else { None }
         });
         let answer = |(number, query)| {
-            let answer = block_on(answer(&self.store, &self.prices, query));
+            let answer = block_on(answer(&self.store, &self.prices, &self.rules, query));
             Event::Backend(BackendEvent::Response(number, answer))
         };
         queries.map(answer).collect()

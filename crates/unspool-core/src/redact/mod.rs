@@ -17,6 +17,7 @@
 mod assignment;
 mod json;
 mod providers;
+mod redacted;
 mod report;
 mod rules;
 mod scan;
@@ -29,6 +30,7 @@ mod walk;
 
 use std::borrow::Cow;
 
+pub use redacted::Redacted;
 pub use report::{Location, Owner, RedactedSecret, RedactionReport};
 pub use rules::{CustomRule, RedactionRule, RuleError, Rules};
 
@@ -42,7 +44,8 @@ const MAX_ROUNDS: usize = 6;
 
 /// The redaction state of one export.
 pub struct Redactor<'r> {
-    rules: &'r Rules,
+    /// `None` if the redactor is off.
+    rules: Option<&'r Rules>,
     secrets: SecretTable,
     report: RedactionReport,
     /// Location of the text being scanned.
@@ -69,6 +72,16 @@ struct Shift {
 
 impl<'r> Redactor<'r> {
     pub fn new(rules: &'r Rules) -> Redactor<'r> {
+        Redactor::with(Some(rules))
+    }
+
+    /// A redactor that changes nothing: for the owner's own views, and for exports with an explicit
+    /// `--no-redact` or `redact=false`.
+    pub fn off() -> Redactor<'r> {
+        Redactor::with(None)
+    }
+
+    fn with(rules: Option<&'r Rules>) -> Redactor<'r> {
         Redactor {
             rules,
             secrets: SecretTable::default(),
@@ -76,6 +89,10 @@ impl<'r> Redactor<'r> {
             location: Location::default(),
             collecting: false,
         }
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.rules.is_none()
     }
 
     /// The replacements so far.
@@ -144,7 +161,8 @@ impl<'r> Redactor<'r> {
     /// The replacements to make in a text, in order.
     fn edits(&mut self, text: &str, context: Context<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
-        for span in scan(self.rules, text, context) {
+        let Some(rules) = self.rules else { return edits };
+        for span in scan(rules, text, context) {
             let Some(secret) = text.get(span.start..span.end) else { continue };
             let secret = self.secrets.intern(span.kind, secret, span.public_prefix);
             edits.push(Edit { start: span.start, end: span.end, secret });
@@ -157,7 +175,7 @@ impl<'r> Redactor<'r> {
 
     /// True if a text cannot hold any secret. Costs one pass.
     fn is_clean(&self, text: &str) -> bool {
-        self.secrets.is_empty() && is_clean(self.rules, text)
+        self.secrets.is_empty() && self.rules.is_none_or(|rules| is_clean(rules, text))
     }
 }
 

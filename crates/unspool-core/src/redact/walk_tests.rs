@@ -305,3 +305,40 @@ fn signatures_and_pictures_stay() {
     let Body::Reasoning(reasoning) = &transcript.turns[0].parts[0].body else { panic!() };
     assert_eq!(reasoning.signature.as_deref(), Some("a [redacted:anthropic-key:1]"));
 }
+
+// Law 12: only closed parts of a running turn leave.
+#[test]
+fn a_live_turn_leaves_without_its_open_parts() {
+    let rules = Rules::standard();
+    let text =
+        |text: &str, open| Body::Text(Text { text: text.to_owned(), open, citations: Vec::new() });
+    let call = Tool {
+        input_text: "{\"token\": \"ghp_".to_owned(),
+        state: ToolState::Running,
+        output: Some("ghp_".to_owned()),
+        result: Some(Json::string("ghp_")),
+        ..Tool::default()
+    };
+    let parts =
+        vec![text("a", false), Body::Tool(Box::new(call)), text("b", true), text("c", false)];
+    let mut running = turn(1, Vec::new(), parts);
+    running.state = TurnState::Running;
+
+    let sent = Redactor::new(&rules).release_live_turn(running.clone());
+    let [first, called] = sent.parts.as_slice() else { panic!("{sent:?}") };
+    assert_eq!(first.body, text("a", false));
+    let Body::Tool(tool) = &called.body else { panic!("{called:?}") };
+    assert_eq!((&*tool.input_text, &tool.output, &tool.result), ("", &None, &None));
+
+    assert_eq!(*Redactor::off().release_live_turn(running.clone()), running);
+    running.state = TurnState::Completed;
+    assert_eq!(*Redactor::new(&rules).release_live_turn(running.clone()), running);
+}
+
+#[test]
+fn a_redactor_that_is_off_changes_nothing() {
+    let before = everywhere(&planted()[0].text);
+    let mut off = Redactor::off();
+    assert_eq!(*off.release_transcript(before.clone()), before);
+    assert!(off.report().is_empty());
+}

@@ -1,8 +1,9 @@
 //! The input of a projection: the head of a session, then its turns one at a time, so that memory
-//! does not grow with the session.
+//! does not grow with the session. It is made of redacted values only (law 12).
 
 use unspool_core::id::SessionId;
 use unspool_core::json::Json;
+use unspool_core::redact::Redacted;
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::{Completeness, Summary};
 
@@ -22,7 +23,11 @@ pub trait SessionLookup {
     fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError>;
 
     /// The content of a prompt snapshot of this session.
-    fn snapshot(&self, _: SessionId, _sha256: &str) -> Result<Option<Json>, ProjectError> {
+    fn snapshot(
+        &self,
+        _: SessionId,
+        _sha256: &str,
+    ) -> Result<Option<Redacted<Json>>, ProjectError> {
         Ok(None)
     }
 }
@@ -38,17 +43,21 @@ impl SessionLookup for NoSessions {
 
 impl<'a> SessionStream<'a> {
     pub fn new(
-        head: Summary,
-        turns: impl Iterator<Item = Result<Turn, ProjectError>> + 'a,
+        head: Redacted<Summary>,
+        turns: impl Iterator<Item = Result<Redacted<Turn>, ProjectError>> + 'a,
         lookup: &'a dyn SessionLookup,
     ) -> SessionStream<'a> {
-        SessionStream { head, turns: Box::new(turns), lookup }
+        let turns = turns.map(|turn| turn.map(Redacted::into_inner));
+        SessionStream { head: head.into_inner(), turns: Box::new(turns), lookup }
     }
 
     /// A session in memory.
-    pub fn of(transcript: &'a Transcript) -> SessionStream<'a> {
-        let turns = transcript.turns.iter().cloned().map(Ok);
-        SessionStream::new(transcript.summary(Completeness::Full, &[]), turns, &NoSessions)
+    pub fn of(transcript: &'a Redacted<Transcript>) -> SessionStream<'a> {
+        SessionStream {
+            head: transcript.summary(Completeness::Full, &[]),
+            turns: Box::new(transcript.turns.iter().cloned().map(Ok)),
+            lookup: &NoSessions,
+        }
     }
 
     pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
@@ -57,7 +66,8 @@ impl<'a> SessionStream<'a> {
 
     /// The content of a snapshot, if it is stored.
     pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
-        self.lookup.snapshot(self.head.session.id, sha256)
+        let found = self.lookup.snapshot(self.head.session.id, sha256)?;
+        Ok(found.map(Redacted::into_inner))
     }
 
     /// The session of a sub-agent that this one started.

@@ -6,6 +6,7 @@ use unspool_core::id::{Id, PartId, SessionId, StepId, TurnId, sha256};
 use unspool_core::json::Json;
 use unspool_core::part::{Body, Part, Place, Text, Tool, ToolState};
 use unspool_core::provenance::{Name, Origin, Positions};
+use unspool_core::redact::{Redacted, Redactor};
 use unspool_core::session::{
     Facts, PromptPiece, Provenance, Session, SessionState, SnapshotUse, Step, Transcript, Trigger,
     Turn, TurnOrigin, TurnState, Usage,
@@ -91,6 +92,7 @@ fn session(turns: Vec<Turn>) -> Transcript {
 }
 
 fn document(transcript: &Transcript) -> Value {
+    let transcript = &Redactor::off().release_transcript(transcript.clone());
     let mut out = Vec::new();
     write(SessionStream::of(transcript), &Options::default(), &mut out).unwrap();
     let read: Document = serde_json::from_slice(&out).unwrap();
@@ -168,12 +170,13 @@ impl SessionLookup for Snapshots {
         Ok(None)
     }
 
-    fn snapshot(&self, _: SessionId, sha256: &str) -> Result<Option<Json>, ProjectError> {
-        Ok(match sha256.get(..2) {
+    fn snapshot(&self, _: SessionId, sha256: &str) -> Result<Option<Redacted<Json>>, ProjectError> {
+        let content = match sha256.get(..2) {
             Some("aa") => Some(Json::string("Be good.")),
             Some("bb") => Json::parse(r#"[{"name":"Read"},{"function":{"name":"Write"}}]"#),
             _ => None,
-        })
+        };
+        Ok(content.map(|content| Redactor::off().release_json(&content)))
     }
 }
 
@@ -190,7 +193,9 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     };
     let written = session(vec![turn(1, calls(), parts("1")), turn(2, calls(), parts("2"))]);
     let head = written.summary(Completeness::Full, &[]);
-    let stream = SessionStream::new(head, written.turns.iter().cloned().map(Ok), &Snapshots);
+    let head = Redactor::off().release_summary(head);
+    let released = |turn: &Turn| Ok(Redactor::off().release_turn(turn.clone()));
+    let stream = SessionStream::new(head, written.turns.iter().map(released), &Snapshots);
     let document = Flow::new(stream).document().unwrap();
     let of_run = |run: usize| {
         let steps = document.conversations[run].steps.iter();
@@ -332,6 +337,7 @@ fn what_is_no_text_and_what_is_nested_deep_breaks_nothing() {
     let written =
         session(vec![turn(1, Vec::new(), vec![part("a", None, Body::Tool(Box::new(call)))])]);
     let mut out = Vec::new();
+    let written = Redactor::off().release_transcript(written);
     write(SessionStream::of(&written), &Options::default(), &mut out).unwrap();
     let read: Document = serde_json::from_slice(&out).unwrap();
     let [_, call, output] = read.conversations[0].steps.as_slice() else { panic!("three steps") };

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unspool_core::part::Body;
+use unspool_core::redact::Redacted;
 use unspool_core::session::{Session, Turn, TurnState, Usage};
 
 use super::{Options, ProjectError, Projection, Sdk, SessionStream, WriteMethod};
@@ -61,7 +62,7 @@ fn write(
 }
 
 /// The messages of a turn: system messages, the user's message, the reply.
-pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
+pub(super) fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
     let mut messages = original::system(session, turn);
     let parts: Vec<UiPart> = part::user_parts(session, turn);
     if !parts.is_empty() {
@@ -71,15 +72,19 @@ pub fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessage> {
             UiMessage { id, role: "user", metadata: common_metadata(session, turn), parts };
         messages.push(original::restore_original(session, turn.user.iter(), message));
     }
-    let reply = reply(session, turn, sdk);
+    let reply = assistant_message(session, turn, sdk);
     if !reply.parts.is_empty() {
         messages.push(reply);
     }
     messages
 }
 
-/// The assistant's message of a turn.
-pub fn reply(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
+/// The assistant's message of a turn, for a stream of that turn alone.
+pub fn reply(session: &Redacted<Session>, turn: &Redacted<Turn>, sdk: Sdk) -> UiMessage {
+    assistant_message(session, turn, sdk)
+}
+
+fn assistant_message(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
     let message = UiMessage {
         id: original::reply_message_id(session, turn).unwrap_or_else(|| turn.id.to_string()),
         role: "assistant",

@@ -1,5 +1,6 @@
 //! `/api/chat/{id}/stream`: a turn as a UI message stream of the AI SDK. A finished turn is sent at
-//! once; a running turn is sent as far as it is and then as it grows.
+//! once; a running turn is sent as far as it is and then as it grows. A redacted stream grows by
+//! whole closed parts (law 12), one with `redact=0` by every delta.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,12 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use unspool_core::id::SessionId;
-use unspool_core::redact::{Redactor, Rules};
+use unspool_core::redact::Redactor;
 use unspool_core::session::{Turn, TurnState};
+use unspool_engine::export::collect_secrets;
 use unspool_engine::live::{Subscription, Update};
 use unspool_render::project::Sdk;
-use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE, encode_whole};
+use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE};
 use unspool_render::project::uimessage::{UiMessage, reply};
 use unspool_store::store::{Store, StoredSession, TurnWindow};
 
@@ -56,17 +57,10 @@ pub async fn stream<S: Store>(
         return Ok(ApiResponse::NoContent);
     }
     let sdk = sdk(params);
-    let rules = params.flag("redact").unwrap_or(true).then(|| app.rules.clone());
-    let message = message(&stored, turn, sdk, rules.as_ref());
     let (out, body) = body_channel();
-    if is_running {
-        let session = stored.summary.session.id;
-        let turn_stream = TurnStream { app: app.clone(), session, number, rules, out };
-        tokio::spawn(turn_stream.emit(updates, ChunkEncoder::new(sdk), message));
-    } else {
-        // One chunk fits the channel, so this never blocks.
-        let _ = out.try_send(Ok(events(&encode_whole(message, sdk), DONE)));
-    }
+    let redact = params.flag("redact").unwrap_or(true);
+    let turn_stream = TurnStream { app: app.clone(), stored, number, redact, out };
+    tokio::spawn(turn_stream.emit(updates, ChunkEncoder::new(sdk), turn));
     Ok(ApiResponse::Events(body))
 }
 
@@ -80,16 +74,10 @@ async fn load<S: Store>(
     Ok(turns.pop())
 }
 
-/// The redacted message of a turn as it is now. A secret that is still being written is recognised
-/// only when it is complete; then the text that was sent no longer matches and the stream aborts.
-fn message(stored: &StoredSession, mut turn: Turn, sdk: Sdk, rules: Option<&Rules>) -> UiMessage {
-    let mut session = stored.summary.session.clone();
-    if let Some(rules) = rules {
-        let mut redactor = Redactor::new(rules);
-        redactor.session(&mut session);
-        redactor.turn(&mut turn);
-    }
-    reply(&session, &turn, sdk)
+/// The redacted message of a turn as it is now.
+fn message(stored: &StoredSession, turn: Turn, sdk: Sdk, redactor: &mut Redactor<'_>) -> UiMessage {
+    let session = redactor.release_session(stored.summary.session.clone());
+    reply(&session, &redactor.release_live_turn(turn), sdk)
 }
 
 fn events(chunks: &[Chunk], end: &str) -> Bytes {
@@ -98,19 +86,26 @@ fn events(chunks: &[Chunk], end: &str) -> Bytes {
     Bytes::from(text)
 }
 
-/// A running turn and the client that follows it.
+/// A turn and the client that reads it.
 struct TurnStream<S: Store> {
     app: Arc<App<S>>,
-    session: SessionId,
+    stored: StoredSession,
     number: u32,
-    rules: Option<Rules>,
+    redact: bool,
     out: mpsc::Sender<BodyChunk>,
 }
 
 impl<S: Store> TurnStream<S> {
-    async fn emit(self, mut updates: Subscription, mut encoder: ChunkEncoder, first: UiMessage) {
-        let sdk = encoder.sdk();
-        let mut next = Some(first);
+    async fn emit(self, mut updates: Subscription, mut encoder: ChunkEncoder, first: Turn) {
+        // One redactor for the whole stream: a secret that was recognised once stays recognised,
+        // and keeps its number.
+        let mut redactor =
+            if self.redact { Redactor::new(&self.app.rules) } else { Redactor::off() };
+        if collect_secrets(&self.app.store, &self.stored, &mut redactor).await.is_err() {
+            return self.abort().await;
+        }
+        let (sdk, session) = (encoder.sdk(), self.stored.summary.session.id);
+        let mut next = Some(message(&self.stored, first, sdk, &mut redactor));
         let mut shutdown = self.app.shutdown.subscribe();
         loop {
             if let Some(message) = next.take() {
@@ -130,7 +125,7 @@ impl<S: Store> TurnStream<S> {
             }
             tokio::select! {
                 update = updates.next() => match update {
-                    Some(Update::Written(update)) if update.session != self.session => continue,
+                    Some(Update::Written(update)) if update.session != session => continue,
                     Some(_) => {
                         sleep(TEXT_INTERVAL).await;
                         // Updates received meanwhile are covered by the next load.
@@ -147,11 +142,11 @@ impl<S: Store> TurnStream<S> {
                 () = self.out.closed() => return,
                 _ = shutdown.changed() => return self.abort().await,
             }
-            let Ok(stored) = find(&self.app, &self.session.to_string()).await else { return };
+            let Ok(stored) = find(&self.app, &session.to_string()).await else { return };
             let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {
                 return self.abort().await;
             };
-            next = Some(message(&stored, turn, sdk, self.rules.as_ref()));
+            next = Some(message(&stored, turn, sdk, &mut redactor));
         }
     }
 

@@ -246,7 +246,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/chat/{id}/stream",
         endpoint: Endpoint::Chat,
-        summary: "The running turn as a stream for clients of the AI SDK: its content so far, then its deltas; 204 if no turn is running",
+        summary: "The running turn as a stream for clients of the AI SDK: its content so far, then each part when it is complete (each delta with `redact=0`); 204 if no turn is running",
         parameters: &[
             optional(
                 "turn",

@@ -17,6 +17,7 @@ use unspool_core::id::SessionId;
 use unspool_engine::live::{SessionWrite, Update};
 use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
 use unspool_engine::reader::{Query, Response, answer};
+use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 
 use crate::App;
@@ -85,11 +86,18 @@ async fn send(socket: &mut WebSocket, message: &ServerMessage) -> Result<(), axu
 }
 
 /// The response to a query. Err if the message is not a query at all.
-async fn respond<S: Store>(app: &App<S>, text: &str) -> Result<String, String> {
+async fn respond<S: Store>(app: &Arc<App<S>>, text: &str) -> Result<String, String> {
     let RawClientMessage { number, query } = serde_json::from_str(text)
         .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"query\": QUERY}}"))?;
     let answer = match serde_json::from_str::<Query>(query.get()) {
-        Ok(query) => answer(&app.store, &app.prices, query.bounded()).await,
+        // Redacting a long session takes a while and blocks: keep it off the server's threads.
+        Ok(query @ Query::Markdown { .. }) => {
+            let app = Arc::clone(app);
+            let answer = move || block_on(answer(&app.store, &app.prices, &app.rules, query));
+            let answer = tokio::task::spawn_blocking(answer).await;
+            answer.unwrap_or_else(|error| Response::Failed(error.to_string()))
+        }
+        Ok(query) => answer(&app.store, &app.prices, &app.rules, query.bounded()).await,
         Err(error) => Response::Failed(format!(
             "the server does not understand this query ({error}); use the same version of unspool \
              on both sides"

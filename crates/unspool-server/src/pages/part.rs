@@ -1,6 +1,7 @@
 //! Fragments for the session page: Markdown copies, the raw records of a part, find in session.
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -9,13 +10,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use unspool_core::id::{Id, PartId};
-use unspool_core::present::{self, Item};
-use unspool_core::session::Turn;
+use unspool_engine::export;
 use unspool_engine::raw::raw as read_raw;
-use unspool_engine::window::{self, Anchor, Position};
-use unspool_render::{markdown, page};
+use unspool_render::page;
+use unspool_render::project::{Excerpt, Options};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::store::Store;
 
 use super::{ErrorPage, Page, html};
 use crate::App;
@@ -45,51 +45,64 @@ fn no_part() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "the session has no such part; reload the page")
 }
 
-/// A part, a turn or the whole session, as Markdown.
+/// A part, a turn or the whole session, as redacted Markdown.
 pub async fn copy_markdown<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
     Query(params): Query<PartParams>,
 ) -> Result<Response, ErrorPage> {
     let stored = find_session(&app, &id).await?;
-    let text = match (params.part()?, params.turn) {
-        (Some(part), _) => {
-            let found =
-                app.store.locate(stored.row, params.turn, part).await?.ok_or_else(no_part)?;
-            let place = Position { turn: found.0, place: found.1 };
-            let ask = Anchor::Between(place, place).into();
-            let shown = window::window(&app.store, &stored, ask, |_: &mut [Turn]| {}).await?;
-            let items = shown.turns.iter().flat_map(|view| &view.items);
-            let parts = items.flat_map(|item| match item {
-                Item::Part(view) => std::slice::from_ref(view),
-                Item::Reasoning(block) => block.parts.as_slice(),
-            });
-            let mut parts = parts.filter(|view| view.id == part);
-            parts.next().map(markdown::part).ok_or_else(no_part)?
+    let excerpt = match (params.part()?, params.turn) {
+        (Some(part), turn) => {
+            let found = app.store.locate(stored.row, turn, part).await?.ok_or_else(no_part)?;
+            Excerpt::Parts { turn: found.0, parts: vec![part] }
         }
-        (None, turn) => {
-            let sizes = app.store.sizes(stored.row).await?;
-            let options = present::PresentOptions::of(&stored.summary.session);
-            let title = stored.summary.title.clone().unwrap_or_default();
-            let mut text = match turn {
-                None => format!("# {}\n\n", title.replace(['\n', '<'], " ")),
-                Some(_) => String::new(),
-            };
-            for size in sizes.iter().filter(|size| turn.is_none_or(|turn| turn == size.number)) {
-                let turns = app.store.turns(stored.row, TurnWindow::Turn(size.number)).await?;
-                for turn in &turns {
-                    text.push_str(&markdown::turn(&present::turn(turn, &options)));
-                    text.push('\n');
-                }
-                if text.len() > MAX_COPY_BYTES {
-                    text.push_str("*Truncated: the session is too long to copy.*\n");
-                    break;
-                }
-            }
-            text
-        }
+        (None, Some(turn)) => Excerpt::Turn(turn),
+        (None, None) => Excerpt::Session,
     };
+    let writing = tokio::task::spawn_blocking(move || {
+        let options = Options { prices: app.prices.clone(), ..Options::default() };
+        let mut copy = BoundedCopy::default();
+        let done = export::markdown(&app.store, &stored, &excerpt, &options, &app.rules, &mut copy);
+        match done {
+            Err(_) if copy.full => Ok(copy.truncated()),
+            Ok(true) => Ok(copy.bytes),
+            Ok(false) => Err(no_part()),
+            Err(error) => Err(Problem::internal(error.to_string())),
+        }
+    });
+    let text = writing.await.map_err(|error| Problem::internal(error.to_string()))??;
     Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response())
+}
+
+/// A buffer that stops the writer when the copy is too large.
+#[derive(Default)]
+struct BoundedCopy {
+    bytes: Vec<u8>,
+    full: bool,
+}
+
+impl BoundedCopy {
+    fn truncated(mut self) -> Vec<u8> {
+        self.bytes.extend(b"*Truncated: the session is too long to copy.*\n");
+        self.bytes
+    }
+}
+
+impl Write for BoundedCopy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Turns are written whole: a copy ends between two of them.
+        self.full = self.bytes.len() > MAX_COPY_BYTES;
+        if self.full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The records that a part was read from.

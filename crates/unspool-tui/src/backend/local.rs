@@ -6,6 +6,7 @@ use std::thread;
 
 use tokio::sync::mpsc;
 use unspool_core::price::Prices;
+use unspool_core::redact::Rules;
 use unspool_engine::live::Subscription;
 use unspool_engine::reader::{Query, answer};
 use unspool_engine::request::Request;
@@ -28,6 +29,7 @@ impl LocalBackend {
     pub fn new<S: Store>(
         store: S,
         prices: Prices,
+        rules: Rules,
         change_handler: ChangeHandler,
         mut updates: Subscription,
         sender: EventSender,
@@ -38,7 +40,7 @@ impl LocalBackend {
         thread::Builder::new().name("archive".to_owned()).spawn(move || {
             runtime.block_on(async {
                 while let Some((number, query)) = incoming.recv().await {
-                    let answer = answer(&store, &prices, query).await;
+                    let answer = answer(&store, &prices, &rules, query).await;
                     if responses
                         .send(Event::Backend(BackendEvent::Response(number, answer)))
                         .is_err()

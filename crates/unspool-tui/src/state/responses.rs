@@ -52,8 +52,12 @@ impl State {
                 });
                 next.into_iter().collect()
             }
-            (PendingQuery::Export(session), Response::Window(loaded)) => {
-                self.apply_chunk(session, *loaded)
+            (PendingQuery::Export(session), Response::Markdown(text)) => {
+                vec![Effect::Save { name: format!("unspool-{session}.md"), text }]
+            }
+            (PendingQuery::Copy, Response::Markdown(text)) => {
+                self.set_status("copied as Markdown");
+                vec![Effect::Copy(text)]
             }
             (PendingQuery::Find(session, query), Response::Hits(found)) => {
                 let taken = self.session_mut(session).map(|held| held.apply_hits(&query, &found));

@@ -6,8 +6,9 @@
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
 use unspool_core::present::landmark::Landmark;
+use unspool_engine::reader::Query;
 use unspool_engine::window::{Anchor, Position};
-use unspool_render::markdown;
+use unspool_render::project::Excerpt;
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::entry::{EntryContent, FoldState};
@@ -139,21 +140,32 @@ impl State {
         effect.into_iter().collect()
     }
 
+    /// Requests the chosen entry as Markdown. What is on the screen is not redacted, so it is never
+    /// copied itself (law 12).
     fn copy_part(&mut self) -> Vec<Effect> {
         let Some(transcript) = self.transcript() else { return Vec::new() };
-        let entry = transcript.chosen().and_then(|at| transcript.entries.get(at));
-        let text = match entry.map(|entry| &entry.content) {
-            Some(EntryContent::Item(Item::Part(part))) => markdown::part(part),
-            Some(EntryContent::Item(Item::Reasoning(block))) => {
-                let parts: Vec<String> = block.parts.iter().map(markdown::part).collect();
-                parts.join("\n\n")
-            }
-            Some(EntryContent::User(blocks)) => markdown::blocks(blocks),
-            Some(EntryContent::Head(blocks)) => markdown::session(blocks),
-            Some(EntryContent::Turn(_) | EntryContent::Foot(_)) | None => return Vec::new(),
+        let Some(entry) = transcript.chosen().and_then(|at| transcript.entries.get(at)) else {
+            return Vec::new();
         };
-        self.set_status("copied as Markdown");
-        vec![Effect::Copy(text)]
+        let turn = entry.position.turn;
+        let excerpt = match &entry.content {
+            EntryContent::Item(Item::Part(part)) => Excerpt::Parts { turn, parts: vec![part.id] },
+            EntryContent::Item(Item::Reasoning(block)) => {
+                let parts = block.parts.iter().map(|part| part.id).collect();
+                Excerpt::Parts { turn, parts }
+            }
+            EntryContent::User(_) => Excerpt::Prompt(turn),
+            EntryContent::Head(_) => Excerpt::Head,
+            EntryContent::Turn(_) | EntryContent::Foot(_) => return Vec::new(),
+        };
+        let query = Query::Markdown { session: transcript.session, excerpt };
+        vec![self.send_query(PendingQuery::Copy, query)]
+    }
+
+    pub(super) fn export(&mut self, session: SessionId) -> Vec<Effect> {
+        self.set_status("reading the session …");
+        let query = Query::Markdown { session, excerpt: Excerpt::Session };
+        vec![self.send_query(PendingQuery::Export(session), query)]
     }
 }
 

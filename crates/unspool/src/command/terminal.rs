@@ -69,10 +69,10 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
     let (store, updates) = (service.read()?, service.updates().subscribe());
+    let (prices, rules) = (config::prices()?, config::redaction()?);
     let change_handler = change_handler(archive);
-    let backend =
-        LocalBackend::new(store, config::prices()?, change_handler, updates, sender.clone())
-            .context("cannot start")?;
+    let backend = LocalBackend::new(store, prices, rules, change_handler, updates, sender.clone())
+        .context("cannot start")?;
     let forward = sender.clone();
     let begin = move || service.spawn(move |event| report(&forward, event));
     Ok(app::run(&backend, &sender, &events, options, begin)?)

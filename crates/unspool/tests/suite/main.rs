@@ -14,6 +14,7 @@ mod cli;
 mod compat;
 mod crate_dependencies;
 mod d2;
+mod exits;
 mod export;
 mod feeds;
 mod frames_encoder;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use unspool_core::json::Json;
 use unspool_core::lines::{LineOptions, layout};
 use unspool_core::part::{Body, Part, Text};
+use unspool_core::redact::Redactor;
 use unspool_core::session::Transcript;
 use unspool_core::{plain, present};
 use unspool_render::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
@@ -21,7 +22,8 @@ pub fn projected(projection: &Projection, transcript: &Transcript, options: &Opt
         panic!("{} is stored", projection.name)
     };
     let mut out = Vec::new();
-    tell(SessionStream::of(transcript), options, &mut out).unwrap();
+    let unchanged = Redactor::off().release_transcript(transcript.clone());
+    tell(SessionStream::of(&unchanged), options, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

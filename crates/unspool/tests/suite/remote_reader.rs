@@ -104,7 +104,7 @@ fn queries(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Query> 
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let send_query = |anchor, filter, size| Query::Window { session, anchor, filter, size };
     let Response::Window(loaded) =
-        block_on(answer(archive, prices, send_query(Anchor::End, None, whole)))
+        block_on(answer(archive, prices, &Rules::standard(), send_query(Anchor::End, None, whole)))
     else {
         panic!("{session} has no window")
     };
@@ -152,13 +152,13 @@ fn a_remote_reader_gets_what_a_local_one_gets() {
     }
     let server = Server::begin(&machine, "data", &[]);
     let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
-    let prices = Prices::with(BTreeMap::new());
+    let (prices, rules) = (Prices::with(BTreeMap::new()), Rules::standard());
     let mut reader = Reader::of(&server);
     assert_eq!(reader.backend.name(), Some(&*format!("127.0.0.1:{}", server.port)));
 
     let (mut compared, mut pictures) = (0, 0);
     let mut same = |query: Query| -> Response {
-        let here = block_on(answer(&archive, &prices, query.clone()));
+        let here = block_on(answer(&archive, &prices, &rules, query.clone()));
         let there = reader.send_query(query.clone());
         compared += 1;
         // Images are not sent: no terminal shows them. Everything else is equal, also in its types.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use unspool_core::document::settle_as_file;
 use unspool_core::json::Json;
 use unspool_core::part::{Agent, Body, Data, Part, ToolState};
+use unspool_core::redact::Redactor;
 use unspool_core::session::Transcript;
 use unspool_render::project::uimessage::{self, stream};
 use unspool_render::project::{Options, Projection, Sdk};
@@ -289,7 +290,9 @@ fn message_streams_round_trip_like_messages() {
         for transcript in transcripts(&case) {
             for turn in transcript.turns.iter().filter(|turn| !turn.parts.is_empty()) {
                 for sdk in [Sdk::Common, Sdk::Seven] {
-                    let message = uimessage::reply(&transcript.session, turn, sdk);
+                    let mut off = Redactor::off();
+                    let session = off.release_session(transcript.session.clone());
+                    let message = uimessage::reply(&session, &off.release_turn(turn.clone()), sdk);
                     let document = serde_json::to_string(&[&message]).unwrap();
                     let chunks = stream::encode_whole(message, sdk);
                     let mut events: String = chunks.iter().map(stream::Chunk::event).collect();

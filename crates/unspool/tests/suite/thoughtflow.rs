@@ -7,6 +7,7 @@ use serde_json::Value;
 use unspool_core::document::settle_as_file;
 use unspool_core::json::replace_lone_surrogates;
 use unspool_core::part::{Body, Tool};
+use unspool_core::redact::Redactor;
 use unspool_core::session::{Transcript, Turn};
 use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
 use unspool_render::project::{Options, Projection, SessionStream, WriteMethod};
@@ -19,7 +20,8 @@ pub fn export(name: &str, transcript: &Transcript) -> String {
     let projection = Projection::named(name).unwrap();
     let WriteMethod::Projected(tell) = projection.method else { panic!("{name} is told") };
     let mut out = Vec::new();
-    tell(SessionStream::of(transcript), &Options::default(), &mut out).unwrap();
+    let unchanged = Redactor::off().release_transcript(transcript.clone());
+    tell(SessionStream::of(&unchanged), &Options::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

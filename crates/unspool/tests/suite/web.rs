@@ -8,6 +8,7 @@ use unspool_core::present;
 use unspool_core::present::activity::Activity;
 use unspool_core::present::tools::Tasks;
 use unspool_core::price::Prices;
+use unspool_core::redact::Redactor;
 use unspool_core::session::{SessionState, Transcript};
 use unspool_core::summary::{Completeness, Summary};
 use unspool_render::flow::FlowRun;
@@ -270,7 +271,8 @@ fn check(html: &str, whose: &str) {
 /// The flow page of a session's runs.
 fn drawn(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
-    let document = Flow::new(SessionStream::of(transcript)).document().unwrap();
+    let unchanged = Redactor::off().release_transcript(transcript.clone());
+    let document = Flow::new(SessionStream::of(&unchanged)).document().unwrap();
     let numbered = transcript.turns.iter().zip(document.conversations);
     let runs: Vec<FlowRun> = numbered
         .map(|(turn, conversation)| FlowRun { number: turn.number, conversation, before: 0 })

@@ -5,7 +5,8 @@ use std::path::Path;
 use unspool_core::document::settle_as_file;
 use unspool_core::id::SessionId;
 use unspool_core::price::Prices;
-use unspool_core::session::Transcript;
+use unspool_core::redact::Redactor;
+use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::Completeness;
 use unspool_render::project::{
     Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
@@ -49,7 +50,9 @@ impl CaseLookup {
 
     fn tell<'a>(&'a self, transcript: &'a Transcript) -> SessionStream<'a> {
         let head = transcript.summary(Completeness::Full, &[]);
-        SessionStream::new(head, transcript.turns.iter().cloned().map(Ok), self)
+        let released = |turn: &Turn| Ok(Redactor::off().release_turn(turn.clone()));
+        let head = Redactor::off().release_summary(head);
+        SessionStream::new(head, transcript.turns.iter().map(released), self)
     }
 }
 
