@@ -262,9 +262,11 @@ pub async fn activity<S: Store>(
 
 /// The shell command that resumes a session in its agent.
 pub fn resume(session: &Session) -> Option<String> {
-    // The id is untrusted: offer the command only if no shell can interpret its characters.
+    // The id is untrusted: offer the command only if no shell can interpret its characters and the
+    // agent cannot take it for an option.
     let id = &session.agent_session_id;
-    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let plain = id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let command = match session.agent.as_str() {
         "claude-code" => format!("claude --resume {id}"),
         "codex" => format!("codex resume {id}"),
@@ -292,3 +294,7 @@ impl From<Hit> for SearchHit {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;
