@@ -5,6 +5,7 @@ mod atif;
 mod calls;
 pub mod d2;
 mod fixture;
+mod history;
 mod html;
 mod json;
 mod markdown;
@@ -62,6 +63,7 @@ pub const ALL: &[Projection] = &[
     atif::PROJECTION,
     otel::PROJECTION,
     fixture::PROJECTION,
+    history::PROJECTION,
     STORED,
 ];
 

@@ -22,6 +22,7 @@ use unspool_core::session::{Session, Turn, TurnState, Usage};
 
 use super::{Options, ProjectError, Projection, Sdk, SessionStream, WriteMethod};
 pub use part::UiPart;
+pub(super) use part::signature_metadata;
 
 pub const PROJECTION: Projection = Projection {
     name: "uimessage",

@@ -5,6 +5,7 @@
 
 mod archive;
 mod chat;
+mod history;
 mod openapi;
 mod request_params;
 mod response;
@@ -50,6 +51,8 @@ pub fn router<S: Store>() -> Router<Arc<App<S>>> {
             | Endpoint::TurnParts
             | Endpoint::Part
             | Endpoint::Messages
+            | Endpoint::Groups
+            | Endpoint::ToolCalls
             | Endpoint::Export
             | Endpoint::Chat
             | Endpoint::Search
@@ -87,6 +90,8 @@ async fn respond<S: Store>(
         Endpoint::TurnParts => turns::parts(&app, params).await,
         Endpoint::Part => turns::part(&app, params).await,
         Endpoint::Messages => turns::messages(&app, params).await,
+        Endpoint::Groups => history::groups(&app, params).await,
+        Endpoint::ToolCalls => history::calls(&app, params).await,
         Endpoint::Export => sessions::export(&app, params).await,
         Endpoint::Chat => chat::stream(&app, params).await,
         Endpoint::Search => archive::search(&app, params).await,

@@ -106,6 +106,8 @@ pub fn all() -> Value {
         ]),
     );
     add("Message", message());
+    add("Group", group());
+    add("ToolCalls", tool_calls());
     add("Hit", hit());
     add("Stats", stats());
     add(
@@ -368,6 +370,41 @@ fn message() -> Value {
         ("content", content()),
         ("text_preview", described(text(), "the first 200 characters of content")),
     ])
+}
+
+fn group() -> Value {
+    let turn = || [("turn", count()), ("turn_id", text())];
+    let user = [("role", json!({ "const": "user" })), ("items", list(named("UserPart")))];
+    let segment = object([
+        ("kind", one_of(&["block", "part"])),
+        ("tool_calls", count()),
+        ("parts", list(text())),
+    ]);
+    let assistant = [
+        ("role", json!({ "const": "assistant" })),
+        ("is_thinking_mode", is("boolean")),
+        ("items", list(named("Part"))),
+        ("segments", described(list(segment), "reasoning blocks and single parts, in order")),
+        ("blocks", described(list(list(text())), "derived: the parts of each reasoning block")),
+        ("reply", described(list(text()), "derived: the parts outside of blocks")),
+    ];
+    let (user, assistant) = (user.into_iter().chain(turn()), assistant.into_iter().chain(turn()));
+    json!({ "oneOf": [object(user), object(assistant)] })
+}
+
+fn tool_calls() -> Value {
+    let call = object([
+        ("order", described(count(), "its index among all calls of the session")),
+        ("turn", count()),
+        ("call_id", text()),
+        ("name", text()),
+        ("input", anything()),
+        ("output", nullable("string")),
+        ("error", nullable("string")),
+        ("state", one_of(TOOL_STATES)),
+    ]);
+    let dangling = described(list(count()), "the `order` of each call without a result");
+    object([("calls", list(call)), ("dangling", dangling)])
 }
 
 fn hit() -> Value {

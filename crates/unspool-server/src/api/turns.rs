@@ -40,12 +40,12 @@ fn etag(params: &RequestParams, stored: &StoredSession) -> String {
     tag([id, stored.seq, params.digest()])
 }
 
-fn not_modified(params: &RequestParams, stored: &StoredSession) -> Option<ApiResponse> {
+pub fn not_modified(params: &RequestParams, stored: &StoredSession) -> Option<ApiResponse> {
     let tag = etag(params, stored);
     params.has_etag(&tag).then_some(ApiResponse::NotModified { tag })
 }
 
-fn session_response(
+pub fn session_response(
     params: &RequestParams,
     stored: &StoredSession,
     document: &impl Serialize,

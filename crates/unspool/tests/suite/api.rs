@@ -60,7 +60,7 @@ fn every_route_answers_what_its_schema_says() {
 
     let sessions = all_of(&server, "/api/sessions");
     assert!(sessions.len() > 50, "{}", sessions.len());
-    let mut kinds = BTreeSet::new();
+    let (mut kinds, mut dangling) = (BTreeSet::new(), 0);
     let mut asked = BTreeSet::new();
     let mut request = |route: &str, path: &str| -> Value {
         asked.insert(route.to_owned());
@@ -88,6 +88,12 @@ fn every_route_answers_what_its_schema_says() {
             &format!("/api/sessions/{id}/messages?limit=1000"),
         );
         check_messages(&turns, &messages);
+        let groups =
+            request("/api/sessions/{id}/groups", &format!("/api/sessions/{id}/groups?limit=1000"));
+        check_groups(&turns, &groups);
+        let calls =
+            request("/api/sessions/{id}/tool-calls", &format!("/api/sessions/{id}/tool-calls"));
+        dangling += check_calls(&turns, &calls);
         let turns = turns.as_array().unwrap();
         for turn in turns {
             kinds.extend(
@@ -115,6 +121,7 @@ fn every_route_answers_what_its_schema_says() {
         assert!(records.iter().all(|record| record["text"].is_string()), "{records:?}");
     }
     assert!(kinds.len() > 10, "{kinds:?}");
+    assert!(dangling > 0, "some recordings end in a call");
 
     // Every route was requested except those that return no JSON.
     let files =
@@ -142,6 +149,62 @@ fn check_messages(turns: &Value, messages: &Value) {
         let content: String = texts.map(|part| part["text"].as_str().unwrap()).collect();
         assert_eq!(message["content"], content, "derived from the parts (R-000-16)");
     }
+}
+
+/// R-004-15: for each turn the user's group and then the assistant's. C-09: the blocks are one ordered
+/// list, and the two lists are derived from it.
+fn check_groups(turns: &Value, groups: &Value) {
+    let turns = turns.as_array().unwrap();
+    let groups = groups.as_array().unwrap();
+    assert_eq!(groups.len(), turns.len() * 2);
+    for (turn, pair) in turns.iter().zip(groups.chunks(2)) {
+        let (user, assistant) = (&pair[0], &pair[1]);
+        assert_eq!((&user["role"], &assistant["role"]), (&json!("user"), &json!("assistant")));
+        assert_eq!((&user["turn_id"], &assistant["turn_id"]), (&turn["id"], &turn["id"]));
+        assert_eq!((&user["items"], &assistant["items"]), (&turn["user"], &turn["parts"]));
+        assert_eq!(assistant["is_thinking_mode"], turn["thinking_mode"]);
+        let segments = assistant["segments"].as_array().unwrap();
+        let parts = |one: &Value| one["parts"].as_array().unwrap().clone();
+        let all: Vec<Value> = segments.iter().flat_map(parts).collect();
+        let expected = turn["parts"].as_array().unwrap().iter().map(|part| part["id"].clone());
+        assert_eq!(all, expected.collect::<Vec<Value>>(), "nothing moves");
+        let (blocks, rest): (Vec<&Value>, Vec<&Value>) =
+            segments.iter().partition(|one| one["kind"] == "block");
+        let blocks: Vec<Value> = blocks.iter().map(|one| one["parts"].clone()).collect();
+        assert_eq!(assistant["blocks"], json!(blocks));
+        let rest: Vec<Value> = rest.into_iter().flat_map(parts).collect();
+        assert_eq!(assistant["reply"], json!(rest));
+        assert!(turn["thinking_mode"] == true || blocks.is_empty(), "R-004-11");
+    }
+}
+
+/// R-001-26: the calls with their fields, in order. R-001-20: those without an end. Returns their
+/// number.
+fn check_calls(turns: &Value, list: &Value) -> usize {
+    let parts = turns.as_array().unwrap().iter().flat_map(|turn| {
+        let parts = turn["parts"].as_array().unwrap().iter();
+        parts.filter(|part| part["kind"] == "tool").map(|part| (&turn["number"], part))
+    });
+    let calls = list["calls"].as_array().unwrap();
+    let mut dangling = Vec::new();
+    let mut seen = 0;
+    for (order, (turn, part)) in parts.enumerate() {
+        let call = &calls[order];
+        assert_eq!((&call["order"], &call["turn"]), (&json!(order), turn));
+        for name in ["call_id", "name", "input", "state"] {
+            assert_eq!(call[name], part[name], "{name}");
+        }
+        let failed = ["failed", "denied", "interrupted"].contains(&part["state"].as_str().unwrap());
+        assert_eq!(call["error"].is_string(), failed);
+        assert_eq!(call["output"], if failed { Value::Null } else { part["output"].clone() });
+        if ["pending", "running"].contains(&part["state"].as_str().unwrap()) {
+            dangling.push(order);
+        }
+        seen += 1;
+    }
+    assert_eq!(calls.len(), seen);
+    assert_eq!(list["dangling"], json!(dangling));
+    dangling.len()
 }
 
 #[test]

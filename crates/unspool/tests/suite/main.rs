@@ -20,6 +20,7 @@ mod feeds;
 mod frames_encoder;
 mod golden;
 mod harness;
+mod history;
 mod hooks;
 mod independent;
 mod independent_reader;

@@ -51,8 +51,11 @@ fn first_line_that_differs(expected: &str, found: &str) -> String {
 #[test]
 fn projections_match_their_goldens() {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
-    let forms: Vec<_> =
-        ALL.iter().filter(|form| matches!(form.method, WriteMethod::Projected(_))).collect();
+    // `history.rs` checks the model history by its rules.
+    let forms: Vec<_> = ALL
+        .iter()
+        .filter(|form| matches!(form.method, WriteMethod::Projected(_)) && form.name != "history")
+        .collect();
     let mut wrong = Vec::new();
     let mut wanted = BTreeSet::new();
     for case in all_cases() {

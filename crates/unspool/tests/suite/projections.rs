@@ -13,7 +13,7 @@ use unspool_render::project::{self, ALL, Options, Projection, Sdk, SessionStream
 use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, name, root};
 
 /// Formats that have only some of the text, or not in order; their own tests cover them.
-const PARTIAL_FORMS: [&str; 3] = ["d2", "atif", "otel"];
+const PARTIAL_FORMS: [&str; 4] = ["d2", "atif", "otel", "history"];
 /// Formats that typeset Markdown for people.
 const TYPESET_FORMS: [&str; 3] = ["markdown", "html", "text"];
 

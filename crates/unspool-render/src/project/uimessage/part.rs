@@ -188,19 +188,21 @@ fn is_citation(citation: &Json) -> bool {
     citation.value()["source"]["type"] == "source"
 }
 
+/// The signature under the name of its provider.
+pub fn signature_metadata(agent: &str, reasoning: &Reasoning) -> Option<Value> {
+    let signature = reasoning.signature.as_ref()?;
+    // No provider has the name of a prototype key.
+    let content = reasoning.signer.as_deref().filter(|name| !tool::PROTOTYPE_KEYS.contains(name));
+    let signer = content.unwrap_or_else(|| provider(agent));
+    Some(json!({ signer: { signature_name(signer, reasoning.redacted): signature } }))
+}
+
 fn reasoning_part(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
-    let signature = reasoning.signature.as_ref().map(|signature| {
-        // No provider has the name of a prototype key.
-        let content =
-            reasoning.signer.as_deref().filter(|name| !tool::PROTOTYPE_KEYS.contains(name));
-        let signer = content.unwrap_or_else(|| provider(&session.agent));
-        json!({ signer: { signature_name(signer, reasoning.redacted): signature } })
-    });
     UiPart {
         id: Some(id.to_string()),
         text: Some(reasoning.text.clone()),
         state: state(reasoning.open),
-        provider_metadata: signature,
+        provider_metadata: signature_metadata(&session.agent, reasoning),
         ..UiPart::new("reasoning")
     }
 }
