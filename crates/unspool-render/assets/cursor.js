@@ -1,7 +1,9 @@
 // The selected part: keyboard navigation and the action bar of the part under the pointer.
 
 import { notify } from "./actions.js";
+import { ID } from "./ids.js";
 
+const partOf = (piece) => piece.id.slice(ID.part.length);
 const isVisible = (one) => one.checkVisibility() && one.getBoundingClientRect().height > 0;
 
 export class Cursor {
@@ -120,7 +122,7 @@ export class Cursor {
   async link() {
     const part = this.part();
     if (!part) return;
-    const query = `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
+    const query = `turn=${part.dataset.at.split(".")[0]}&part=${partOf(part)}`;
     await navigator.clipboard.writeText(new URL(`/s/${this.owner(part)}?${query}#${part.id}`, location.href).href);
     notify("Link copied");
   }
@@ -130,7 +132,7 @@ export class Cursor {
     const turn = this.piece?.matches(".turn-head") ? this.piece.closest(".turn") : null;
     const part = this.part();
     if (!part && !turn) return;
-    const query = turn ? `turn=${turn.dataset.number}` : `turn=${part.dataset.at.split(".")[0]}&part=${part.id.slice(2)}`;
+    const query = turn ? `turn=${turn.dataset.number}` : `turn=${part.dataset.at.split(".")[0]}&part=${partOf(part)}`;
     const response = await fetch(`/s/${this.owner(turn ?? part)}/markdown?${query}`);
     if (!response.ok) return notify("Could not load it");
     await navigator.clipboard.writeText(await response.text());
@@ -140,7 +142,7 @@ export class Cursor {
   async raw() {
     const part = this.part();
     if (!part) return;
-    const response = await fetch(`/s/${this.owner(part)}/raw?part=${part.id.slice(2)}`);
+    const response = await fetch(`/s/${this.owner(part)}/raw?part=${partOf(part)}`);
     const dialog = document.createElement("dialog");
     dialog.className = "raw";
     dialog.setAttribute("aria-label", "The record of the part");

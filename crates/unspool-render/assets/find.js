@@ -1,5 +1,6 @@
 // Find in session. The server searches, so hits outside the loaded window are found too.
 
+import { ID } from "./ids.js";
 import { notify } from "./actions.js";
 
 export class Find {
@@ -58,7 +59,7 @@ export class Find {
     const hit = this.hits[this.at];
     this.count.textContent = `${this.at + 1} of ${this.hits.length}`;
     this.follow.pause();
-    const id = hit.part ? `p-${hit.part}` : `u-${hit.turn_id}`;
+    const id = elementId(hit);
     if (!document.getElementById(id)) await this.view.jump({ turn: hit.turn, ...(hit.part ? { part: hit.part } : {}) });
     const target = document.getElementById(id);
     if (!target) return notify("This hit is not shown");
@@ -73,7 +74,7 @@ export class Find {
     if (!CSS.highlights) return;
     CSS.highlights.delete("found");
     if (!this.searched || this.hits.length === 0) return;
-    const shown = new Set(this.hits.map((hit) => hit.part ? `p-${hit.part}` : `u-${hit.turn_id}`));
+    const shown = new Set(this.hits.map((hit) => elementId(hit)));
     const ranges = [];
     for (const id of shown) {
       const holder = document.getElementById(id);
@@ -105,6 +106,8 @@ export class Find {
     return found;
   }
 }
+
+const elementId = (hit) => hit.part ? ID.part + hit.part : ID.user + hit.turn_id;
 
 /** True if a position is at or after another. */
 function after(one, other) {

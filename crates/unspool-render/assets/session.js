@@ -4,6 +4,7 @@ import { isTyping } from "./app.js";
 import { Cursor } from "./cursor.js";
 import { Find } from "./find.js";
 import { Follow } from "./follow.js";
+import { ID } from "./ids.js";
 import { addAction, notify } from "./actions.js";
 import { View, element } from "./view.js";
 
@@ -64,12 +65,12 @@ page.addEventListener("click", async (event) => {
   const link = event.target.closest("a[href^='#']");
   const id = link?.getAttribute("href").slice(1);
   const line = link?.closest("[data-number]");
-  if (id?.startsWith("t-") && line) {
+  if (id?.startsWith(ID.turn) && line) {
     event.preventDefault();
     await go(id, { turn: line.dataset.number });
-  } else if (id?.startsWith("p-")) {
+  } else if (id?.startsWith(ID.part)) {
     event.preventDefault();
-    await go(id, { part: id.slice(2) });
+    await go(id, { part: id.slice(ID.part.length) });
   }
 });
 

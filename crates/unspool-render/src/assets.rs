@@ -44,6 +44,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let mut assets = vec![
         asset("style.css", "text/css; charset=utf-8", style.concat()),
         asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
+        asset("ids.js", SCRIPT, crate::dom::script()),
     ];
     assets.extend(MODULES.iter().map(|(name, text)| asset(name, SCRIPT, (*text).to_owned())));
     assets

@@ -5,6 +5,7 @@ mod layout;
 
 use maud::{Markup, html};
 
+use crate::dom;
 use crate::project::thoughtflow::{Conversation, FlowStep, Label, StepText, first_sentence};
 use crate::text::safe;
 use layout::{BOX_HEIGHT, BOX_WIDTH, Lane, PADDING, StepBox, layout};
@@ -49,7 +50,7 @@ pub fn picture(session: &str, runs: &[FlowRun]) -> Markup {
 fn draw_lane(session: &str, run: &FlowRun, lane: &Lane, width: i64, top: i64) -> Markup {
     let Conversation { conversation_id, status, steps, .. } = &run.conversation;
     let number = run.number as usize;
-    let target = format!("/s/{session}?turn={number}#t-{}", safe(conversation_id));
+    let target = format!("/s/{session}?turn={number}#{}", dom::turn(safe(conversation_id)));
     html! {
         g.flow-lane.(status.name()) transform={ "translate(0 " (top) ")" } {
             rect.flow-ground x="1" y="6" width=(width - 2) height=(lane.height - 12) rx="10" {}
@@ -82,9 +83,9 @@ fn address(session: &str, run: &FlowRun, step: &FlowStep) -> String {
     };
     let id = step.step_id.split('-').next().unwrap_or_default();
     if part && !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric()) {
-        return format!("/s/{session}?turn={number}&part={id}#p-{id}");
+        return format!("/s/{session}?turn={number}&part={id}#{}", dom::part(id));
     }
-    format!("/s/{session}?turn={number}#t-{}", safe(&run.conversation.conversation_id))
+    format!("/s/{session}?turn={number}#{}", dom::turn(safe(&run.conversation.conversation_id)))
 }
 
 fn draw_step(step: &FlowStep, place: &StepBox, target: &str) -> Markup {

@@ -7,6 +7,7 @@
 pub mod assets;
 pub mod block;
 pub mod chart;
+pub mod dom;
 pub mod flow;
 pub mod highlight;
 mod markdown;

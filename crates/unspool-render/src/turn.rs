@@ -12,6 +12,7 @@ use unspool_core::present::{
 use unspool_core::session::TurnState;
 
 use crate::block::blocks;
+use crate::dom;
 use crate::text::{safe, tone_class};
 
 /// One fragment of a turn.
@@ -23,11 +24,6 @@ pub struct HtmlFragment {
     /// A reasoning block without its parts.
     pub is_shell: bool,
     pub html: String,
-}
-
-/// The id of a turn's element.
-pub fn turn_id(view: &TurnView) -> String {
-    format!("t-{}", view.id)
 }
 
 /// Position of unloaded parts relative to loaded ones.
@@ -66,7 +62,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
     };
     let last = view.items.iter().rev().find_map(last_place);
     html! {
-        section.turn id=(turn_id(view)) data-number=(view.header.number)
+        section.turn id=(dom::turn(view.id)) data-number=(view.header.number)
             aria-label=(view.header.label()) {
             (PreEscaped(opening_fragments(view).into_iter().map(|fragment| fragment.html).collect::<String>()))
             @for item in &view.items {
@@ -106,10 +102,10 @@ fn last_place(item: &Item) -> Option<Place> {
 
 /// The fragments before the parts: the header and the user's message.
 fn opening_fragments(view: &TurnView) -> Vec<HtmlFragment> {
-    let mut fragments = vec![fragment(format!("h-{}", view.id), |id| head(view, id))];
+    let mut fragments = vec![fragment(dom::turn_head(view.id), |id| head(view, id))];
     if !view.user.is_empty() {
         let user = |id: &str| html! { div.user id=(id) { (blocks(&view.user)) } };
-        fragments.push(fragment(format!("u-{}", view.id), user));
+        fragments.push(fragment(dom::user(view.id), user));
     }
     fragments
 }
@@ -122,13 +118,13 @@ pub fn fragments(view: &TurnView) -> Vec<HtmlFragment> {
     for item in &view.items {
         match item {
             Item::Part(part) => {
-                fragments.push(fragment(part_id(part), |_| paint_part(part, number)));
+                fragments.push(fragment(dom::part(part.id), |_| paint_part(part, number)));
             }
             Item::Reasoning(block) => {
-                let id = block_id(block);
+                let id = dom::reasoning(block.id);
                 let within = |part: &PartView| HtmlFragment {
                     within: Some(id.clone()),
-                    ..fragment(part_id(part), |_| paint_inner_part(part, number))
+                    ..fragment(dom::part(part.id), |_| paint_inner_part(part, number))
                 };
                 let inside: Vec<HtmlFragment> = block.parts.iter().map(within).collect();
                 let html = reasoning_shell(block, Markup::default()).into_string();
@@ -162,21 +158,11 @@ pub fn item(view: &TurnView, item: &Item) -> Markup {
     }
 }
 
-/// The id of a part's element.
-fn part_id(view: &PartView) -> String {
-    format!("p-{}", view.id)
-}
-
-/// The id of a block's element.
-fn block_id(view: &ReasoningView) -> String {
-    format!("g-{}", view.id)
-}
-
 fn head(view: &TurnView, id: &str) -> Markup {
     let header = &view.header;
     html! {
         header.turn-head id=(id) data-state=(header.state.name()) {
-            a.number href={ "#" (id.replacen('h', "t", 1)) } { "Turn " (header.number) }
+            a.number href={ "#" (dom::turn(view.id)) } { "Turn " (header.number) }
             @for fact in header.facts() {
                 @let tone = fact.tone.map(|tone| format!(" {}", tone_class(tone)));
                 span class={ "fact" (tone.unwrap_or_default()) } {
@@ -202,7 +188,7 @@ fn map(marks: &[Mark]) -> Markup {
         // Hidden from assistive technology: the outline and the keys lead to the same places.
         div.map aria-hidden="true" {
             @for mark in marks {
-                a.(mark_class(mark.kind)) href={ "#p-" (mark.part) } title=(mark.kind.name())
+                a.(mark_class(mark.kind)) href={ "#" (dom::part(mark.part)) } title=(mark.kind.name())
                     tabindex="-1" {}
             }
         }
@@ -230,7 +216,7 @@ fn landmarks(view: &PartView) -> Option<String> {
 fn paint_part(view: &PartView, turn: u32) -> Markup {
     html! {
         div.part.bullet[view.bullet].growing[view.open].(view.kind.name())
-            id=(part_id(view)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
+            id=(dom::part(view.id)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
             data-landmark=[landmarks(view)] data-at={ (turn) "." (view.place.0) } {
             @match (view.kind, view.blocks.split_first()) {
                 // The prompts and reports of sub-agents are set apart from the parent's own text.
@@ -252,7 +238,7 @@ fn paint_inner_part(view: &PartView, turn: u32) -> Markup {
         return paint_part(view, turn);
     }
     html! {
-        div.part.growing[view.open].(view.kind.name()) id=(part_id(view))
+        div.part.growing[view.open].(view.kind.name()) id=(dom::part(view.id))
             data-kind=(view.kind.name()) data-at={ (turn) "." (view.place.0) } {
             @for block in &view.blocks {
                 @if let Block::Fold(fold) = block { (blocks(&fold.blocks)) }
@@ -277,7 +263,7 @@ fn step_foot(foot: &StepFooter) -> Markup {
 /// A reasoning block; collapsed unless it is still running (R-004-13).
 fn reasoning_shell(view: &ReasoningView, inside: Markup) -> Markup {
     html! {
-        details.reasoning.growing[view.open] id=(block_id(view)) data-kind=(Kind::Reasoning.name())
+        details.reasoning.growing[view.open] id=(dom::reasoning(view.id)) data-kind=(Kind::Reasoning.name())
             open[view.open] {
             summary {
                 span.title { (view.title) }

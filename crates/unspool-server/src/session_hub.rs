@@ -26,8 +26,8 @@ use unspool_core::skeleton::Skeleton;
 use unspool_engine::live::{Subscription, Update};
 use unspool_engine::subagents::subagents;
 use unspool_engine::window::fill;
-use unspool_render::page;
 use unspool_render::turn::turn;
+use unspool_render::{dom, page};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
 
@@ -278,7 +278,7 @@ impl<S: Store> SessionHub<S> {
         ops: &mut Vec<DomOp>,
     ) -> Result<(), StoreError> {
         let Pending { opened, turns, heads, mut parts, new_parts, removed, agents, .. } = pending;
-        ops.extend(removed.into_iter().map(|part| DomOp::Drop { id: format!("p-{part}") }));
+        ops.extend(removed.into_iter().map(|part| DomOp::Drop { id: dom::part(part) }));
         if !agents.is_empty() {
             self.load_subagents(state, stored)?;
             let shown = agents.iter().filter_map(|agent| state.subagents.get(agent));
@@ -397,7 +397,7 @@ impl<S: Store> SessionHub<S> {
             }
             if opened.contains(&size.id) {
                 let before = at.checked_sub(1).and_then(|at| sizes.get(at));
-                let after = before.map(|size| format!("t-{}", size.id));
+                let after = before.map(|size| dom::turn(size.id));
                 new_turns.push(NewTurn { number: size.number, after });
             }
         }

@@ -8,6 +8,7 @@ use unspool_core::present::format;
 
 use super::filters::{FilterMenu, chips, form, last_segment};
 use super::shell_with;
+use crate::dom;
 use crate::text::safe;
 use crate::url_query::UrlQuery;
 
@@ -129,9 +130,9 @@ fn group(hits: &[&HitRow<'_>]) -> Markup {
 fn row(hit: &HitRow<'_>) -> Markup {
     let place = match (hit.turn, &hit.part) {
         (Some(turn), Some(part)) => {
-            format!("/s/{}?turn={turn}&part={part}#p-{part}", hit.session)
+            format!("/s/{}?turn={turn}&part={part}#{}", hit.session, dom::part(part))
         }
-        (None, Some(part)) => format!("/s/{}?part={part}#p-{part}", hit.session),
+        (None, Some(part)) => format!("/s/{}?part={part}#{}", hit.session, dom::part(part)),
         (Some(turn), None) => format!("/s/{}?turn={turn}", hit.session),
         (None, _) => format!("/s/{}", hit.session),
     };

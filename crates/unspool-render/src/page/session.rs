@@ -12,9 +12,10 @@ use unspool_core::summary::Summary;
 
 use super::shell;
 use crate::block::blocks;
+use crate::dom;
 use crate::project;
 use crate::text::safe;
-use crate::turn::{Gap, gap, turn, turn_id};
+use crate::turn::{Gap, gap, turn};
 
 /// The data of the page.
 pub struct SessionPage<'a> {
@@ -124,7 +125,7 @@ fn outline(window: &TranscriptWindow<'_>) -> Markup {
 }
 
 fn entry(prompt: &Prompt) -> Markup {
-    let id = format!("t-{}", prompt.turn);
+    let id = dom::turn(prompt.turn);
     let Prompt { number, said, errors, .. } = prompt;
     let errors = usize::try_from(*errors).unwrap_or(usize::MAX);
     let said = format::first_line(said, 80);
@@ -239,7 +240,7 @@ pub fn outline_entry(view: &TurnView) -> Markup {
         (*edits, "tone-added", "±", "edit"),
         (*agents, "tone-running", "◈", "sub-agent call"),
     ];
-    line(&turn_id(view), *number, said, &marks)
+    line(&dom::turn(view.id), *number, said, &marks)
 }
 
 fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) -> Markup {

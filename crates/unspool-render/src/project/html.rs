@@ -13,7 +13,7 @@ use super::turn_views::TurnViews;
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 use crate::page::session_head;
 use crate::text::safe;
-use crate::{assets, turn};
+use crate::{assets, dom, turn};
 
 pub const PROJECTION: Projection = Projection {
     name: "html",
@@ -110,7 +110,7 @@ impl Page<'_> {
                     agents.push(agent);
                 }
             }
-            let (id, label) = (turn::turn_id(&view), view.header.label());
+            let (id, label) = (dom::turn(view.id), view.header.label());
             write!(self.out, "<section class=\"turn\" id=\"{id}\" aria-label=\"{label}\">")?;
             self.put(&turn::opening(&view))?;
             let mut chunk = String::new();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
+use unspool_render::dom;
 use unspool_render::page::{self, UsageBar};
 use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
 use unspool_store::store::Store;
@@ -93,7 +94,7 @@ pub async fn stats<S: Store>(
 }
 
 fn address(place: &CallLocation) -> String {
-    format!("/s/{}?part={part}#p-{part}", place.session, part = place.part)
+    format!("/s/{}?part={}#{}", place.session, place.part, dom::part(&place.part))
 }
 
 fn spent(spent: &UsageFigures) -> page::Spent {

@@ -10,8 +10,9 @@ use unspool_core::present::{self, ItemLayout, TurnView};
 use unspool_core::segment::{SegmentRange, SegmentRule};
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
 use unspool_engine::window::block_parts;
+use unspool_render::dom;
 use unspool_render::page;
-use unspool_render::turn::{fragments, turn_id};
+use unspool_render::turn::fragments;
 
 use super::DomOp;
 
@@ -160,14 +161,14 @@ impl PaintedTurn {
     /// The DOM id of a piece: that of its first part at the time of layout.
     fn element(&self, laid: &ItemLayout) -> Option<String> {
         Some(match &laid.stretch {
-            SegmentRange::Part(_) => format!("p-{}", laid.first),
-            SegmentRange::Block(_) => format!("g-{}", laid.first),
+            SegmentRange::Part(_) => dom::part(laid.first),
+            SegmentRange::Block(_) => dom::reasoning(laid.first),
         })
     }
 
     /// Appends operations for the pieces whose HTML or position changed.
     pub fn paint(&mut self, view: &TurnView, ops: &mut Vec<DomOp>) {
-        let turn = turn_id(view);
+        let turn = dom::turn(view.id);
         let mut last_inside: Option<String> = None;
         for piece in fragments(view) {
             let after = match &piece.within {
@@ -197,7 +198,7 @@ impl PaintedTurn {
 
     /// The DOM id of the preceding element in the turn.
     fn before(&self, view: &TurnView, id: &str) -> Option<String> {
-        let (head, user) = (format!("h-{}", view.id), format!("u-{}", view.id));
+        let (head, user) = (dom::turn_head(view.id), dom::user(view.id));
         let lead = if view.user.is_empty() { &head } else { &user };
         if id == head {
             return None;
