@@ -26,4 +26,5 @@ pub mod segment;
 pub mod session;
 pub mod skeleton;
 pub mod summary;
+pub mod tools;
 pub mod transcript;

@@ -428,10 +428,3 @@ fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
     assert_eq!(shown(&calls), ((2, 1), vec![task(Check::Open, "w"), task(Check::Done, "y")]));
     assert_eq!(shown(&[call("Bash", "{}", "{}", done)]).0, (0, 0));
 }
-
-#[test]
-fn plan_tool_names_match_presenters() {
-    assert!(PLAN_TOOL_NAMES.iter().all(|name| is_plan(name)));
-    let spelled = |registered: &str| PLAN_TOOL_NAMES.iter().any(|name| plain(name) == registered);
-    assert!(PLAN_PRESENTERS.iter().all(|(registered, _)| spelled(registered)));
-}

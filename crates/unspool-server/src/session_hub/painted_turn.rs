@@ -98,7 +98,7 @@ impl PaintedTurn {
     pub fn plans(&self, parts: &FxHashSet<PartId>) -> bool {
         let part_skeletons = parts.iter().filter_map(|part| self.position(*part));
         let tools = part_skeletons.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
-        tools.into_iter().any(present::tools::is_plan)
+        tools.into_iter().any(unspool_core::tools::is_plan)
     }
 
     /// Replaces the skeleton with a newer one of the same turn.

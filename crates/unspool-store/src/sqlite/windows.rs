@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
 use unspool_core::id::{PartId, StepId, TurnId};
 use unspool_core::part::{Kind, Part, Place, ToolState};
-use unspool_core::present::tools::PLAN_TOOL_NAMES;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
+use unspool_core::tools::plan_tool_names;
 
 use super::load::{Loader, id};
 use crate::pack::PackError;
@@ -66,7 +66,8 @@ pub fn tools(connection: &Connection, session: RowId) -> Result<Vec<(String, u64
 const MAX_PLAN_CALLS: usize = 400;
 
 pub fn plans(connection: &Connection, session: RowId) -> Result<Vec<Part>, StoreError> {
-    let names = PLAN_TOOL_NAMES.map(|name| format!("'{name}'")).join(", ");
+    let names: Vec<String> = plan_tool_names().map(|name| format!("'{name}'")).collect();
+    let names = names.join(", ");
     let sql = format!(
         "SELECT part.row FROM turn JOIN part ON part.turn = turn.row
          WHERE turn.session = ?1 AND turn.tools > 0 AND part.tool IN ({names}) AND NOT part.hidden

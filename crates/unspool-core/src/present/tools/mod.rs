@@ -1,6 +1,6 @@
-//! Presents a tool call as a card. The registry maps tool names to presenter functions; a new tool
-//! needs one function and one line. Unregistered tools get the generic presenter, so no call is
-//! hidden (R-003-53, C-22).
+//! Presents a tool call as a card, with one presenter function per tool family
+//! (`crate::tools::Family`). Tools without a family get the generic presenter, so no call is hidden
+//! (R-003-53, C-22).
 
 mod call;
 mod delegation;
@@ -21,107 +21,35 @@ use call::{CardContent, ParsedCall};
 use crate::block::{Badge, Block, Card, FileReference, Icon, Notice, Tone, text_of};
 use crate::part::{Tool, ToolState};
 use crate::present::{ansi, format};
+use crate::tools::Family;
 
 type Presenter = fn(&ParsedCall) -> CardContent;
 
-/// Names of the planning tools as agents spell them, for index lookups in the archive.
-pub const PLAN_TOOL_NAMES: [&str; 6] =
-    ["TodoWrite", "todowrite", "TaskCreate", "TaskUpdate", "update_plan", "write_todos"];
-
-/// Presenters of planning tools.
-static PLAN_PRESENTERS: &[(&str, Presenter)] = &[
-    ("todowrite", plan::todos),
-    ("writetodos", plan::todos),
-    ("updateplan", plan::todos),
-    ("taskcreate", plan::create),
-    ("taskupdate", plan::update),
-];
-
-/// Presenters of tools that change files.
-static EDIT_PRESENTERS: &[(&str, Presenter)] = &[
-    ("edit", files::edit),
-    ("multiedit", files::edit),
-    ("replace", files::edit),
-    ("strreplace", files::edit),
-    ("editfile", files::edit),
-    ("notebookedit", files::edit),
-    ("write", files::write),
-    ("writefile", files::write),
-    ("create", files::write),
-    ("applypatch", files::patch),
-];
-
-/// All other presenters. Names are normalised: lower case, without `_`, `-` and `.`.
-static REGISTRY: &[(&str, Presenter)] = &[
-    ("bash", shell::run),
-    ("shell", shell::run),
-    ("localshell", shell::run),
-    ("localshellcall", shell::run),
-    ("execcommand", shell::run),
-    ("runshellcommand", shell::run),
-    ("runinterminal", shell::run),
-    ("powershell", shell::run),
-    ("bashoutput", shell::background_output),
-    ("readbash", shell::background_output),
-    ("read", files::read),
-    ("readfile", files::read),
-    ("view", files::read),
-    ("viewimage", files::read),
-    ("glob", search::glob),
-    ("list", search::glob),
-    ("ls", search::glob),
-    ("listdirectory", search::glob),
-    ("grep", search::grep),
-    ("searchfilecontent", search::grep),
-    ("grepsearch", search::grep),
-    ("rg", search::grep),
-    ("toolsearch", search::tools),
-    ("tasklist", plan::list),
-    ("taskget", plan::list),
-    ("exitplanmode", plan::exit),
-    ("askuserquestion", question::question),
-    ("askuser", question::question),
-    ("question", question::question),
-    ("requestuserinput", question::question),
-    ("websearch", web::search),
-    ("googlewebsearch", web::search),
-    ("webfetch", web::fetch),
-    ("agent", delegation::agent),
-    ("task", delegation::agent),
-    ("spawnagent", delegation::agent),
-    ("invokeagent", delegation::agent),
-    ("skill", delegation::skill),
-    ("activateskill", delegation::skill),
-];
-
-/// Normalises a tool name, since agents spell one tool in different ways.
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// True if the tool changes files.
-pub fn is_edit(name: &str) -> bool {
-    let plain = plain(name);
-    EDIT_PRESENTERS.iter().any(|(registered, _)| *registered == plain)
-}
-
-/// True if the tool writes a plan or task list.
-pub fn is_plan(name: &str) -> bool {
-    let plain = plain(name);
-    PLAN_PRESENTERS.iter().any(|(registered, _)| *registered == plain)
-}
-
+/// The presenter of a tool. Tools without a family get a generic one, so no call is hidden.
 fn presenter(name: &str) -> Presenter {
-    let plain = plain(name);
-    let found = REGISTRY
-        .iter()
-        .chain(EDIT_PRESENTERS)
-        .chain(PLAN_PRESENTERS)
-        .find(|(registered, _)| *registered == plain);
-    match found {
-        Some((_, presenter)) => *presenter,
-        None if name.starts_with("mcp__") => generic::mcp,
-        None => generic::unknown,
+    let Some(family) = Family::of(name) else {
+        return if name.starts_with("mcp__") { generic::mcp } else { generic::unknown };
+    };
+    match family {
+        Family::RunShell => shell::run,
+        Family::BackgroundOutput => shell::background_output,
+        Family::ReadFile => files::read,
+        Family::EditFile => files::edit,
+        Family::WriteFile => files::write,
+        Family::ApplyPatch => files::patch,
+        Family::ListFiles => search::glob,
+        Family::SearchFiles => search::grep,
+        Family::SearchTools => search::tools,
+        Family::WriteTodos => plan::todos,
+        Family::CreateTask => plan::create,
+        Family::UpdateTask => plan::update,
+        Family::ListTasks => plan::list,
+        Family::ExitPlanMode => plan::exit,
+        Family::AskQuestion => question::question,
+        Family::SearchWeb => web::search,
+        Family::FetchWeb => web::fetch,
+        Family::StartAgent => delegation::agent,
+        Family::LoadSkill => delegation::skill,
     }
 }
 

@@ -89,7 +89,7 @@ impl Tasks {
         }
         let Body::Tool(tool) = body else { return };
         let call = ParsedCall::new(tool);
-        if !super::is_plan(&tool.name) || call.is_failed() {
+        if !crate::tools::is_plan(&tool.name) || call.is_failed() {
             return;
         }
         let list =

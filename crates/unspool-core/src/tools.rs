@@ -1,0 +1,149 @@
+//! Tool families: what a tool does, by its name. This is the one table of tool names; outlines, the
+//! archive and the presenter read it. A new tool is one line of `TOOLS`.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+/// What a tool does. The presenter has one function per family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Family {
+    RunShell,
+    BackgroundOutput,
+    ReadFile,
+    EditFile,
+    WriteFile,
+    ApplyPatch,
+    ListFiles,
+    SearchFiles,
+    SearchTools,
+    WriteTodos,
+    CreateTask,
+    UpdateTask,
+    ListTasks,
+    ExitPlanMode,
+    AskQuestion,
+    SearchWeb,
+    FetchWeb,
+    StartAgent,
+    LoadSkill,
+}
+
+/// Tool names with their families. Lookup ignores case and punctuation (`normalise`). The archive
+/// looks planning tools up by their exact names, so these are listed in every spelling in use.
+const TOOLS: &[(&str, Family)] = &[
+    ("bash", Family::RunShell),
+    ("shell", Family::RunShell),
+    ("localshell", Family::RunShell),
+    ("localshellcall", Family::RunShell),
+    ("execcommand", Family::RunShell),
+    ("runshellcommand", Family::RunShell),
+    ("runinterminal", Family::RunShell),
+    ("powershell", Family::RunShell),
+    ("bashoutput", Family::BackgroundOutput),
+    ("readbash", Family::BackgroundOutput),
+    ("read", Family::ReadFile),
+    ("readfile", Family::ReadFile),
+    ("view", Family::ReadFile),
+    ("viewimage", Family::ReadFile),
+    ("edit", Family::EditFile),
+    ("multiedit", Family::EditFile),
+    ("replace", Family::EditFile),
+    ("strreplace", Family::EditFile),
+    ("editfile", Family::EditFile),
+    ("notebookedit", Family::EditFile),
+    ("write", Family::WriteFile),
+    ("writefile", Family::WriteFile),
+    ("create", Family::WriteFile),
+    ("applypatch", Family::ApplyPatch),
+    ("glob", Family::ListFiles),
+    ("list", Family::ListFiles),
+    ("ls", Family::ListFiles),
+    ("listdirectory", Family::ListFiles),
+    ("grep", Family::SearchFiles),
+    ("searchfilecontent", Family::SearchFiles),
+    ("grepsearch", Family::SearchFiles),
+    ("rg", Family::SearchFiles),
+    ("toolsearch", Family::SearchTools),
+    ("TodoWrite", Family::WriteTodos),
+    ("todowrite", Family::WriteTodos),
+    ("write_todos", Family::WriteTodos),
+    ("update_plan", Family::WriteTodos),
+    ("TaskCreate", Family::CreateTask),
+    ("TaskUpdate", Family::UpdateTask),
+    ("tasklist", Family::ListTasks),
+    ("taskget", Family::ListTasks),
+    ("exitplanmode", Family::ExitPlanMode),
+    ("askuserquestion", Family::AskQuestion),
+    ("askuser", Family::AskQuestion),
+    ("question", Family::AskQuestion),
+    ("requestuserinput", Family::AskQuestion),
+    ("websearch", Family::SearchWeb),
+    ("googlewebsearch", Family::SearchWeb),
+    ("webfetch", Family::FetchWeb),
+    ("agent", Family::StartAgent),
+    ("task", Family::StartAgent),
+    ("spawnagent", Family::StartAgent),
+    ("invokeagent", Family::StartAgent),
+    ("skill", Family::LoadSkill),
+    ("activateskill", Family::LoadSkill),
+];
+
+impl Family {
+    /// The family of a tool. Agents spell one tool in different ways.
+    pub fn of(name: &str) -> Option<Family> {
+        static FAMILIES: LazyLock<FxHashMap<String, Family>> = LazyLock::new(|| {
+            TOOLS.iter().map(|(name, family)| (normalise(name), *family)).collect()
+        });
+        FAMILIES.get(&normalise(name)).copied()
+    }
+
+    /// It changes files.
+    pub fn is_edit(self) -> bool {
+        matches!(self, Family::EditFile | Family::WriteFile | Family::ApplyPatch)
+    }
+
+    /// It writes a plan or a task list.
+    pub fn is_plan(self) -> bool {
+        matches!(self, Family::WriteTodos | Family::CreateTask | Family::UpdateTask)
+    }
+}
+
+/// True if the tool changes files.
+pub fn is_edit(name: &str) -> bool {
+    Family::of(name).is_some_and(Family::is_edit)
+}
+
+/// True if the tool writes a plan or task list.
+pub fn is_plan(name: &str) -> bool {
+    Family::of(name).is_some_and(Family::is_plan)
+}
+
+/// Names of the planning tools as agents spell them, for index lookups in the archive.
+pub fn plan_tool_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().filter(|(_, family)| family.is_plan()).map(|(name, _)| *name)
+}
+
+/// A tool name in lower case, without `_`, `-` and `.`.
+fn normalise(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Law 6: outlines, the archive and the presenter agree on what a tool does.
+    #[test]
+    fn a_tool_has_one_family_however_it_is_spelled() {
+        for (name, family) in TOOLS {
+            assert_eq!(Family::of(name), Some(*family), "{name}");
+            assert_eq!(Family::of(&name.to_uppercase()), Some(*family), "{name}");
+        }
+        for name in ["str_replace", "apply_patch", "MultiEdit", "write_file"] {
+            assert!(is_edit(name) && !is_plan(name), "{name}");
+        }
+        assert!(plan_tool_names().count() == 6 && plan_tool_names().all(is_plan));
+        assert_eq!(Family::of("mcp__files__edit"), None);
+    }
+}
