@@ -4,6 +4,7 @@
 //! records into events, the assembler folds events into changes, changes build a transcript,
 //! `present` turns a transcript into blocks, and painters elsewhere draw blocks.
 
+pub mod agent;
 pub mod assemble;
 pub mod block;
 pub mod change;

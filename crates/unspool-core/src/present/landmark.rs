@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tools;
+use crate::tools;
 use crate::part::{Body, Kind, Part, ToolState};
 use crate::skeleton::PartSkeleton;
 

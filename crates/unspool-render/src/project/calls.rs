@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
+use unspool_core::agent::{AgentTraits, ModelInput, StepNames};
 use unspool_core::document::BodyDocument;
 use unspool_core::id::StepId;
 use unspool_core::json::{Json, replace_lone_surrogates};
@@ -76,7 +77,7 @@ pub fn prompt_tokens(usage: Usage) -> u64 {
 /// The tool output that the model saw, as text. AI SDK applications pass `result` to the model;
 /// coding agents keep more in `result` than they pass on, so `output` is used for them.
 pub fn model_output(session: &Session, tool: &Tool) -> Option<String> {
-    let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
+    let own = tool.result.as_ref().filter(|_| reads_result(session) || tool.output.is_none());
     match own {
         Some(result) => Some(match result.value() {
             Value::String(text) => text,
@@ -88,6 +89,11 @@ pub fn model_output(session: &Session, tool: &Tool) -> Option<String> {
         }),
         None => tool.output.clone(),
     }
+}
+
+/// True if the model read the structured results of calls.
+pub fn reads_result(session: &Session) -> bool {
+    AgentTraits::of(&session.agent).model_input == ModelInput::Result
 }
 
 /// The input of a call, or its partial text if it never completed.
@@ -120,10 +126,6 @@ pub fn call_id(part: &Part, tool: &Tool) -> String {
     if tool.call_id.is_empty() { part.id.to_string() } else { tool.call_id.clone() }
 }
 
-/// Agents whose step names are not provider response ids.
-const AGENTS_WITH_OWN_CALL_IDS: [&str; 6] =
-    ["codex", "opencode", "copilot", "gemini", "ai-sdk", "rows"];
-
 /// The provider's response id, where it is known: Claude Code names calls by it, and ThoughtFlow
 /// documents contain it.
 pub fn response_id<'s>(session: &Session, step: &'s Step) -> Option<&'s str> {
@@ -131,7 +133,9 @@ pub fn response_id<'s>(session: &Session, step: &'s Step) -> Option<&'s str> {
     // A message that Claude Code wrote itself has the UUID of its record; a name with a space was
     // composed by a decoder.
     let made = id.contains([' ', '/']) || id.len() == 36 && id.split('-').count() == 5;
-    Some(&**id).filter(|_| !made && !AGENTS_WITH_OWN_CALL_IDS.contains(&session.agent.as_str()))
+    let is_response_id =
+        !made && AgentTraits::of(&session.agent).step_names == StepNames::ResponseIds;
+    Some(&**id).filter(|_| is_response_id)
 }
 
 /// The start of a part, or its end if the start is not recorded.

@@ -136,7 +136,7 @@ pub fn response(session: &Session, call_id: &str, tool: &Tool) -> Option<Value> 
 /// The result of a call: text, or the value that an application returned.
 pub fn result(session: &Session, tool: &Tool) -> Option<Value> {
     let content = calls::model_output(session, tool)?;
-    let structured = session.agent == "ai-sdk" && tool.result.is_some();
+    let structured = calls::reads_result(session) && tool.result.is_some();
     let value = structured.then(|| Json::parse(&content)).flatten();
     Some(value.map_or_else(|| text(&content), |value| of_json(&value)))
 }

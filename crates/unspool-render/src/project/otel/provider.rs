@@ -1,14 +1,12 @@
 //! The provider of a model. Sources do not use the names of the conventions, so the provider is
 //! derived from the model name, or else from the agent.
 
+use unspool_core::agent::{AgentTraits, Provider};
+
 /// The value of `gen_ai.provider.name`.
 pub fn of(model: Option<&str>, agent: &str) -> &'static str {
-    model.and_then(of_model).unwrap_or(match agent {
-        "claude-code" => "anthropic",
-        "codex" => "openai",
-        "gemini" => "gcp.gemini",
-        _ => "unknown",
-    })
+    let of_agent = || AgentTraits::of(agent).provider.map(Provider::otel_name);
+    model.and_then(of_model).or_else(of_agent).unwrap_or("unknown")
 }
 
 fn of_model(model: &str) -> Option<&'static str> {

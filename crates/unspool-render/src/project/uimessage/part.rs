@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use unspool_core::agent::{AgentTraits, Provider, signature_field};
 use unspool_core::document::BodyDocument;
 use unspool_core::id::PartId;
 use unspool_core::json::Json;
-use unspool_core::part::{
-    Body, Data, File, Interjection, Part, Reasoning, SourceLink, Text, signature_name,
-};
+use unspool_core::part::{Body, Data, File, Interjection, Part, Reasoning, SourceLink, Text};
 use unspool_core::session::{Session, Turn};
 
 use super::original::{AGENT, is_system};
@@ -194,7 +193,7 @@ pub fn signature_metadata(agent: &str, reasoning: &Reasoning) -> Option<Value> {
     // No provider has the name of a prototype key.
     let content = reasoning.signer.as_deref().filter(|name| !tool::PROTOTYPE_KEYS.contains(name));
     let signer = content.unwrap_or_else(|| provider(agent));
-    Some(json!({ signer: { signature_name(signer, reasoning.redacted): signature } }))
+    Some(json!({ signer: { signature_field(signer, reasoning.redacted): signature } }))
 }
 
 fn reasoning_part(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPart {
@@ -210,12 +209,7 @@ fn reasoning_part(session: &Session, id: PartId, reasoning: &Reasoning) -> UiPar
 /// The default provider of an agent. A signature of unknown origin is kept under our own key, so
 /// that no provider takes it for its own.
 fn provider(agent: &str) -> &'static str {
-    match agent {
-        "claude-code" => "anthropic",
-        "codex" => "openai",
-        "gemini" => "google",
-        _ => OUR_KEY,
-    }
+    AgentTraits::of(agent).provider.map_or(OUR_KEY, Provider::ai_sdk_key)
 }
 
 /// Our key in provider metadata.

@@ -10,7 +10,7 @@ use unspool_core::session::Session;
 
 use super::part::{OUR_KEY, UiPart};
 use super::partial;
-use crate::project::Sdk;
+use crate::project::{Sdk, calls};
 
 pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     let input = tool.input.as_ref().map(safe);
@@ -108,7 +108,8 @@ fn unfinished(tool: &Tool) -> Json {
 /// What the model saw. AI SDK applications pass `result` to the model; coding agents keep more in
 /// `result` than they pass on.
 fn output(session: &Session, tool: &Tool) -> Json {
-    let own = tool.result.as_ref().filter(|_| session.agent == "ai-sdk" || tool.output.is_none());
+    let own =
+        tool.result.as_ref().filter(|_| calls::reads_result(session) || tool.output.is_none());
     match (own, &tool.output) {
         (Some(result), _) => safe(result),
         (None, Some(output)) => Json::string(output),

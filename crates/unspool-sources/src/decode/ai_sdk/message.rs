@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use unspool_core::agent::{SIGNATURE_FIELDS, signature_field};
 use unspool_core::event::{EventKind, ProseDetail, ProseKind};
 use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text, signature_name};
+use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text};
 use unspool_core::provenance::Name;
 use unspool_core::session::Usage;
 
@@ -201,13 +202,6 @@ pub(super) fn user_part(rest: &mut UnmappedFields, index: u32, part: &Fields<'_>
 
 /// The signature that a provider attached to reasoning, and whether nothing else is attached.
 pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (ProseDetail, bool) {
-    const SIGNATURE_FIELDS: [&str; 5] = [
-        "signature",
-        "redactedData",
-        "thoughtSignature",
-        "reasoningEncryptedContent",
-        "reasoningOpaque",
-    ];
     let providers: Vec<_> = metadata.each().map(|(name, _)| name).collect();
     let signed = providers.iter().find_map(|provider| {
         let reported = metadata.fields(provider);
@@ -220,7 +214,7 @@ pub(super) fn reasoning_detail(metadata: &Fields<'_>, empty: bool) -> (ProseDeta
         return (ProseDetail::default(), providers.is_empty());
     };
     let alone = providers.len() == 1 && metadata.fields(&signer).each().count() == 1;
-    let is_all = alone && name == signature_name(&signer, empty);
+    let is_all = alone && name == signature_field(&signer, empty);
     // Our own exports write `unspool` for an unknown signer.
     let (signature, signer) = (Some(signature), Some(signer).filter(|name| name != "unspool"));
     (ProseDetail { signature, signer, redacted: empty, ..ProseDetail::default() }, is_all)
