@@ -39,7 +39,7 @@ fn refusal(verdict: Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::HasSessions => None,
         Verdict::Empty => Some("empty"),
-        Verdict::PromptHistory => Some("a list of typed prompts, not a session"),
+        Verdict::PromptHistory { .. } => Some("a list of typed prompts, not a session"),
         Verdict::Unknown => Some("unrecognised file format"),
     }
 }

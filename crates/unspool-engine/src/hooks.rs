@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use thiserror::Error;
+use unspool_sources::agents::{Agent, HookForm, HookSetup};
 use unspool_sources::discover::Environment;
 
 pub use settings::NotSettings;
 
 #[derive(Debug, Error)]
 pub enum HooksError {
-    #[error("no hooks are supported for {0}; supported are claude-code, codex, copilot and gemini")]
+    #[error("no hooks are supported for {0}; supported are {agents}", agents = supported_agents(" and "))]
     Agent(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),
@@ -27,92 +28,6 @@ pub enum HooksError {
     #[error("{path} cannot be changed safely ({what}); add the hooks by hand")]
     Settings { path: PathBuf, what: NotSettings },
 }
-
-/// How one agent configures hooks.
-struct Agent {
-    name: &'static str,
-    /// The file, in the agent's folder.
-    file: &'static str,
-    form: Form,
-    /// The events that carry information missing from logs.
-    events: &'static [&'static str],
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// Part of the agent's settings: groups of hooks by event. `second` is the timeout value of one
-    /// second.
-    Settings { second: u32 },
-    /// A separate file for our hooks.
-    Own,
-}
-
-static AGENTS: &[Agent] = &[
-    Agent {
-        name: "claude-code",
-        file: "settings.json",
-        form: Form::Settings { second: 1 },
-        events: &[
-            "SessionStart",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "PermissionRequest",
-            "SubagentStart",
-            "SubagentStop",
-            "Stop",
-            "StopFailure",
-            "SessionEnd",
-        ],
-    },
-    Agent {
-        name: "codex",
-        file: "hooks.json",
-        form: Form::Settings { second: 1 },
-        events: &[
-            "SessionStart",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PermissionRequest",
-            "PostToolUse",
-            "SubagentStart",
-            "SubagentStop",
-            "Stop",
-        ],
-    },
-    Agent {
-        name: "copilot",
-        file: "hooks/unspool.json",
-        form: Form::Own,
-        events: &[
-            "sessionStart",
-            "userPromptSubmitted",
-            "preToolUse",
-            "permissionRequest",
-            "postToolUse",
-            "postToolUseFailure",
-            "errorOccurred",
-            "subagentStart",
-            "subagentStop",
-            "agentStop",
-            "sessionEnd",
-        ],
-    },
-    Agent {
-        name: "gemini",
-        file: "settings.json",
-        form: Form::Settings { second: 1000 },
-        events: &[
-            "SessionStart",
-            "BeforeAgent",
-            "BeforeTool",
-            "AfterTool",
-            "AfterAgent",
-            "SessionEnd",
-        ],
-    },
-];
 
 /// The hook timeout given to agents. `unspool hook` returns within 50 ms.
 const HOOK_TIMEOUT_SECONDS: u32 = 5;
@@ -197,8 +112,33 @@ fn backup_path(path: &Path) -> PathBuf {
     (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
-fn agent_of(name: &str) -> Result<&'static Agent, HooksError> {
-    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| HooksError::Agent(name.to_owned()))
+/// The names of the agents that have hooks, as a list. `before_last`: ` and `, for example.
+pub fn supported_agents(before_last: &str) -> String {
+    let names: Vec<&str> = Agent::with_hooks().map(|agent| agent.name).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("{}{before_last}{last}", others.join(", "))
+        }
+        Some(_) | None => names.concat(),
+    }
+}
+
+/// What the user must still do after the hooks of an agent are installed.
+pub fn after_install(agent: &str) -> Option<&'static str> {
+    Agent::named(agent)?.hooks.as_ref()?.after_install
+}
+
+/// An agent and how it configures hooks.
+#[derive(Clone, Copy)]
+struct HookedAgent {
+    name: &'static str,
+    setup: &'static HookSetup,
+}
+
+fn agent_of(name: &str) -> Result<HookedAgent, HooksError> {
+    let agent = Agent::named(name)
+        .and_then(|agent| Some(HookedAgent { name: agent.name, setup: agent.hooks.as_ref()? }));
+    agent.ok_or_else(|| HooksError::Agent(name.to_owned()))
 }
 
 /// Plans the settings with which the agent runs `program hook`.
@@ -209,16 +149,16 @@ pub fn plan_install(
 ) -> Result<HooksPlan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
-    let after = match agent.form {
-        Form::Own => settings::own(
-            agent.events,
+    let after = match agent.setup.form {
+        HookForm::OwnFile => settings::own(
+            agent.setup.events,
             |event| command(agent, program, event),
             HOOK_TIMEOUT_SECONDS,
         ),
-        Form::Settings { second } => {
+        HookForm::Settings { second } => {
             let group =
                 settings::group(&command(agent, program, ""), HOOK_TIMEOUT_SECONDS * second);
-            settings::with_hooks(before.as_deref(), agent.events, &group, &mark(agent))
+            settings::with_hooks(before.as_deref(), agent.setup.events, &group, &mark(agent))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?
         }
     };
@@ -229,9 +169,9 @@ pub fn plan_install(
 pub fn plan_remove(environment: &Environment, agent: &str) -> Result<HooksPlan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
-    let after = match (agent.form, &before) {
-        (Form::Own, _) | (_, None) => None,
-        (Form::Settings { .. }, Some(text)) => Some(
+    let after = match (agent.setup.form, &before) {
+        (HookForm::OwnFile, _) | (_, None) => None,
+        (HookForm::Settings { .. }, Some(text)) => Some(
             settings::without_hooks(text, &mark(agent))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
         ),
@@ -253,10 +193,10 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
     let found = text.map_or(0, |text| text.matches(&mark(agent)).count());
     Some(if found == 0 {
         HookStatus::No
-    } else if found < agent.events.len() {
+    } else if found < agent.setup.events.len() {
         let what = format!(
             "{found} of {} hooks are installed; `unspool hooks install --agent {}` adds the others",
-            agent.events.len(),
+            agent.setup.events.len(),
             agent.name
         );
         HookStatus::Other { path, what }
@@ -265,11 +205,14 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
     })
 }
 
-fn path_of(environment: &Environment, agent: &Agent) -> Option<PathBuf> {
-    Some(environment.agent_folder(agent.name)?.join(agent.file))
+fn path_of(environment: &Environment, agent: HookedAgent) -> Option<PathBuf> {
+    Some(environment.agent_folder(agent.name)?.join(agent.setup.file))
 }
 
-fn read(environment: &Environment, agent: &Agent) -> Result<(PathBuf, Option<String>), HooksError> {
+fn read(
+    environment: &Environment,
+    agent: HookedAgent,
+) -> Result<(PathBuf, Option<String>), HooksError> {
     let path =
         path_of(environment, agent).ok_or_else(|| HooksError::Nowhere(agent.name.to_owned()))?;
     match fs::read_to_string(&path) {
@@ -280,11 +223,11 @@ fn read(environment: &Environment, agent: &Agent) -> Result<(PathBuf, Option<Str
 }
 
 /// The substring that identifies our hook commands, whatever the program's path.
-fn mark(agent: &Agent) -> String {
+fn mark(agent: HookedAgent) -> String {
     format!(" hook --agent {}", agent.name)
 }
 
-fn command(agent: &Agent, program: &str, event: &str) -> String {
+fn command(agent: HookedAgent, program: &str, event: &str) -> String {
     let event = if event.is_empty() { String::new() } else { format!(" --event {event}") };
     format!("{program}{}{event}", mark(agent))
 }

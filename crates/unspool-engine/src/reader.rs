@@ -15,6 +15,7 @@ use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
 use unspool_core::session::{Session, SessionState, Turn};
 use unspool_render::project::{Excerpt, Options};
+use unspool_sources::agents::Agent;
 use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
@@ -267,15 +268,8 @@ pub fn resume(session: &Session) -> Option<String> {
     let id = &session.agent_session_id;
     let plain = id.starts_with(|c: char| c.is_ascii_alphanumeric())
         && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let command = match session.agent.as_str() {
-        "claude-code" => format!("claude --resume {id}"),
-        "codex" => format!("codex resume {id}"),
-        "opencode" => format!("opencode --session {id}"),
-        "copilot" => format!("copilot --resume {id}"),
-        "gemini" => format!("gemini --resume {id}"),
-        _ => return None,
-    };
-    (plain && session.parent.is_none()).then_some(command)
+    let command = Agent::named(&session.agent)?.resume?;
+    (plain && session.parent.is_none()).then(|| format!("{command} {id}"))
 }
 
 impl From<Hit> for SearchHit {

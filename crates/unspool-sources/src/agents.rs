@@ -1,25 +1,66 @@
-//! The supported agents: names, titles, and the range of versions covered by recorded fixtures.
+//! The agent table: one line per supported agent. What an agent is (its formats, its log folders,
+//! its hooks, how to resume a session) is in its own folder under `decode`; everything that differs
+//! by agent reads it from here.
+
+use serde_json::Value;
+use unspool_core::provenance::Feed;
+
+use crate::decode::{
+    Fields, Format, ai_sdk, claude, codex, copilot, formats, gemini, opencode, rows, thoughtflow,
+};
+use crate::discover::LogLocation;
+
+/// Every supported agent, in display order.
+pub static AGENTS: &[Agent] = &[
+    claude::AGENT,
+    codex::AGENT,
+    opencode::AGENT,
+    copilot::AGENT,
+    gemini::AGENT,
+    ai_sdk::AGENT,
+    thoughtflow::AGENT,
+    rows::AGENT,
+];
 
 /// A supported agent.
 pub struct Agent {
     /// Its name on the command line.
     pub name: &'static str,
     pub title: &'static str,
+    /// What it writes, the most specific format first.
+    pub formats: &'static [Format],
     /// The oldest and the newest recorded version. `None` for a format that many programs write,
     /// which has no versions and no log folder of its own.
     pub recorded: Option<(&'static str, &'static str)>,
+    pub logs: Option<LogLocation>,
+    pub hooks: Option<HookSetup>,
+    /// The shell command that resumes a session, without the session id.
+    pub resume: Option<&'static str>,
+    /// True for a record of the agent's list of typed prompts, which is not a session.
+    pub is_prompt_history: fn(&Fields<'_>) -> bool,
 }
 
-pub static AGENTS: &[Agent] = &[
-    Agent { name: "claude-code", title: "Claude Code", recorded: Some(("1.0.100", "2.1.325")) },
-    Agent { name: "codex", title: "Codex", recorded: Some(("0.166.0", "0.166.0")) },
-    Agent { name: "opencode", title: "OpenCode", recorded: Some(("1.18.33", "1.18.33")) },
-    Agent { name: "copilot", title: "GitHub Copilot CLI", recorded: Some(("1.0.102", "1.0.102")) },
-    Agent { name: "gemini", title: "Gemini CLI", recorded: Some(("0.61.0", "0.61.0")) },
-    Agent { name: "ai-sdk", title: "Vercel AI SDK", recorded: None },
-    Agent { name: "thoughtflow", title: "ThoughtFlow", recorded: None },
-    Agent { name: "rows", title: "Rows of flat history", recorded: None },
-];
+/// How an agent configures hooks.
+pub struct HookSetup {
+    /// The file, in the agent's folder.
+    pub file: &'static str,
+    pub form: HookForm,
+    /// The events that carry information missing from logs.
+    pub events: &'static [&'static str],
+    /// A field that identifies a payload without the agent's folder in its transcript path.
+    pub payload_field: Option<&'static str>,
+    /// What the user must still do after the hooks are installed.
+    pub after_install: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum HookForm {
+    /// Part of the agent's settings: groups of hooks by event. `second` is the timeout value of one
+    /// second.
+    Settings { second: u32 },
+    /// A separate file for our hooks.
+    OwnFile,
+}
 
 /// How a version compares with the recorded range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +71,52 @@ pub enum VersionAge {
 }
 
 impl Agent {
+    /// An agent without logs, hooks and sessions to resume.
+    pub const fn new(name: &'static str, title: &'static str, formats: &'static [Format]) -> Agent {
+        Agent {
+            name,
+            title,
+            formats,
+            recorded: None,
+            logs: None,
+            hooks: None,
+            resume: None,
+            is_prompt_history: |_| false,
+        }
+    }
+
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS.iter().find(|agent| agent.name == name)
+    }
+
+    /// The agents that have hooks.
+    pub fn with_hooks() -> impl Iterator<Item = &'static Agent> {
+        AGENTS.iter().filter(|agent| agent.hooks.is_some())
+    }
+
+    /// The agent that sent a hook payload: by its folder in the transcript path, or else by a field
+    /// of the payload.
+    pub fn of_payload(payload: &Value) -> Option<&'static Agent> {
+        let path = payload.get("transcript_path").and_then(Value::as_str).unwrap_or_default();
+        // In the order of formats, because some payload fields are of several agents.
+        let senders = || {
+            let formats = formats().filter(|format| format.feed == Feed::Hooks);
+            formats.filter_map(|format| Agent::named(format.agent))
+        };
+        let by_path = |agent: &&Agent| {
+            let folder = agent.logs.as_ref().map(LogLocation::agent_folder);
+            folder.is_some_and(|folder| path.contains(&format!("/{folder}/")))
+        };
+        let by_field = |agent: &&Agent| {
+            let field = agent.hooks.as_ref().and_then(|hooks| hooks.payload_field);
+            field.is_some_and(|field| payload.get(field).is_some())
+        };
+        senders().find(by_path).or_else(|| senders().find(by_field))
+    }
+
+    /// The agent whose list of typed prompts this record is of.
+    pub fn of_prompt_history(fields: &Fields<'_>) -> Option<&'static Agent> {
+        AGENTS.iter().find(|agent| (agent.is_prompt_history)(fields))
     }
 
     pub fn version_age(&self, version: &str) -> VersionAge {
@@ -55,6 +140,8 @@ fn numbers(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use unspool_core::agent::AgentTraits;
+
     use super::*;
 
     #[test]
@@ -68,5 +155,31 @@ mod tests {
         assert_eq!(claude.version_age("1.0.99"), VersionAge::Older);
         assert_eq!(claude.version_age("odd"), VersionAge::Older);
         assert!(Agent::named("nobody").is_none());
+    }
+
+    #[test]
+    fn a_payload_is_of_the_agent_whose_folder_it_names() {
+        let payload = |path: &str, field: &str| {
+            let payload = serde_json::json!({ "transcript_path": path, field: "x" });
+            Agent::of_payload(&payload).map(|agent| agent.name)
+        };
+        for (path, agent) in [
+            ("/home/a/.codex/sessions/r.jsonl", "codex"),
+            ("/home/a/.gemini/tmp/p/chats/s.jsonl", "gemini"),
+            ("/home/a/.claude/projects/p/s.jsonl", "claude-code"),
+        ] {
+            assert_eq!(payload(path, "hook_event_name"), Some(agent));
+        }
+        assert_eq!(payload("", "sessionId"), Some("copilot"));
+        assert_eq!(payload("/tmp/s.jsonl", "hook_event_name"), Some("claude-code"));
+        assert_eq!(payload("", "odd"), None);
+    }
+
+    /// Exports read the traits by name; a name that no agent has would be a dead line.
+    #[test]
+    fn traits_are_of_agents_in_the_table() {
+        let unlisted: Vec<&str> =
+            AgentTraits::listed().filter(|name| Agent::named(name).is_none()).collect();
+        assert!(unlisted.is_empty(), "{unlisted:?}");
     }
 }

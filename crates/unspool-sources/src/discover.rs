@@ -10,84 +10,49 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::AGENTS;
 use crate::decode::Warning;
 use crate::read::{agent_meta, rows};
-use walk::{SearchDepth, SymlinkPolicy, WalkResult, walk};
+pub use walk::SearchDepth;
+use walk::{SymlinkPolicy, WalkResult, walk};
 
 /// The log folders of one agent.
-struct LogLocation {
-    agent: &'static str,
+pub struct LogLocation {
     /// The environment variable that names the agent's folder.
-    variable: &'static str,
-    /// The same folder relative to the user's home, if the variable is not set.
-    home: &'static str,
+    pub variable: &'static str,
+    /// The same folder relative to the user's home, if the variable is not set. Empty if the
+    /// variable names a home folder.
+    pub home: &'static str,
     /// The log folders inside it.
-    logs: &'static [&'static str],
-    depth: SearchDepth,
+    pub folders: &'static [&'static str],
+    pub depth: SearchDepth,
     /// True if a path is a log.
-    is_log: fn(&Path) -> bool,
+    pub is_log: fn(&Path) -> bool,
 }
 
-/// Every location that is searched, one entry per agent.
-static LOG_LOCATIONS: &[LogLocation] = &[
-    // Logs of sub-agents are next to the sessions (2.0.30) or in `<session>/subagents` (since
-    // 2.1.20), each with a metadata file. `history.jsonl` holds typed prompts and is one level up.
-    LogLocation {
-        agent: "claude-code",
-        variable: "CLAUDE_CONFIG_DIR",
-        home: ".claude",
-        logs: &["projects"],
-        depth: SearchDepth::Recursive,
-        is_log: |path| ends(path, ".jsonl") || agent_meta::is_agent_meta(path),
-    },
-    // Old rollouts may be compressed.
-    LogLocation {
-        agent: "codex",
-        variable: "CODEX_HOME",
-        home: ".codex",
-        logs: &["sessions", "archived_sessions"],
-        depth: SearchDepth::Recursive,
-        is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
-    },
-    // Not recursive: next to the database are the many objects of its snapshots.
-    LogLocation {
-        agent: "opencode",
-        variable: "XDG_DATA_HOME",
-        home: ".local/share",
-        logs: &["opencode"],
-        depth: SearchDepth::TopLevel,
-        is_log: |path| ends(path, ".db"),
-    },
-    LogLocation {
-        agent: "copilot",
-        variable: "COPILOT_HOME",
-        home: ".copilot",
-        logs: &["session-state"],
-        depth: SearchDepth::Recursive,
-        is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
-    },
-    // The variable names the home folder that contains `.gemini`.
-    LogLocation {
-        agent: "gemini",
-        variable: "GEMINI_CLI_HOME",
-        home: "",
-        logs: &[".gemini/tmp"],
-        depth: SearchDepth::Recursive,
-        is_log: |path| ends(path, ".jsonl") && path.iter().any(|piece| piece == "chats"),
-    },
-];
+impl LogLocation {
+    /// The folder of the agent's logs and settings, relative to the user's home.
+    pub fn agent_folder(&self) -> &'static str {
+        let first = || self.folders.first().and_then(|logs| logs.split('/').next());
+        if self.home.is_empty() { first().unwrap_or_default() } else { self.home }
+    }
+}
+
+/// The agents that keep logs, with the folders of these.
+fn agents_with_logs() -> impl Iterator<Item = (&'static str, &'static LogLocation)> {
+    AGENTS.iter().filter_map(|agent| Some((agent.name, agent.logs.as_ref()?)))
+}
 
 /// Unspool's own spool folders: hook payloads and captures of live streams.
 static SPOOL: LogLocation = LogLocation {
-    agent: "hooks",
     variable: "",
     home: "",
-    logs: &[],
+    folders: &[],
     depth: SearchDepth::TopLevel,
     is_log: |path| ends(path, ".jsonl"),
 };
 
-fn ends(path: &Path, with: &str) -> bool {
+pub(crate) fn ends(path: &Path, with: &str) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
 }
 
@@ -110,7 +75,7 @@ impl Environment {
             let value = std::env::var_os(name).filter(|value| !value.is_empty());
             value.map(PathBuf::from)
         };
-        let variables = LOG_LOCATIONS.iter().map(|location| location.variable);
+        let variables = agents_with_logs().map(|(_, location)| location.variable);
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
@@ -121,39 +86,36 @@ impl Environment {
 
     /// All log folders with their agents. They need not exist.
     pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        self.locations().map(|(location, folder)| (location.agent, folder))
+        self.locations().map(|(agent, _, folder)| (agent, folder))
     }
 
     /// The folder of an agent's logs and settings.
     pub fn agent_folder(&self, agent: &str) -> Option<PathBuf> {
-        let location = LOG_LOCATIONS.iter().find(|location| location.agent == agent)?;
+        let (_, location) = agents_with_logs().find(|(name, _)| *name == agent)?;
         let configured = self.variables.get(location.variable).cloned();
-        let folder = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)))?;
-        // If the variable names a home folder, the agent's folder is the first component below.
-        let within = location.logs.first().and_then(|logs| Path::new(logs).iter().next());
-        Some(match within {
-            Some(first) if location.home.is_empty() => folder.join(first),
-            Some(_) | None => folder,
-        })
+        match configured {
+            // The variable names a home folder, or else the agent's folder.
+            Some(home) if location.home.is_empty() => Some(home.join(location.agent_folder())),
+            Some(folder) => Some(folder),
+            None => Some(self.home.as_ref()?.join(location.agent_folder())),
+        }
     }
 
     /// The log folders of one agent, each with the variable that named it.
     pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
-        self.locations().filter(move |(location, _)| location.agent == agent).map(
-            |(location, folder)| {
-                let configured = self.variables.get(location.variable);
-                let variable = configured
-                    .filter(|configured| folder.starts_with(configured))
-                    .map(|_| location.variable);
-                (folder, variable)
-            },
-        )
+        self.locations().filter(move |(name, ..)| *name == agent).map(|(_, location, folder)| {
+            let configured = self.variables.get(location.variable);
+            let variable = configured
+                .filter(|configured| folder.starts_with(configured))
+                .map(|_| location.variable);
+            (folder, variable)
+        })
     }
 
     /// The folders to watch for changes; true if they are watched recursively.
     pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
         self.locations()
-            .map(|(location, folder)| (folder, location.depth == SearchDepth::Recursive))
+            .map(|(_, location, folder)| (folder, location.depth == SearchDepth::Recursive))
     }
 
     /// The logs behind a changed path: the file itself, or all sessions of a database. Empty if
@@ -164,26 +126,26 @@ impl Environment {
         let path = database.as_deref().unwrap_or(path);
         let location = self
             .locations()
-            .find(|(location, folder)| path.starts_with(folder) && (location.is_log)(path));
-        let (Some((location, _)), Ok(metadata)) = (location, path.metadata()) else {
+            .find(|(_, location, folder)| path.starts_with(folder) && (location.is_log)(path));
+        let (Some((agent, ..)), Ok(metadata)) = (location, path.metadata()) else {
             return Vec::new();
         };
         let mut walked = WalkResult::default();
         walked.files.push((path.to_owned(), Stamp::of(&metadata)));
         expand(&mut walked);
-        let found = |(path, stamp)| LogFile { path, agent: location.agent, stamp };
+        let found = |(path, stamp)| LogFile { path, agent, stamp };
         walked.files.into_iter().map(found).collect()
     }
 
-    fn locations(&self) -> impl Iterator<Item = (&'static LogLocation, PathBuf)> {
-        let spool = self.spools.iter().map(|folder| (&SPOOL, folder.clone()));
-        let agents = LOG_LOCATIONS.iter().flat_map(|location| {
+    fn locations(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
+        let spool = self.spools.iter().map(|folder| ("hooks", &SPOOL, folder.clone()));
+        let agents = agents_with_logs().flat_map(|(agent, location)| {
             let configured = self.variables.get(location.variable).cloned();
             let own = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)));
             let others = self.other_homes.iter().map(|home| home.join(location.home));
-            let folders = own.into_iter().chain(others);
-            folders.flat_map(move |folder| {
-                location.logs.iter().map(move |logs| (location, folder.join(logs)))
+            let homes = own.into_iter().chain(others);
+            homes.flat_map(move |home| {
+                location.folders.iter().map(move |logs| (agent, location, home.join(logs)))
             })
         });
         agents.chain(spool)
@@ -251,13 +213,13 @@ pub struct Discovery {
 /// Finds the logs of all agents. A missing folder is not a warning: few users have every agent.
 pub fn discover(environment: &Environment) -> Discovery {
     let mut discovered = Discovery::default();
-    for (location, folder) in environment.locations() {
+    for (agent, location, folder) in environment.locations() {
         if !folder.exists() {
             continue;
         }
         let mut walked = walk(&folder, location.is_log, location.depth, SymlinkPolicy::Follow);
         expand(&mut walked);
-        let found = |(path, stamp)| LogFile { path, agent: location.agent, stamp };
+        let found = |(path, stamp)| LogFile { path, agent, stamp };
         discovered.files.extend(walked.files.into_iter().map(found));
         discovered.warnings.append(&mut walked.warnings);
     }

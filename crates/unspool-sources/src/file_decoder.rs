@@ -15,6 +15,7 @@ use unspool_core::event::Event;
 use unspool_core::id::digest;
 use unspool_core::provenance::{Feed, Name};
 
+use crate::agents::Agent;
 use crate::decode::{
     Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, RecordOwner, SessionsPerFile,
     Warning, recognise,
@@ -83,8 +84,8 @@ pub enum Verdict {
     HasSessions,
     /// It holds no records.
     Empty,
-    /// It is Claude Code's `history.jsonl`, a list of typed prompts.
-    PromptHistory,
+    /// It is this agent's list of typed prompts.
+    PromptHistory { agent: &'static str },
     /// No format matched.
     Unknown,
 }
@@ -108,7 +109,8 @@ pub struct FileDecoder {
     /// How many records failed the decoder's check and were decoded anyway.
     invalid_records: u32,
     pending: PendingRecords,
-    is_prompt_history: bool,
+    /// The agent whose list of typed prompts the file seems to be.
+    prompt_history: Option<&'static Agent>,
     /// The events and the outline of one record; reused to save allocations.
     events: Vec<Event>,
     outline: JsonOutline,
@@ -149,7 +151,7 @@ impl FileDecoder {
             fallback_id: None,
             invalid_records: 0,
             pending: PendingRecords::default(),
-            is_prompt_history: false,
+            prompt_history: None,
             events: Vec::new(),
             outline: JsonOutline::default(),
         }
@@ -220,7 +222,7 @@ impl FileDecoder {
         sink: &mut (impl RecordSink + ?Sized),
     ) {
         let Some(session) = self.session_of(fields, sink) else {
-            self.is_prompt_history |= fields.has("display") && fields.has("pastedContents");
+            self.prompt_history = self.prompt_history.or_else(|| Agent::of_prompt_history(fields));
             return self.hold_record(line, sink);
         };
         if replaced {
@@ -492,11 +494,11 @@ impl FileDecoder {
         for (_, warning) in std::mem::take(&mut self.pending.unreadable_lines) {
             sink.warn(None, warning);
         }
-        match (self.current, self.first) {
-            (Some(_), _) => Verdict::HasSessions,
-            (None, None) => Verdict::Empty,
-            (None, Some(_)) if self.is_prompt_history => Verdict::PromptHistory,
-            (None, Some(_)) => Verdict::Unknown,
+        match (self.current, self.first, self.prompt_history) {
+            (Some(_), _, _) => Verdict::HasSessions,
+            (None, None, _) => Verdict::Empty,
+            (None, Some(_), Some(agent)) => Verdict::PromptHistory { agent: agent.name },
+            (None, Some(_), None) => Verdict::Unknown,
         }
     }
 }

@@ -59,7 +59,7 @@ fn a_file_is_what_its_records_say() {
     assert_eq!(read("{}\n").2, Verdict::Unknown);
     assert_eq!(read("no JSON\n").2, Verdict::Unknown);
     let prompt = r#"{"display":"hi","pastedContents":{},"sessionId":"s"}"#;
-    assert_eq!(read(&format!("{prompt}\n")).2, Verdict::PromptHistory);
+    assert_eq!(read(&format!("{prompt}\n")).2, Verdict::PromptHistory { agent: "claude-code" });
     assert_eq!(read(&format!("{}\n", user("s"))).2, Verdict::HasSessions);
 }
 

@@ -14,6 +14,7 @@ use unspool_core::provenance::Feed;
 use unspool_core::session::Transcript;
 use unspool_core::transcript::TranscriptBuilder;
 
+use crate::agents::Agent;
 use crate::decode::{RecordCounts, RecordOutcome, Warning};
 use crate::file_decoder::{
     self, DecodedRecord, LastLine, RecordSink, SessionHandle, SessionIdent, Verdict, decode_from,
@@ -27,9 +28,9 @@ pub enum LoadError {
     #[error("cannot read {path}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error(
-        "{path} is Claude Code's list of typed prompts, not a session; sessions are under ~/.claude/projects"
+        "{path} is {title}'s list of typed prompts, not a session; sessions are under {folder}"
     )]
-    PromptHistory { path: PathBuf },
+    PromptHistory { path: PathBuf, title: &'static str, folder: String },
     #[error("unrecognised file format: {path}; `unspool import --help` lists what Unspool reads")]
     Unknown { path: PathBuf },
     #[error("{path} is empty")]
@@ -237,8 +238,16 @@ impl SessionSet {
         match self.finish(opened, watch) {
             Verdict::HasSessions => Ok(()),
             Verdict::Empty => Err(LoadError::Empty { path }),
-            Verdict::PromptHistory => Err(LoadError::PromptHistory { path }),
+            Verdict::PromptHistory { agent } => Err(prompt_history(path, agent)),
             Verdict::Unknown => Err(LoadError::Unknown { path }),
         }
     }
+}
+
+fn prompt_history(path: PathBuf, agent: &'static str) -> LoadError {
+    let agent = Agent::named(agent);
+    let logs = agent.and_then(|agent| agent.logs.as_ref());
+    let folder = logs.and_then(|logs| Some(format!("~/{}/{}", logs.home, logs.folders.first()?)));
+    let title = agent.map_or("an agent", |agent| agent.title);
+    LoadError::PromptHistory { path, title, folder: folder.unwrap_or_else(|| "~".to_owned()) }
 }

@@ -51,7 +51,7 @@ pub fn survey(environment: &Environment) -> Vec<AgentSurvey> {
     let mut discovered = discover(environment);
     let mut all = Vec::new();
     // Formats without a program have no known folder to search.
-    for agent in AGENTS.iter().filter(|agent| agent.recorded.is_some()) {
+    for agent in AGENTS.iter().filter(|agent| agent.logs.is_some()) {
         let (mine, others) =
             discovered.files.into_iter().partition(|found| found.agent == agent.name);
         discovered.files = others;

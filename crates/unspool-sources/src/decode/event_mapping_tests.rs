@@ -13,7 +13,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FORMATS, Format, JsonOutline, Record, claude, copilot, opencode, recognise};
+use super::{Format, JsonOutline, Record, claude, copilot, formats, opencode, recognise};
 
 struct Mapping<'a> {
     format: &'a Format,
@@ -58,7 +58,7 @@ fn check(table: Vec<Mapping<'_>>) {
     for Mapping { format, before, record, events: expected } in table {
         let (detected, mapped) = events(&before, &record);
         assert_eq!(detected.name, format.name, "{record}");
-        assert!(FORMATS.iter().any(|listed| listed.name == detected.name));
+        assert!(formats().any(|listed| listed.name == detected.name));
         assert!(has(&mapped, &expected), "{record}\nbecame   {mapped}\nand not  {expected}");
     }
 }

@@ -1,8 +1,9 @@
-//! Decoders turn the records of one vendor's format into events. `FORMATS` is the registry. A
-//! decoder does no I/O and assembles no turns. It keeps the state that it needs from earlier
-//! records, so a record gives the same events no matter how the input is split.
+//! Decoders turn the records of one vendor's format into events. Each agent has a folder with its
+//! formats and its entry of the agent table (`crate::agents`). A decoder does no I/O and assembles
+//! no turns. It keeps the state that it needs from earlier records, so a record gives the same
+//! events no matter how the input is split.
 
-mod ai_sdk;
+pub mod ai_sdk;
 mod canonical_json;
 pub mod claude;
 pub mod codex;
@@ -22,12 +23,14 @@ pub use json_outline::JsonOutline;
 pub use record_counts::{RecordCounts, RecordOutcome, Warning};
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use unspool_core::event::Event;
 use unspool_core::provenance::{Feed, Name};
+
+use crate::agents::AGENTS;
 
 /// Turns the records of one feed of one session into events.
 pub trait Decoder: Send {
@@ -106,7 +109,7 @@ impl SideChain {
     }
 }
 
-/// A supported format. An entry in `FORMATS` makes it available to every command.
+/// A supported format. Listed in `Agent::formats`, it is available to every command.
 pub struct Format {
     /// The agent's name on the command line: `claude-code`.
     pub agent: &'static str,
@@ -120,6 +123,9 @@ pub struct Format {
     pub decoder: fn() -> Box<dyn Decoder>,
     /// A decoder that continues from a saved state; `None` if another version saved it.
     pub resume: fn(&str) -> Option<Box<dyn Decoder>>,
+    pub precedence: Precedence,
+    /// Records that show the format. Tests hold all formats against them.
+    pub samples: &'static [&'static str],
 }
 
 /// How many sessions a file holds.
@@ -154,43 +160,37 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
     Some(Box::new(serde_json::from_str::<D>(saved).ok()?))
 }
 
-/// Every supported format; the first match wins. Claude Code's stream matches any record with a
-/// session and a type, and its hooks match any record with an event name, so more specific formats
-/// come before them.
-pub static FORMATS: &[Format] = &[
-    thoughtflow::DOCUMENT,
-    gemini::STREAM,
-    claude::LOG,
-    claude::STREAM,
-    codex::HOOKS,
-    claude::HOOKS,
-    codex::LOG,
-    codex::EXEC,
-    codex::SERVER,
-    copilot::LOG,
-    copilot::STREAM,
-    copilot::HOOKS,
-    gemini::LOG,
-    gemini::HOOKS,
-    opencode::LOG,
-    opencode::EXPORT,
-    opencode::EVENTS,
-    opencode::RUN,
-    ai_sdk::DOCUMENT,
-    ai_sdk::STREAM,
-    // The least specific comes last.
-    rows::ROWS,
-];
+/// How much of a record a format looks at before it claims it. Formats are tried in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Precedence {
+    /// It recognises fields or values that only its agent writes.
+    Specific,
+    /// It also matches records of other agents: Claude Code's stream has any record with a session
+    /// and a type, and its hooks any record with an event name.
+    General,
+    /// It matches any record with text.
+    Fallback,
+}
+
+/// The formats of all agents; the first match wins.
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    static FORMATS: LazyLock<Vec<&'static Format>> = LazyLock::new(|| {
+        let mut formats: Vec<_> = AGENTS.iter().flat_map(|agent| agent.formats).collect();
+        formats.sort_by_key(|format| format.precedence);
+        formats
+    });
+    FORMATS.iter().copied()
+}
 
 /// The format of a record.
 pub fn recognise<'a>(fields: &Fields<'a>) -> Option<(&'static Format, RecordOwner<'a>)> {
     // A payload spooled by `unspool hook` names its agent.
     let agent = fields.text("agent").filter(|_| fields.has("payload") && fields.has("event"));
-    let formats = FORMATS.iter().filter(|format| match &agent {
+    let mut formats = formats().filter(|format| match &agent {
         Some(agent) => format.agent == agent && format.feed == Feed::Hooks,
         None => true,
     });
-    formats.into_iter().find_map(|format| Some((format, (format.recognise)(fields)?)))
+    formats.find_map(|format| Some((format, (format.recognise)(fields)?)))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) struct WalkResult {
 
 /// How deep to search.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SearchDepth {
+pub enum SearchDepth {
     /// Only the folder itself.
     TopLevel,
     /// The folder and everything below it.

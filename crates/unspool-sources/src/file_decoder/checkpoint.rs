@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FileDecoder, FileDigest, Session, SessionHandle};
-use crate::decode::FORMATS;
+use crate::decode::formats;
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
 /// rejected, and the file is read again.
@@ -79,7 +79,7 @@ impl FileDecoder {
         }
         let mut file_decoder = FileDecoder::new(name);
         let name = saved.format.as_deref();
-        let format = FORMATS.iter().find(|format| Some(format.name) == name);
+        let format = formats().find(|format| Some(format.name) == name);
         if format.is_none() != name.is_none() || (format.is_none() && saved.first.is_some()) {
             return None;
         }

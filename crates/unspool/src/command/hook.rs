@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use unspool_engine::hooks::supported_agents;
 use unspool_engine::spool::append_payload;
+use unspool_sources::agents::Agent;
 
 use crate::archive::Archive;
 
@@ -17,8 +19,11 @@ use crate::archive::Archive;
 /// nothing and never fails.
 #[derive(Args)]
 pub struct Hook {
-    /// The agent that sends the payload: claude-code, codex, copilot, gemini
-    #[arg(long, value_name = "AGENT")]
+    #[arg(
+        long,
+        value_name = "AGENT",
+        help = format!("The agent that sends the payload: {}", supported_agents(", "))
+    )]
     agent: Option<String>,
     /// The hook event, for agents whose payloads do not name it
     #[arg(long, value_name = "EVENT")]
@@ -50,13 +55,7 @@ impl Hook {
     }
 }
 
-/// Guesses the agent from the transcript path or the payload's fields.
 fn agent_of(payload: &str) -> Option<String> {
-    let payload: serde_json::Value = serde_json::from_str(payload).ok()?;
-    let path = payload.get("transcript_path").and_then(|path| path.as_str()).unwrap_or_default();
-    let homes = [("/.codex/", "codex"), ("/.gemini/", "gemini"), ("/.claude/", "claude-code")];
-    let by_path = homes.iter().find(|(home, _)| path.contains(home)).map(|(_, agent)| *agent);
-    let by_field = payload.get("sessionId").map(|_| "copilot");
-    let claude = payload.get("hook_event_name").map(|_| "claude-code");
-    by_path.or(by_field).or(claude).map(str::to_owned)
+    let agent = Agent::of_payload(&serde_json::from_str(payload).ok()?)?;
+    Some(agent.name.to_owned())
 }

@@ -6,7 +6,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use similar::TextDiff;
 use unspool_core::lines::make_visible;
-use unspool_engine::hooks::{HookStatus, HooksPlan, plan_install, plan_remove, status};
+use unspool_engine::hooks::{
+    HookStatus, HooksPlan, after_install, plan_install, plan_remove, status, supported_agents,
+};
+use unspool_sources::agents::{AGENTS, Agent};
 
 use crate::archive::Archive;
 use crate::config;
@@ -30,8 +33,7 @@ enum Action {
     Remove(Change),
     /// Show whether hooks are installed
     Status {
-        /// Only this agent's: claude-code, codex, copilot, gemini
-        #[arg(long, value_name = "AGENT")]
+        #[arg(long, value_name = "AGENT", help = format!("Only this agent's: {}", supported_agents(", ")))]
         agent: Option<String>,
         /// Write it as JSON
         #[arg(long)]
@@ -41,15 +43,12 @@ enum Action {
 
 #[derive(Args)]
 struct Change {
-    /// claude-code, codex, copilot or gemini
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", help = supported_agents(" or "))]
     agent: String,
     /// Make the change. A backup of the settings is kept beside them
     #[arg(long)]
     yes: bool,
 }
-
-const AGENTS: [&str; 4] = ["claude-code", "codex", "copilot", "gemini"];
 
 impl Hooks {
     pub fn run(self, archive: &Archive) -> Result<()> {
@@ -58,11 +57,8 @@ impl Hooks {
             Action::Install(change) => {
                 let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
                 carry_out(&plan, &change, "the hooks are already installed")?;
-                if change.yes && change.agent == "codex" {
-                    eprintln!(
-                        "unspool: Codex runs the hooks only after you allow them: start `codex` and \
-                         confirm. Until then `codex exec` silently skips them"
-                    );
+                if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
+                    eprintln!("unspool: {next}");
                 }
                 Ok(())
             }
@@ -72,8 +68,8 @@ impl Hooks {
             }
             Action::Status { agent, json } => {
                 let mut all = std::collections::BTreeMap::new();
-                for name in
-                    AGENTS.iter().filter(|name| agent.as_deref().is_none_or(|a| a == **name))
+                for Agent { name, .. } in
+                    AGENTS.iter().filter(|each| agent.as_deref().is_none_or(|a| a == each.name))
                 {
                     all.extend(status(&environment, name).map(|installed| (*name, installed)));
                 }

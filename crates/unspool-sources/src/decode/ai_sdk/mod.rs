@@ -15,28 +15,35 @@ mod unmapped;
 
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
+use crate::agents::Agent;
 
-const AGENT: &str = "ai-sdk";
+const NAME: &str = "ai-sdk";
+
+pub const AGENT: Agent = Agent::new(NAME, "Vercel AI SDK", &[DOCUMENT, STREAM]);
 
 pub const DOCUMENT: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "AI SDK messages",
     recognise: recognise_message,
     decoder: || Box::new(document::DocumentDecoder::default()),
     resume: resume::<document::DocumentDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}"#],
 };
 
 pub const STREAM: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "AI SDK message stream",
     recognise: recognise_chunk,
     decoder: || Box::new(stream::StreamDecoder::default()),
     resume: resume::<stream::StreamDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"type":"text-delta","id":"0","delta":"hi"}"#],
 };
 
 /// The fields that applications use for the chat id in tables of messages.

@@ -39,7 +39,7 @@ impl ForkOrigin {
     fn report_fork(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, from: &str) {
         let own = fields.is("sessionId", from);
         if !own && !from.is_empty() && !std::mem::replace(&mut self.is_reported, true) {
-            let session = SessionId::of(super::AGENT, from);
+            let session = SessionId::of(super::NAME, from);
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
     }

@@ -49,7 +49,7 @@ impl Decoder for HooksDecoder {
     ) -> RecordOutcome {
         // `unspool hook` wraps the payload.
         let (inner, at) = (fields.fields("payload"), fields.time("at"));
-        let fields = if fields.is("agent", super::AGENT) { &inner } else { fields };
+        let fields = if fields.is("agent", super::NAME) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
         let mut emit = Emitter::new(Feed::Hooks, record, None, out);
         emit.at = at;
@@ -279,7 +279,7 @@ impl HooksDecoder {
 /// the log does.
 fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("session_id") {
-        let session = SessionId::of(super::AGENT, &parent);
+        let session = SessionId::of(super::NAME, &parent);
         let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());
         emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind }));
     }

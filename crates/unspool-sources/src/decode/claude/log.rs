@@ -203,7 +203,7 @@ fn is_nothing(value: &Value) -> bool {
 /// Reports what the parent session's log says about a sub-agent.
 fn report_chain(emit: &mut Emitter<'_>, chain: SideChain) {
     let SideChain { parent, call, kind, title, .. } = chain;
-    let session = SessionId::of(super::AGENT, &parent);
+    let session = SessionId::of(super::NAME, &parent);
     let call_id = call.map(|call| call.to_string());
     emit.push(EventKind::StartedBy(Parent { session, call_id, kind }));
     if let Some(text) = title {
@@ -214,7 +214,7 @@ fn report_chain(emit: &mut Emitter<'_>, chain: SideChain) {
 /// Reports the parent session, which a sub-agent's own log names on every record.
 fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
     if let Some(parent) = fields.text("sessionId").filter(|_| fields.has("agentId")) {
-        let session = SessionId::of(super::AGENT, &parent);
+        let session = SessionId::of(super::NAME, &parent);
         emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn meta(emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome
     let meta = fields.fields("meta");
     // A nested agent is in the same folder, under the same session.
     if let Some(parent) = meta.text("parentAgentId").or_else(|| fields.text("sessionId")) {
-        let session = SessionId::of(super::AGENT, &parent);
+        let session = SessionId::of(super::NAME, &parent);
         let (call_id, kind) = (meta.string("toolUseId"), meta.string("agentType"));
         emit.push(EventKind::StartedBy(Parent { session, call_id, kind }));
     }

@@ -2,6 +2,7 @@
 //! declares the three formats; they share content blocks (`message.rs`), tool results
 //! (`result.rs`) and the marks that the program puts into user messages (`marks.rs`).
 
+mod agent;
 mod chains;
 mod context;
 mod fork;
@@ -16,38 +17,48 @@ mod tree;
 
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
-const AGENT: &str = "claude-code";
+pub use agent::AGENT;
+
+const NAME: &str = "claude-code";
 
 pub const LOG: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Claude Code session log",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
     resume: resume::<log::LogDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"hi"}}"#,
+    ],
 };
 
 pub const STREAM: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Claude Code stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
     resume: resume::<stream::StreamDecoder>,
+    precedence: Precedence::General,
+    samples: &[r#"{"type":"system","subtype":"init","session_id":"s","cwd":"/w"}"#],
 };
 
 pub const HOOKS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
+    precedence: Precedence::General,
+    samples: &[r#"{"hook_event_name":"Stop","session_id":"s","transcript_path":"/p/s.jsonl"}"#],
 };
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
@@ -93,7 +104,7 @@ fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 
 fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let inner = fields.fields("payload");
-    let fields = if fields.is("agent", AGENT) { &inner } else { fields };
+    let fields = if fields.is("agent", NAME) { &inner } else { fields };
     let event = fields.text("hook_event_name")?;
     let session = fields.text("session_id");
     match fields.text("agent_id").filter(|_| is_inside_agent(fields, &event)) {

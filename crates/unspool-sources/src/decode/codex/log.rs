@@ -17,7 +17,7 @@ use unspool_core::session::{ForkedFrom, Parent, Trigger};
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::metadata::{snapshot, usage};
 use super::review::Review;
-use super::{AGENT, block_name, step_name, turn_name};
+use super::{NAME, block_name, step_name, turn_name};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -184,11 +184,11 @@ impl LogDecoder {
             cost_usd: None,
         });
         if let Some(parent) = meta.text("parent_thread_id") {
-            let session = SessionId::of(AGENT, &parent);
+            let session = SessionId::of(NAME, &parent);
             emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = meta.text("forked_from_id") {
             self.forked = true;
-            let session = SessionId::of(AGENT, &from);
+            let session = SessionId::of(NAME, &from);
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         snapshot(emit, "system-policy", meta.json("base_instructions"));

@@ -2,6 +2,7 @@
 //! and hooks with `notify`. This file registers the four formats and owns the names of turns,
 //! steps, items and calls, so that all feeds of a thread refer to the same ones.
 
+mod agent;
 mod call;
 mod event;
 mod exec;
@@ -20,48 +21,63 @@ use std::sync::Arc;
 
 use unspool_core::provenance::{Feed, Name};
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
-const AGENT: &str = "codex";
+pub use agent::AGENT;
+
+const NAME: &str = "codex";
 
 pub const LOG: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Codex rollout",
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
     resume: resume::<log::LogDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"timestamp":"2026-11-15T00:31:34.600Z","type":"session_meta","payload":{"id":"s"}}"#,
+    ],
 };
 
 pub const EXEC: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Codex exec --json",
     recognise: recognise_exec,
     decoder: || Box::new(exec::ExecDecoder::default()),
     resume: resume::<exec::ExecDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"type":"thread.started","thread_id":"s"}"#],
 };
 
 pub const SERVER: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "Codex app-server protocol",
     recognise: recognise_server,
     decoder: || Box::new(server::ServerDecoder::default()),
     resume: resume::<server::ServerDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"method":"thread/started","params":{"thread":{"id":"s"}}}"#],
 };
 
 pub const HOOKS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Codex hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"hook_event_name":"Stop","session_id":"s","turn_id":"t"}"#,
+        r#"{"event":"Stop","payload":{"hook_event_name":"Stop","session_id":"s","turn_id":"t"}}"#,
+    ],
 };
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {

@@ -23,7 +23,7 @@ use super::metadata::failure;
 use super::review::Review;
 use super::server_item::ItemPhase;
 use super::text::user_parts;
-use super::{AGENT, block_name, failure_name, message, step_name, turn_name};
+use super::{NAME, block_name, failure_name, message, step_name, turn_name};
 use questions::PendingRequest;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -158,10 +158,10 @@ impl ServerDecoder {
             cost_usd: None,
         });
         if let Some(parent) = thread.text("parentThreadId") {
-            let session = SessionId::of(AGENT, &parent);
+            let session = SessionId::of(NAME, &parent);
             emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         } else if let Some(from) = thread.text("forkedFromId") {
-            let session = SessionId::of(AGENT, &from);
+            let session = SessionId::of(NAME, &from);
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         RecordOutcome::Metadata

@@ -90,7 +90,7 @@ impl HooksDecoder {
             return RecordOutcome::left_out("hook/userPromptSubmitted of a notification");
         }
         if let Some(parent) = payload.text("parentAgentId") {
-            let session = SessionId::of(super::AGENT, &parent);
+            let session = SessionId::of(super::NAME, &parent);
             emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
         }
         self.open.clear();

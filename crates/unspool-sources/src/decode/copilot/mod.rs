@@ -2,6 +2,7 @@
 //! formats. Log and live events have the same records with the same ids; the live stream adds
 //! `ephemeral` ones such as deltas. So `EventsDecoder` reads both.
 
+mod agent;
 mod events;
 mod hooks;
 mod live;
@@ -11,38 +12,50 @@ mod tool;
 
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
-const AGENT: &str = "copilot";
+pub use agent::AGENT;
+
+const NAME: &str = "copilot";
 
 pub const LOG: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI session log",
     recognise: recognise_log,
     decoder: || Box::new(events::EventsDecoder::new(false)),
     resume: resume::<events::EventsDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"session.start","data":{"sessionId":"s"},"id":"e","timestamp":"2026-11-15T00:49:19.188Z"}"#,
+    ],
 };
 
 pub const STREAM: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI live events",
     recognise: recognise_stream,
     decoder: || Box::new(events::EventsDecoder::new(true)),
     resume: resume::<events::EventsDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"assistant.message_delta","data":{},"id":"e","timestamp":"2026-11-15T00:49:19.188Z","ephemeral":true}"#,
+    ],
 };
 
 pub const HOOKS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Copilot CLI hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"event":"sessionStart","payload":{"sessionId":"s","cwd":"/w"}}"#],
 };
 
 /// A log and the SDK's live events both begin with `session.start`; the second record tells them

@@ -2,6 +2,7 @@
 //! file and stream share only call ids, and hooks not even those, so prompts are named by their
 //! text, and the model's texts by the number of their model call in the turn.
 
+mod agent;
 mod chat;
 mod hooks;
 mod message;
@@ -11,38 +12,52 @@ mod tool;
 use unspool_core::id::digest;
 use unspool_core::provenance::{Feed, Name};
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
-const AGENT: &str = "gemini";
+pub use agent::AGENT;
+
+const NAME: &str = "gemini";
 
 pub const LOG: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI chat file",
     recognise: recognise_chat,
     decoder: || Box::new(chat::ChatDecoder::default()),
     resume: resume::<chat::ChatDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"sessionId":"s","projectHash":"p","startTime":"2026-11-15T00:37:54.382Z","kind":"main"}"#,
+    ],
 };
 
 pub const STREAM: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "Gemini CLI stream-json",
     recognise: recognise_stream,
     decoder: || Box::new(stream::StreamDecoder::default()),
     resume: resume::<stream::StreamDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"init","timestamp":"2026-11-15T00:47:43.378Z","session_id":"s","model":"m"}"#,
+    ],
 };
 
 pub const HOOKS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Hooks,
     sessions_per_file: SessionsPerFile::Several,
     name: "Gemini CLI hook payloads",
     recognise: recognise_hooks,
     decoder: || Box::new(hooks::HooksDecoder::default()),
     resume: resume::<hooks::HooksDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"event":"SessionStart","payload":{"session_id":"s","hook_event_name":"SessionStart"}}"#,
+    ],
 };
 
 /// Recognises the head of a chat, its first line. The head of a sub-agent does not name its parent:

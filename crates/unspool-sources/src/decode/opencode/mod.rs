@@ -6,6 +6,7 @@
 //! is a step. Ids sort by time only within a message: their clock wrapped in August 2026 and will
 //! wrap again in October 2028. A message written at a wrap has parts on both sides (`wrap_side`).
 
+mod agent;
 mod decoder;
 mod message;
 mod next;
@@ -21,52 +22,67 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use decoder::OpenCodeDecoder;
 
-const AGENT: &str = "opencode";
+pub use agent::AGENT;
+
+const NAME: &str = "opencode";
 
 /// The `type` of the line that starts the text of a session in the database.
 const SESSION_RECORD_TYPE: &str = "opencode.session";
 
 pub const LOG: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode database",
     recognise: recognise_log,
     decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
     resume: resume::<OpenCodeDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"opencode.session","id":"ses_a","directory":"/w","time":{"created":1}}"#,
+        r#"{"id":"evt_1","seq":0,"type":"session.created.1","data":{"info":{}}}"#,
+    ],
 };
 
 pub const EXPORT: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode export",
     recognise: recognise_export,
     decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
     resume: resume::<OpenCodeDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"info":{"id":"msg_1","sessionID":"ses_a","role":"user"},"parts":[]}"#],
 };
 
 pub const EVENTS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::Several,
     name: "OpenCode events",
     recognise: recognise_event,
     decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
     resume: resume::<OpenCodeDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[r#"{"id":"evt_1","type":"session.idle","properties":{"sessionID":"ses_a"}}"#],
 };
 
 pub const RUN: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Stream,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode run --format json",
     recognise: recognise_run,
     decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
     resume: resume::<OpenCodeDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"text","timestamp":1,"sessionID":"ses_a","part":{"id":"prt_1","type":"text"}}"#,
+    ],
 };
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {

@@ -8,7 +8,7 @@ use unspool_core::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
-use super::{AGENT, time_of};
+use super::{NAME, time_of};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ impl OpenCodeDecoder {
         }
         if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
         {
-            let session = SessionId::of(AGENT, &parent);
+            let session = SessionId::of(NAME, &parent);
             emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
             head.parent = Some(parent);
         }

@@ -8,18 +8,23 @@ mod row;
 
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
+use crate::agents::Agent;
 
-pub use row::AGENT;
+use row::NAME;
+
+pub const AGENT: Agent = Agent::new(NAME, "Rows of flat history", &[ROWS]);
 
 pub const ROWS: Format = Format {
-    agent: AGENT,
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::Several,
     name: "rows",
     recognise,
     decoder: || Box::new(decoder::RowsDecoder::default()),
     resume: resume::<decoder::RowsDecoder>,
+    precedence: Precedence::Fallback,
+    samples: &[r#"{"role":"user","content":"hi"}"#],
 };
 
 fn recognise<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {

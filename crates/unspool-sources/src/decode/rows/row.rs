@@ -10,7 +10,7 @@ use unspool_core::part::ToolState;
 
 use super::super::Fields;
 
-pub const AGENT: &str = "rows";
+pub const NAME: &str = "rows";
 
 /// The session of the row.
 pub(super) const SESSION_FIELDS: [&str; 10] = [

@@ -15,16 +15,26 @@ mod unmapped;
 
 use unspool_core::provenance::Feed;
 
-use super::{Fields, Format, RecordOwner, SessionsPerFile, resume};
+use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
+use crate::agents::Agent;
+
+const NAME: &str = "thoughtflow";
+
+pub const AGENT: Agent = Agent::new(NAME, "ThoughtFlow", &[DOCUMENT]);
 
 pub const DOCUMENT: Format = Format {
-    agent: "thoughtflow",
+    agent: NAME,
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "ThoughtFlow document",
     recognise,
     decoder: || Box::new(decoder::DocumentDecoder::default()),
     resume: resume::<decoder::DocumentDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"session_id":"s","started_at":"2026-11-15T00:28:32.334Z","ended_at":null}"#,
+        r#"{"conversation_id":"c","status":"unknown","steps":[]}"#,
+    ],
 };
 
 /// The fields of a document beside its conversations (R-002-04).

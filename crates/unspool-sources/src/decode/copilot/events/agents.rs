@@ -9,7 +9,7 @@ use unspool_core::id::SessionId;
 use unspool_core::session::Parent;
 
 use super::EventsDecoder;
-use crate::decode::copilot::AGENT;
+use crate::decode::copilot::NAME;
 use crate::decode::{Emitter, Fields, RecordOutcome};
 
 impl EventsDecoder {
@@ -64,7 +64,7 @@ impl EventsDecoder {
         };
         if let Some((session, call_id)) = parent {
             self.parent = Some((session.clone(), call_id.clone()));
-            let session = SessionId::of(AGENT, &session);
+            let session = SessionId::of(NAME, &session);
             emit.push(EventKind::StartedBy(Parent { session, call_id, kind: None }));
         }
     }

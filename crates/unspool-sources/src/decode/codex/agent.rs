@@ -1,0 +1,37 @@
+//! Codex in the agent table.
+
+use crate::agents::{Agent, HookForm, HookSetup};
+use crate::discover::{LogLocation, SearchDepth, ends};
+
+pub const AGENT: Agent = Agent {
+    recorded: Some(("0.166.0", "0.166.0")),
+    // Old rollouts may be compressed.
+    logs: Some(LogLocation {
+        variable: "CODEX_HOME",
+        home: ".codex",
+        folders: &["sessions", "archived_sessions"],
+        depth: SearchDepth::Recursive,
+        is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
+    }),
+    hooks: Some(HookSetup {
+        file: "hooks.json",
+        form: HookForm::Settings { second: 1 },
+        events: &[
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+        ],
+        payload_field: None,
+        after_install: Some(
+            "Codex runs the hooks only after you allow them: start `codex` and confirm. Until then \
+             `codex exec` silently skips them",
+        ),
+    }),
+    resume: Some("codex resume"),
+    ..Agent::new(super::NAME, "Codex", &[super::HOOKS, super::LOG, super::EXEC, super::SERVER])
+};
