@@ -136,7 +136,8 @@ mod tests {
     /// Law 6: outlines, the archive and the presenter agree on what a tool does.
     #[test]
     fn a_tool_has_one_family_however_it_is_spelled() {
-        for (name, family) in TOOLS {
+        for (at, (name, family)) in TOOLS.iter().enumerate() {
+            assert!(TOOLS[..at].iter().all(|(other, _)| other != name), "{name}");
             assert_eq!(Family::of(name), Some(*family), "{name}");
             assert_eq!(Family::of(&name.to_uppercase()), Some(*family), "{name}");
         }

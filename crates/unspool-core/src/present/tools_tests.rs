@@ -378,14 +378,6 @@ fn badges() {
 }
 
 #[test]
-fn the_registry_names_each_tool_once() {
-    for (at, (name, _)) in REGISTRY.iter().enumerate() {
-        assert!(REGISTRY[..at].iter().all(|(other, _)| other != name), "{name}");
-        assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
-    }
-}
-
-#[test]
 fn r_003_43_what_is_to_be_done_follows_from_the_calls() {
     let call = |name: &str, input: &str, result: &str, state: ToolState| {
         Body::Tool(Box::new(Tool {
