@@ -126,7 +126,7 @@ impl Kind {
     }
 
     /// The name that every surface and every export uses.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
             Kind::Reasoning => "reasoning",
@@ -258,19 +258,6 @@ pub struct Reasoning {
     pub duration_ms: Option<u64>,
 }
 
-/// The AI SDK key under which a provider stores a reasoning signature, or the encrypted content of
-/// a redacted block.
-pub fn signature_name(signer: &str, redacted: bool) -> &'static str {
-    match signer {
-        "openai" | "azure" => "reasoningEncryptedContent",
-        "google" | "vertex" => "thoughtSignature",
-        "copilot" => "reasoningOpaque",
-        // Anthropic, and providers that use its names.
-        _ if redacted => "redactedData",
-        _ => "signature",
-    }
-}
-
 /// A tool call with its input, state, result and question.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Tool {
@@ -347,7 +334,7 @@ impl ToolState {
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             ToolState::Pending => "pending",
             ToolState::Running => "running",
@@ -599,3 +586,7 @@ pub struct Data {
     pub kind: String,
     pub payload: Json,
 }
+
+#[cfg(test)]
+#[path = "part_tests.rs"]
+mod tests;

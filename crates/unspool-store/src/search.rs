@@ -7,7 +7,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use serde::Serialize;
 use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::part::{Body, Place};
+use unspool_core::part::{Body, Kind, Place};
 
 use crate::index::{Matcher, Snippet, TextQuery, snippet};
 use crate::searchable::{field_text, fields, unescape_json};
@@ -180,10 +180,22 @@ impl<'q, 'f> Verifier<'q, 'f> {
 
 /// The ranking weight of a part kind. Users mostly search for messages.
 pub fn weight(kind: &str) -> f32 {
+    // `user` and `title` are not kinds of parts.
+    let Some(kind) = Kind::of_name(kind) else { return if kind == "user" { 1.5 } else { 1.0 } };
     match kind {
-        "user" | "interjection" => 1.5,
-        "text" => 1.3,
-        "reasoning" | "error" | "compaction" => 1.1,
-        _ => 1.0,
+        Kind::Interjection => 1.5,
+        Kind::Text => 1.3,
+        Kind::Reasoning | Kind::Error | Kind::Compaction => 1.1,
+        Kind::Tool
+        | Kind::Agent
+        | Kind::TaskList
+        | Kind::SkillLoad
+        | Kind::McpSnapshot
+        | Kind::ContextInfo
+        | Kind::File
+        | Kind::Source
+        | Kind::Patch
+        | Kind::Notice
+        | Kind::Data => 1.0,
     }
 }

@@ -2,7 +2,8 @@
 //! missing, and no field is undeclared. Fields may be added in later versions.
 
 use serde_json::{Map, Value, json};
-use unspool_engine::params::{PART_KINDS, TOOL_STATES};
+use unspool_core::part::Kind;
+use unspool_engine::params::TOOL_STATES;
 
 fn is(kind: &str) -> Value {
     json!({ "type": kind })
@@ -226,8 +227,8 @@ fn content() -> Value {
 
 /// The schema of a part by its kind: in a reply, or in the user's message.
 fn bodies(reply: bool) -> Value {
-    let kinds = PART_KINDS.iter().map(|kind| {
-        let mut fields: Vec<Field> = vec![("kind", json!({ "const": kind }))];
+    let kinds = Kind::ALL.into_iter().map(|kind| {
+        let mut fields: Vec<Field> = vec![("kind", json!({ "const": kind.name() }))];
         if reply {
             fields.push(("id", text()));
             fields.push(("step", nullable_count()));
@@ -241,11 +242,11 @@ fn bodies(reply: bool) -> Value {
 }
 
 /// The required and the optional fields of a kind.
-fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
+fn body(kind: Kind) -> (Vec<Field>, Vec<Field>) {
     let nullable_text = || nullable("string");
     let fields = match kind {
-        "text" => return (vec![("text", text())], vec![("citations", list(anything()))]),
-        "reasoning" => {
+        Kind::Text => return (vec![("text", text())], vec![("citations", list(anything()))]),
+        Kind::Reasoning => {
             let fields = vec![
                 ("text", text()),
                 ("duration_ms", nullable_count()),
@@ -254,34 +255,39 @@ fn body(kind: &str) -> (Vec<Field>, Vec<Field>) {
             ];
             return (fields, vec![("signer", text())]);
         }
-        "tool" => tool(),
-        "agent" => vec![("call_id", text()), ("agents", list(agent()))],
-        "interjection" => vec![("text", text())],
-        "task-list" => {
+        Kind::Tool => tool(),
+        Kind::Agent => vec![("call_id", text()), ("agents", list(agent()))],
+        Kind::Interjection => vec![("text", text())],
+        Kind::TaskList => {
             let states = ["pending", "running", "completed", "cancelled"];
             let item = [("id", nullable_text()), ("text", text()), ("state", one_of(&states))];
             vec![("items", list(object(item)))]
         }
-        "skill-load" => vec![("name", text()), ("call_id", nullable_text()), ("text", text())],
-        "mcp-snapshot" => {
+        Kind::SkillLoad => vec![("name", text()), ("call_id", nullable_text()), ("text", text())],
+        Kind::McpSnapshot => {
             let server = [("name", text()), ("status", nullable_text()), ("tools", list(text()))];
             vec![("servers", list(object(server)))]
         }
-        "context-info" => vec![("title", text()), ("text", text())],
-        "compaction" => vec![
+        Kind::ContextInfo => vec![("title", text()), ("text", text())],
+        Kind::Compaction => vec![
             ("trigger", nullable_text()),
             ("tokens_before", nullable_count()),
             ("tokens_after", nullable_count()),
             ("duration_ms", nullable_count()),
             ("summary", text()),
         ],
-        "file" => ["name", "media_type", "url", "text"].map(|name| (name, nullable_text())).into(),
-        "source" => ["url", "title", "quote"].map(|name| (name, nullable_text())).into(),
-        "patch" => vec![("path", nullable_text()), ("diff", text()), ("call_id", nullable_text())],
-        "notice" => vec![("code", text()), ("text", text())],
-        "error" => vec![("code", nullable_text()), ("status", nullable_count()), ("text", text())],
-        // "data", and any new kind: a test finds a kind that has no fields here.
-        _ => vec![("data_kind", text()), ("payload", anything())],
+        Kind::File => {
+            ["name", "media_type", "url", "text"].map(|name| (name, nullable_text())).into()
+        }
+        Kind::Source => ["url", "title", "quote"].map(|name| (name, nullable_text())).into(),
+        Kind::Patch => {
+            vec![("path", nullable_text()), ("diff", text()), ("call_id", nullable_text())]
+        }
+        Kind::Notice => vec![("code", text()), ("text", text())],
+        Kind::Error => {
+            vec![("code", nullable_text()), ("status", nullable_count()), ("text", text())]
+        }
+        Kind::Data => vec![("data_kind", text()), ("payload", anything())],
     };
     (fields, Vec::new())
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use unspool_core::part::Kind;
 
 use crate::case::{all_cases, root};
 use crate::harness::Machine;
@@ -217,27 +216,6 @@ fn the_document_has_every_kind_of_part() {
         let fields = all.iter().find(of_kind).unwrap()["properties"].as_object().unwrap();
         assert_eq!(fields.contains_key("payload"), *kind == "data", "{kind} has fields of its own");
     }
-    let names: Vec<&str> = [
-        Kind::Text,
-        Kind::Reasoning,
-        Kind::Tool,
-        Kind::Agent,
-        Kind::Interjection,
-        Kind::TaskList,
-        Kind::SkillLoad,
-        Kind::McpSnapshot,
-        Kind::ContextInfo,
-        Kind::Compaction,
-        Kind::File,
-        Kind::Source,
-        Kind::Patch,
-        Kind::Notice,
-        Kind::Error,
-        Kind::Data,
-    ]
-    .map(Kind::name)
-    .to_vec();
-    assert_eq!(names, unspool_engine::params::PART_KINDS);
 }
 
 #[test]
