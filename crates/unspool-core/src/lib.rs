@@ -26,6 +26,7 @@ pub mod redact;
 pub mod segment;
 pub mod session;
 pub mod skeleton;
+pub mod source;
 pub mod summary;
 pub mod tools;
 pub mod transcript;

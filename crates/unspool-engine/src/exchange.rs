@@ -10,12 +10,11 @@ use unspool_core::assemble::Cursor;
 use unspool_core::id::SessionId;
 use unspool_core::provenance::Feed;
 use unspool_core::session::{Session, Turn};
+use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::{
-    FileRow, FileStamp, Snapshot, SourceRow, StoredRecordCounts, WarningRow,
-};
+use unspool_store::rows::{FileRow, Snapshot, SourceRow, WarningRow};
 use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
 
 use crate::report::SyncReport;
@@ -64,7 +63,7 @@ struct Source {
     #[serde(rename = "telling")]
     feed: Feed,
     first: u64,
-    records: StoredRecordCounts,
+    records: RecordCounts,
     file: File,
 }
 
@@ -72,11 +71,9 @@ struct Source {
 #[derive(Serialize, Deserialize, Clone)]
 struct File {
     path: String,
-    size: u64,
-    modified: i64,
-    changed: i64,
-    inode: u64,
-    device: u64,
+    #[serde(flatten)]
+    stamp: FileStamp,
+    // Not flattened: exports have the line between the fields of the fingerprint.
     offset: u64,
     line: u64,
     head: u64,
@@ -176,18 +173,14 @@ fn write_line(out: &mut (impl Write + ?Sized), line: &impl Serialize) -> Result<
 }
 
 fn file(stored_file: &FileRow, saved: Option<String>) -> File {
-    let stamp = stored_file.stamp;
+    let Fingerprint { offset, head, tail } = stored_file.print;
     File {
         path: stored_file.path.clone(),
-        size: stamp.size,
-        modified: stamp.modified,
-        changed: stamp.changed,
-        inode: stamp.inode,
-        device: stamp.device,
-        offset: stored_file.offset,
+        stamp: stored_file.stamp,
+        offset,
         line: stored_file.line,
-        head: stored_file.head,
-        tail: stored_file.tail,
+        head,
+        tail,
         saved,
     }
 }
@@ -370,17 +363,9 @@ fn file_row(row: i64, file: File) -> FileRow {
     FileRow {
         row,
         path: file.path,
-        stamp: FileStamp {
-            size: file.size,
-            modified: file.modified,
-            changed: file.changed,
-            inode: file.inode,
-            device: file.device,
-        },
-        offset: file.offset,
+        stamp: file.stamp,
+        print: Fingerprint { offset: file.offset, head: file.head, tail: file.tail },
         line: file.line,
-        head: file.head,
-        tail: file.tail,
         saved: file.saved,
         refused: None,
     }

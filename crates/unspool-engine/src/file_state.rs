@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
+use unspool_core::source::{FileStamp, Fingerprint};
 use unspool_sources::decode::Warning;
-use unspool_sources::discover::Stamp;
 use unspool_sources::file_decoder::Verdict;
-use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::fingerprint;
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source;
 use unspool_store::rows::{FileRow, RowId};
@@ -15,20 +15,14 @@ use unspool_store::rows::{FileRow, RowId};
 /// After this long without a write, the last line is read even without a line end.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
 
-pub(crate) fn fingerprint_of(file: &FileRow) -> Fingerprint {
-    Fingerprint { offset: file.offset, head: file.head, tail: file.tail }
-}
-
 pub(crate) fn file_row(
     position: Position,
     print: Option<Fingerprint>,
     verdict: Verdict,
 ) -> FileRow {
     FileRow {
-        offset: print.map_or(0, |_| position.offset),
+        print: print.unwrap_or_default(),
         line: position.number,
-        head: print.map_or(0, |print| print.head),
-        tail: print.map_or(0, |print| print.tail),
         refused: refusal(verdict).map(str::to_owned),
         ..FileRow::default()
     }
@@ -48,7 +42,7 @@ pub(crate) fn warning(name: &str, what: String) -> Warning {
     Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
 }
 
-pub(crate) fn is_idle(stamp: Stamp) -> bool {
+pub(crate) fn is_idle(stamp: FileStamp) -> bool {
     let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
     SystemTime::now().duration_since(modified).is_ok_and(|since| since > IDLE_AFTER)
 }
@@ -61,5 +55,5 @@ pub(crate) fn file_by_row(stored: &FxHashMap<String, FileRow>, row: RowId) -> Op
 /// True if the file at `path` starts with everything that was read from `of`.
 pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
     let source = path.and_then(|path| source::open(path).ok());
-    source.is_some_and(|mut source| fingerprint_of(of).matches(source.text()).unwrap_or(false))
+    source.is_some_and(|mut source| fingerprint::matches(of.print, source.text()).unwrap_or(false))
 }

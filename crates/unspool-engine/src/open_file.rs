@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::file_decoder::{DecodedRecord, RecordSink, SessionHandle, SessionIdent};
 use unspool_store::batch::Packer;
-use unspool_store::rows::{RowId, SourceRow, StoredRecordCounts, WarningRow};
+use unspool_store::rows::{RowId, SourceRow, WarningRow};
 use unspool_store::session_writer::SessionWriter;
 use unspool_store::store::{Store, StoreError};
 
@@ -53,11 +53,9 @@ impl OpenFeed {
         let mut sources = self.writer.sources.iter();
         let found = sources.position(|source| source.file == file && source.number == number);
         let Some(at) = found.filter(|_| self.writer.is_stored()) else { return false };
-        let StoredRecordCounts { read, in_parts, metadata, left_out, unreadable } =
-            self.writer.sources[at].records.clone();
         self.source = at;
-        self.before = read;
-        self.record_counts = RecordCounts { read, in_parts, metadata, left_out, unreadable };
+        self.record_counts = self.writer.sources[at].records.clone();
+        self.before = self.record_counts.read;
         true
     }
 
@@ -66,12 +64,9 @@ impl OpenFeed {
     }
 
     fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
-        let RecordCounts { read, in_parts, metadata, left_out, unreadable } =
-            self.record_counts.clone();
-        let records = StoredRecordCounts { read, in_parts, metadata, left_out, unreadable };
         let Some(source) = self.writer.sources.get_mut(self.source) else { return Ok(()) };
-        let counted = source.records != records;
-        source.records = records;
+        let counted = source.records != self.record_counts;
+        source.records.clone_from(&self.record_counts);
         let dirty = self.writer.is_dirty();
         if dirty || counted || !self.writer.is_stored() {
             packer.add(&mut self.writer)?;
@@ -178,7 +173,7 @@ impl<S: Store> Worker<'_, S> {
             feed: ident.feed,
             first: ident.first,
             sub_agent: ident.sub_agent,
-            records: StoredRecordCounts::default(),
+            records: RecordCounts::default(),
         });
         feed.source = sources.len() - 1;
         number

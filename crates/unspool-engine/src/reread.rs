@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::fingerprint::matches;
 use unspool_sources::read::source;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
@@ -32,9 +32,8 @@ pub fn reread<S: Store>(
     let files: FxHashMap<RowId, (PathBuf, bool)> = block_on(store.files())?
         .into_iter()
         .map(|file| {
-            let print = Fingerprint { offset: file.offset, head: file.head, tail: file.tail };
             let there = source::open(Path::new(&file.path))
-                .is_ok_and(|mut open| print.matches(open.text()).unwrap_or(false));
+                .is_ok_and(|mut open| matches(file.print, open.text()).unwrap_or(false));
             (file.row, (PathBuf::from(file.path), there))
         })
         .collect();

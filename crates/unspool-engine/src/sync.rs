@@ -10,8 +10,9 @@ use std::thread;
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
+use unspool_core::source::FileStamp;
 use unspool_sources::decode::Warning;
-use unspool_sources::discover::{LogFile, Stamp};
+use unspool_sources::discover::{LogFile, file_stamp};
 use unspool_sources::read::rows;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
@@ -22,7 +23,7 @@ use unspool_store::store::{Maintenance, Store, StoreError};
 use crate::claim::Claims;
 use crate::exchange::{self, ExchangeError};
 use crate::report::{Progress, SyncReport, Tally};
-use crate::worker::{Stop, SyncContext, Worker};
+use crate::worker::{FileRoute, Stop, SyncContext, Worker};
 
 #[derive(Debug, Error)]
 pub enum SyncError {
@@ -37,7 +38,7 @@ pub enum SyncError {
 pub struct FileCandidate {
     pub path: PathBuf,
     /// None forces a read.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<FileStamp>,
     /// The user named this file: read it completely, without waiting for more data.
     pub named: bool,
 }
@@ -50,7 +51,7 @@ impl From<LogFile> for FileCandidate {
 
 impl FileCandidate {
     pub fn of(path: &Path) -> FileCandidate {
-        let stamp = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
+        let stamp = std::fs::metadata(path).ok().map(|metadata| file_stamp(&metadata));
         let stamp = stamp.or_else(|| rows::stamp_of(path));
         FileCandidate { path: path.to_owned(), stamp, named: true }
     }
@@ -86,7 +87,7 @@ pub fn sync<S: Store>(
     for FileCandidate { path, stamp, .. } in candidates {
         let seen = stored.get(&*path.to_string_lossy()).map(|file| file.stamp);
         match (stamp, seen) {
-            (Some(stamp), Some(seen)) if is_same(stamp, seen) => {
+            (Some(stamp), Some(seen)) if stamp == seen => {
                 Tally::add(&tally.unchanged, 1);
             }
             _ => {
@@ -105,7 +106,7 @@ pub fn sync<S: Store>(
     let grown: u64 = todo
         .iter()
         .map(|(_, size, path)| {
-            let taken = stored.get(&*path.to_string_lossy()).map_or(0, |file| file.offset);
+            let taken = stored.get(&*path.to_string_lossy()).map_or(0, |file| file.print.offset);
             size.saturating_sub(taken)
         })
         .sum();
@@ -122,15 +123,17 @@ pub fn sync<S: Store>(
         named,
     };
     let queue = Mutex::new(todo.into_iter().map(|(_, _, path)| path).collect::<VecDeque<_>>());
-    let later = run(&shared, &queue)?;
+    let RoutedFiles { deferred, mut exports } = run(&shared, &queue)?;
     // Deferred files run on one thread, where no claim can be contended.
     let mut worker = Worker::new(&shared)?;
-    let mut exports = Vec::new();
-    for path in later {
-        match worker.ingest_file(&path) {
-            Ok(()) => {}
-            Err(Stop::Deferred) => exports.push(path),
-            Err(Stop::Failed(error)) => return Err(error),
+    for path in deferred {
+        match worker.ingest_file(&path)? {
+            FileRoute::Decode => {}
+            FileRoute::Import => exports.push(path),
+            FileRoute::Defer => {
+                let what = "its session is being recorded; run `unspool sync` again".to_owned();
+                tally.warn(warning(&path, what));
+            }
         }
     }
     finish(&mut worker)?;
@@ -194,7 +197,7 @@ fn ingest_all<S: Store, R: Read>(
     let mut worker = Worker::new(&shared)?;
     for (name, source) in sources {
         match worker.ingest_stream(&name, source) {
-            Ok(()) | Err(Stop::Deferred) => {}
+            Ok(()) | Err(Stop::Claimed) => {}
             Err(Stop::Failed(error)) => return Err(error),
         }
     }
@@ -203,15 +206,22 @@ fn ingest_all<S: Store, R: Read>(
     Ok(tally.into_report())
 }
 
-/// Runs the workers on one queue. Returns the deferred files.
+/// The files that the parallel phase did not decode.
+#[derive(Default)]
+struct RoutedFiles {
+    deferred: Vec<PathBuf>,
+    exports: Vec<PathBuf>,
+}
+
+/// Runs the workers on one queue. Returns the files that they did not decode.
 fn run<S: Store>(
     shared: &SyncContext<'_, S>,
     queue: &Mutex<VecDeque<PathBuf>>,
-) -> Result<Vec<PathBuf>, SyncError> {
+) -> Result<RoutedFiles, SyncError> {
     let files = queue.lock().unwrap_or_else(PoisonError::into_inner).len();
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let count = cores.min(MAX_THREADS).min(files);
-    let later = Mutex::new(Vec::new());
+    let routed = Mutex::new(RoutedFiles::default());
     let outcome: Result<(), SyncError> = thread::scope(|scope| {
         let threads: Vec<_> = (0..count)
             .map(|_| {
@@ -220,19 +230,18 @@ fn run<S: Store>(
                     loop {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                         let Some(path) = next else { break };
-                        match worker.ingest_file(&path) {
-                            Ok(()) => {}
-                            Err(Stop::Deferred) => {
-                                later.lock().unwrap_or_else(PoisonError::into_inner).push(path);
-                                continue;
+                        let route = worker.ingest_file(&path).inspect_err(|_| {
+                            // Stop the other workers too.
+                            queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                        })?;
+                        let mut routed = routed.lock().unwrap_or_else(PoisonError::into_inner);
+                        match route {
+                            FileRoute::Decode => {
+                                shared.progress.files_done.fetch_add(1, Ordering::Relaxed);
                             }
-                            Err(Stop::Failed(error)) => {
-                                // Stop the other workers too.
-                                queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                                return Err(error);
-                            }
+                            FileRoute::Import => routed.exports.push(path),
+                            FileRoute::Defer => routed.deferred.push(path),
                         }
-                        shared.progress.files_done.fetch_add(1, Ordering::Relaxed);
                     }
                     finish(&mut worker)
                 })
@@ -246,19 +255,14 @@ fn run<S: Store>(
         outcome
     });
     outcome?;
-    Ok(later.into_inner().unwrap_or_default())
+    Ok(routed.into_inner().unwrap_or_default())
 }
 
 fn finish<S: Store>(worker: &mut Worker<'_, S>) -> Result<(), SyncError> {
     match worker.commit() {
-        Ok(()) | Err(Stop::Deferred) => Ok(()),
+        Ok(()) | Err(Stop::Claimed) => Ok(()),
         Err(Stop::Failed(error)) => Err(error),
     }
-}
-
-fn is_same(stamp: Stamp, seen: unspool_store::rows::FileStamp) -> bool {
-    (stamp.size, stamp.modified, stamp.changed, stamp.inode, stamp.device)
-        == (seen.size, seen.modified, seen.changed, seen.inode, seen.device)
 }
 
 /// A warning about a file as a whole.

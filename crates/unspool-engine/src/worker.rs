@@ -13,19 +13,19 @@ use unspool_sources::file_decoder::{
     Checkpoint, FileDecoder, FileDigest, LastLine, SessionIdent, UNFINISHED_LINE_WARNING, Verdict,
     decode_from,
 };
-use unspool_sources::fingerprint::Fingerprint;
+use unspool_sources::fingerprint::{self, fingerprint};
 use unspool_sources::read::lines::Position;
 use unspool_sources::read::source::{self, Source};
 use unspool_store::batch::{IngestMode, Packer};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::{FileRow, FileStamp};
+use unspool_store::rows::FileRow;
 use unspool_store::session_writer::SessionWriter;
 use unspool_store::store::{Store, StoreError};
 
 use crate::claim::Claims;
 use crate::exchange::is_export;
-use crate::file_state::{file_row, fingerprint_of, is_idle, warning};
+use crate::file_state::{file_row, is_idle, warning};
 use crate::open_file::{OpenFeed, OpenFile};
 use crate::report::{Progress, Tally};
 use crate::sync::SyncError;
@@ -49,11 +49,21 @@ pub(crate) struct SyncContext<'a, S: Store> {
     pub named: bool,
 }
 
+/// What a sync does with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileRoute {
+    /// It is a log: a worker decodes it.
+    Decode,
+    /// It is one of our own exports: it is imported after all logs.
+    Import,
+    /// Another worker has claimed one of its sessions: decode it after the parallel phase.
+    Defer,
+}
+
 /// Why a worker stopped reading a file.
 pub(crate) enum Stop {
-    /// Retry after the parallel phase: another worker has claimed one of the file's sessions, or
-    /// the file is one of our own exports.
-    Deferred,
+    /// Another worker has claimed one of the file's sessions.
+    Claimed,
     Failed(SyncError),
 }
 
@@ -80,11 +90,19 @@ impl<'a, S: Store> Worker<'a, S> {
         Ok(Worker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
     }
 
-    /// Reads a file from where the last read stopped.
-    pub fn ingest_file(&mut self, path: &Path) -> Result<(), Stop> {
+    /// Reads a file from where the last read stopped, unless it takes another route.
+    pub fn ingest_file(&mut self, path: &Path) -> Result<FileRoute, SyncError> {
         if is_export(path) {
-            return Err(Stop::Deferred);
+            return Ok(FileRoute::Import);
         }
+        match self.decode_file(path) {
+            Ok(()) => Ok(FileRoute::Decode),
+            Err(Stop::Claimed) => Ok(FileRoute::Defer),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    fn decode_file(&mut self, path: &Path) -> Result<(), Stop> {
         let name = path.to_string_lossy().into_owned();
         let mut source = match source::open(path) {
             Ok(source) => source,
@@ -94,8 +112,9 @@ impl<'a, S: Store> Worker<'a, S> {
             }
         };
         let stored = self.shared.stored.get(&name);
-        let mut same = stored
-            .is_some_and(|stored| fingerprint_of(stored).matches(source.text()).unwrap_or(false));
+        let mut same = stored.is_some_and(|stored| {
+            fingerprint::matches(stored.print, source.text()).unwrap_or(false)
+        });
         if let Some(stored) = stored.filter(|_| same) {
             same = !self.is_rewritten(stored, &mut source)?;
         }
@@ -105,7 +124,7 @@ impl<'a, S: Store> Worker<'a, S> {
             name,
             path: Some(path.to_owned()),
             // A file that was empty last time starts a new source.
-            replaced: stored.is_some_and(|stored| !same || stored.offset == 0),
+            replaced: stored.is_some_and(|stored| !same || stored.print.offset == 0),
             ident: Vec::new(),
             warnings: Vec::new(),
         });
@@ -118,7 +137,7 @@ impl<'a, S: Store> Worker<'a, S> {
     /// mtime or ctime changed; per-line digests tell an in-place rewrite from a touch.
     fn is_rewritten(&self, stored: &FileRow, source: &mut Source) -> Result<bool, Stop> {
         let size = source.stamp.size;
-        if (stored.stamp.size, stored.offset, source.length) != (size, size, Some(size)) {
+        if (stored.stamp.size, stored.print.offset, source.length) != (size, size, Some(size)) {
             return Ok(false);
         }
         let Some(saved) = self.saved(stored)? else { return Ok(false) };
@@ -140,32 +159,25 @@ impl<'a, S: Store> Worker<'a, S> {
     ) -> Result<(), Stop> {
         let mut file_decoder = FileDecoder::new(&path.to_string_lossy());
         let mut position = Position::default();
-        if let Some(stored) = stored.filter(|stored| stored.offset > 0)
+        if let Some(stored) = stored.filter(|stored| stored.print.offset > 0)
             && let Some(resumed) = self.resume(stored)?
         {
             file_decoder = resumed;
-            position = Position { number: stored.line, offset: stored.offset };
+            position = Position { number: stored.line, offset: stored.print.offset };
         }
-        let Source { stamp, length, .. } = *source;
+        let Source { mut stamp, length, .. } = *source;
         let rest = is_idle(stamp);
         let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
         let text = source.from(position);
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
         };
-        let mut stamp = FileStamp {
-            size: stamp.size,
-            modified: stamp.modified,
-            changed: stamp.changed,
-            inode: stamp.inode,
-            device: stamp.device,
-        };
         let unfinished = length.is_some_and(|length| position.offset < length);
         if !rest && (unfinished || file_decoder.is_undecided()) {
             // A zero mtime never matches, so the next scan reads this file again.
             stamp.modified = 0;
         }
-        let print = Fingerprint::of(source.text(), position.offset).ok();
+        let print = fingerprint(source.text(), position.offset).ok();
         let saved = file_decoder.save().and_then(|saved| serde_json::to_string(&saved).ok());
         self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
     }
@@ -271,7 +283,7 @@ impl<'a, S: Store> Worker<'a, S> {
             if self.current.as_ref().is_none_or(|current| current.ident.is_empty()) {
                 claims.claim(id);
             } else if !claims.try_claim(id) {
-                return Err(Stop::Deferred);
+                return Err(Stop::Claimed);
             }
         }
         match self.shared.recorder.open(ident.agent, ident.session) {
@@ -308,7 +320,7 @@ impl<'a, S: Store> Worker<'a, S> {
         if let Some(current) = &mut self.current {
             let source = current.path.as_ref().and_then(|path| source::open(path).ok());
             let print =
-                source.and_then(|mut source| Fingerprint::of(source.text(), position.offset).ok());
+                source.and_then(|mut source| fingerprint(source.text(), position.offset).ok());
             let file = FileRow {
                 row: current.row,
                 path: current.name.clone(),

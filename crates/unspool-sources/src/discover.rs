@@ -8,7 +8,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use unspool_core::source::FileStamp;
 
 use crate::agents::AGENTS;
 use crate::decode::Warning;
@@ -131,7 +131,7 @@ impl Environment {
             return Vec::new();
         };
         let mut walked = WalkResult::default();
-        walked.files.push((path.to_owned(), Stamp::of(&metadata)));
+        walked.files.push((path.to_owned(), file_stamp(&metadata)));
         expand(&mut walked);
         let found = |(path, stamp)| LogFile { path, agent, stamp };
         walked.files.into_iter().map(found).collect()
@@ -152,46 +152,29 @@ impl Environment {
     }
 }
 
-/// File system metadata of a file. An equal stamp means an unchanged file; if it differs, the
-/// fingerprint decides.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Stamp {
-    pub size: u64,
-    /// The mtime in nanoseconds since 1970. Programs may set it.
-    pub modified: i64,
-    /// The ctime in nanoseconds since 1970. Programs cannot set it. 0 on systems other than Unix,
-    /// as are the inode and the device.
-    pub changed: i64,
-    pub inode: u64,
-    pub device: u64,
+/// The stamp of a file, from its metadata.
+#[cfg(unix)]
+pub fn file_stamp(metadata: &Metadata) -> FileStamp {
+    use std::os::unix::fs::MetadataExt;
+
+    let time = |seconds: i64, nanoseconds: i64| {
+        seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+    };
+    FileStamp {
+        size: metadata.size(),
+        modified: time(metadata.mtime(), metadata.mtime_nsec()),
+        changed: time(metadata.ctime(), metadata.ctime_nsec()),
+        inode: metadata.ino(),
+        device: metadata.dev(),
+    }
 }
 
-impl Stamp {
-    #[cfg(unix)]
-    pub fn of(metadata: &Metadata) -> Stamp {
-        use std::os::unix::fs::MetadataExt;
-
-        let time = |seconds: i64, nanoseconds: i64| {
-            seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
-        };
-        Stamp {
-            size: metadata.size(),
-            modified: time(metadata.mtime(), metadata.mtime_nsec()),
-            changed: time(metadata.ctime(), metadata.ctime_nsec()),
-            inode: metadata.ino(),
-            device: metadata.dev(),
-        }
-    }
-
-    #[cfg(not(unix))]
-    pub fn of(metadata: &Metadata) -> Stamp {
-        let since = metadata
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        Stamp { size: metadata.len(), modified: modified.unwrap_or(0), ..Stamp::default() }
-    }
+#[cfg(not(unix))]
+pub fn file_stamp(metadata: &Metadata) -> FileStamp {
+    let since =
+        metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    FileStamp { size: metadata.len(), modified: modified.unwrap_or(0), ..FileStamp::default() }
 }
 
 /// A file that may be a log.
@@ -199,7 +182,7 @@ impl Stamp {
 pub struct LogFile {
     pub path: PathBuf,
     pub agent: &'static str,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 /// The files found in the agents' folders.
@@ -232,7 +215,7 @@ pub fn discover(environment: &Environment) -> Discovery {
 fn expand(walked: &mut WalkResult) {
     let (databases, logs) = walked.files.drain(..).partition(|(path, _)| is_database(path));
     walked.files = logs;
-    let databases: Vec<(PathBuf, Stamp)> = databases;
+    let databases: Vec<(PathBuf, FileStamp)> = databases;
     for (path, _) in databases {
         match rows::sessions(&path) {
             Ok(sessions) => walked.files.extend(sessions),
@@ -273,7 +256,7 @@ pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
     } else {
         let mut walked = WalkResult::default();
         let files = [Some(path.to_owned()), agent_meta::meta_of_log(path)];
-        walked.files.extend(files.into_iter().flatten().map(|path| (path, Stamp::default())));
+        walked.files.extend(files.into_iter().flatten().map(|path| (path, FileStamp::default())));
         walked
     };
     expand(&mut walked);

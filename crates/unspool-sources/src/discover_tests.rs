@@ -52,7 +52,7 @@ fn logs_of_sessions_and_of_their_agents_are_found() {
     assert_eq!(paths(&discovered), [&*beside, &session, &nested, &meta, &other]);
     for found in &discovered.files {
         assert_eq!(found.agent, "claude-code");
-        assert_eq!(found.stamp, Stamp::of(&fs::metadata(&found.path).unwrap()));
+        assert_eq!(found.stamp, file_stamp(&fs::metadata(&found.path).unwrap()));
         assert_eq!(found.stamp.size, 3);
         assert!(found.stamp.modified > 1_600_000_000_000_000_000);
     }

@@ -3,7 +3,7 @@
 //! identify a log.
 //!
 //! The fingerprint covers the part that was read: digests of its first and its last bytes. Together
-//! with the `Stamp` of the file it decides what to do:
+//! with the `FileStamp` of the file it decides what to do:
 //!
 //! - The stamp is unchanged: nothing to read.
 //! - The file is at least as long as the part that was read, and the fingerprint matches: continue
@@ -16,47 +16,34 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use serde::{Deserialize, Serialize};
 use unspool_core::id::digest;
+use unspool_core::source::Fingerprint;
 
 /// How many bytes of each end are digested.
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Identifies the first `offset` bytes of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Fingerprint {
-    /// How many bytes it covers: the position up to which the file was read.
-    pub offset: u64,
-    /// A digest of the first bytes, at most 4096.
-    pub head: u64,
-    /// A digest of the last bytes, at most 4096.
-    pub tail: u64,
+/// The fingerprint of the first `offset` bytes. An error if there are fewer. Moves the file's read
+/// position.
+pub fn fingerprint(mut file: impl Read + Seek, offset: u64) -> io::Result<Fingerprint> {
+    let sampled = SAMPLE_BYTES.min(offset);
+    let mut bytes = [0; SAMPLE_BYTES as usize];
+    let bytes = &mut bytes[..sampled as usize];
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(bytes)?;
+    let head = digest(bytes);
+    if offset > sampled {
+        file.seek(SeekFrom::Start(offset - sampled))?;
+        file.read_exact(bytes)?;
+    }
+    Ok(Fingerprint { offset, head, tail: digest(bytes) })
 }
 
-impl Fingerprint {
-    /// The fingerprint of the first `offset` bytes. An error if there are fewer. Moves the file's
-    /// read position.
-    pub fn of(mut file: impl Read + Seek, offset: u64) -> io::Result<Fingerprint> {
-        let sampled = SAMPLE_BYTES.min(offset);
-        let mut bytes = [0; SAMPLE_BYTES as usize];
-        let bytes = &mut bytes[..sampled as usize];
-        file.seek(SeekFrom::Start(0))?;
-        file.read_exact(bytes)?;
-        let head = digest(bytes);
-        if offset > sampled {
-            file.seek(SeekFrom::Start(offset - sampled))?;
-            file.read_exact(bytes)?;
-        }
-        Ok(Fingerprint { offset, head, tail: digest(bytes) })
-    }
-
-    /// True if a file begins with the same bytes, as far as the digests of both ends can tell.
-    pub fn matches(&self, file: impl Read + Seek) -> io::Result<bool> {
-        match Fingerprint::of(file, self.offset) {
-            Ok(found) => Ok(found == *self),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(error),
-        }
+/// True if a file begins with the same bytes, as far as the digests of both ends can tell.
+pub fn matches(print: Fingerprint, file: impl Read + Seek) -> io::Result<bool> {
+    match fingerprint(file, print.offset) {
+        Ok(found) => Ok(found == print),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

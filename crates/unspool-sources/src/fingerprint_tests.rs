@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{Cursor, Write};
 
 use super::*;
-use crate::discover::Stamp;
+use crate::discover::file_stamp;
 
 fn content(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
 fn fingerprint(bytes: &[u8], offset: usize) -> Fingerprint {
-    Fingerprint::of(Cursor::new(bytes), offset as u64).unwrap()
+    super::fingerprint(Cursor::new(bytes), offset as u64).unwrap()
 }
 
 fn matches(fingerprint: Fingerprint, bytes: &[u8]) -> bool {
-    fingerprint.matches(Cursor::new(bytes)).unwrap()
+    super::matches(fingerprint, Cursor::new(bytes)).unwrap()
 }
 
 const LENGTHS: [usize; 9] = [0, 1, 100, 4095, 4096, 4097, 8191, 8193, 100_000];
@@ -39,7 +39,7 @@ fn what_is_cut_is_another_file() {
         let original = fingerprint(&bytes, length);
         assert!(!matches(original, &bytes[..length - 1]), "{length}");
         assert!(!matches(original, &[]), "{length}");
-        assert!(Fingerprint::of(Cursor::new(&bytes), length as u64 + 1).is_err());
+        assert!(super::fingerprint(Cursor::new(&bytes), length as u64 + 1).is_err());
     }
 }
 
@@ -71,8 +71,8 @@ fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     let bytes = content(20_000);
     std::fs::write(&path, &bytes).unwrap();
     let mut file = File::options().read(true).write(true).open(&path).unwrap();
-    let original = Fingerprint::of(&file, 20_000).unwrap();
-    let before = Stamp::of(&file.metadata().unwrap());
+    let original = super::fingerprint(&file, 20_000).unwrap();
+    let before = file_stamp(&file.metadata().unwrap());
     let modified = file.metadata().unwrap().modified().unwrap();
     // The file system's clock may have a resolution of some milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -81,8 +81,8 @@ fn what_is_rewritten_in_the_middle_shows_in_the_stamp_only() {
     file.write_all(&[!bytes[10_000]]).unwrap();
     file.set_modified(modified).unwrap();
 
-    let after = Stamp::of(&file.metadata().unwrap());
-    assert!(original.matches(&file).unwrap());
+    let after = file_stamp(&file.metadata().unwrap());
+    assert!(super::matches(original, &file).unwrap());
     assert_eq!((after.size, after.modified), (before.size, before.modified));
     if cfg!(unix) {
         assert_ne!(after.changed, before.changed);

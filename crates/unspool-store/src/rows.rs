@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use unspool_core::assemble::Cursor;
 use unspool_core::id::{PartId, SessionId, StepId, TurnId};
 use unspool_core::part::{Body, Part};
 use unspool_core::provenance::Feed;
 use unspool_core::session::{Session, Step, Turn};
+use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
 
 /// A row number. The recorder assigns row numbers, so a batch can be built without the database.
 pub type RowId = i64;
@@ -160,26 +160,14 @@ pub struct FileRow {
     pub row: RowId,
     pub path: String,
     pub stamp: FileStamp,
-    /// Where to resume reading, and the line number there.
-    pub offset: u64,
+    /// The part that was read. Reading resumes at its end.
+    pub print: Fingerprint,
+    /// The line number there.
     pub line: u64,
-    /// Digests of the file's beginning and of the bytes before `offset`.
-    pub head: u64,
-    pub tail: u64,
-    /// The decoder's state at `offset`, to resume without re-reading the file.
+    /// The decoder's state there, to resume without re-reading the file.
     pub saved: Option<String>,
     /// Why the file was rejected.
     pub refused: Option<String>,
-}
-
-/// File system metadata. If it is unchanged, the content need not be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FileStamp {
-    pub size: u64,
-    pub modified: i64,
-    pub changed: i64,
-    pub inode: u64,
-    pub device: u64,
 }
 
 /// One file as a source of one session.
@@ -192,29 +180,7 @@ pub struct SourceRow {
     /// A digest of the first record.
     pub first: u64,
     pub sub_agent: bool,
-    pub records: StoredRecordCounts,
-}
-
-/// Number of source records, by outcome.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct StoredRecordCounts {
-    pub read: u64,
-    pub in_parts: u64,
-    pub metadata: u64,
-    pub left_out: BTreeMap<String, u64>,
-    pub unreadable: u64,
-}
-
-impl StoredRecordCounts {
-    pub fn add(&mut self, other: &StoredRecordCounts) {
-        self.read += other.read;
-        self.in_parts += other.in_parts;
-        self.metadata += other.metadata;
-        self.unreadable += other.unreadable;
-        for (kind, count) in &other.left_out {
-            *self.left_out.entry(kind.clone()).or_default() += count;
-        }
-    }
+    pub records: RecordCounts,
 }
 
 /// A warning about a file, with the bytes that could not be read.

@@ -12,11 +12,12 @@ use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::{Part, Place};
 use unspool_core::session::{Session, Turn};
 use unspool_core::skeleton::Skeleton;
+use unspool_core::source::RecordCounts;
 use unspool_core::summary::Summary;
 
 use crate::facets::{Facets, FacetsRequest};
 use crate::pack::PackError;
-use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, StoredRecordCounts, WarningRow};
+use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 
@@ -535,7 +536,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn records(
         &self,
         session: RowId,
-    ) -> impl Future<Output = Result<StoredRecordCounts, StoreError>> + Send;
+    ) -> impl Future<Output = Result<RecordCounts, StoreError>> + Send;
 
     fn warnings(
         &self,

@@ -8,9 +8,9 @@ use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::{Id, SessionId, digest};
 use unspool_core::redact::Rules;
 use unspool_core::session::Turn;
+use unspool_core::source::RecordCounts;
 use unspool_engine::export;
 use unspool_render::project::{Options, Projection};
-use unspool_store::rows::StoredRecordCounts;
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow,
 };
@@ -78,7 +78,7 @@ fn parse_cursor(cursor: &str) -> Result<ListPosition, Problem> {
 struct Document<'a> {
     session: SessionDocument<'a>,
     turns: Vec<TurnDocument<'a>>,
-    records: &'a StoredRecordCounts,
+    records: &'a RecordCounts,
     warnings: Vec<Warning<'a>>,
     seq: u64,
 }

@@ -13,14 +13,15 @@ mod fields;
 pub mod gemini;
 mod json_outline;
 pub mod opencode;
-mod record_counts;
 pub mod rows;
 pub mod thoughtflow;
+mod warning;
 
 pub use emitter::{Emitter, Record};
 pub use fields::{Fields, json_of};
 pub use json_outline::JsonOutline;
-pub use record_counts::{RecordCounts, RecordOutcome, Warning};
+pub use unspool_core::source::{RecordCounts, RecordOutcome};
+pub use warning::Warning;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

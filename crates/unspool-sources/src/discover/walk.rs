@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use super::Stamp;
+use unspool_core::source::FileStamp;
+
+use super::file_stamp;
 use crate::decode::Warning;
 
 /// How to treat symlinks to folders. Symlinks to files count as files.
@@ -18,7 +20,7 @@ pub(super) enum SymlinkPolicy {
 
 #[derive(Default)]
 pub(super) struct WalkResult {
-    pub files: Vec<(PathBuf, Stamp)>,
+    pub files: Vec<(PathBuf, FileStamp)>,
     pub warnings: Vec<Warning>,
     folders: Vec<PathBuf>,
     links: Vec<PathBuf>,
@@ -81,7 +83,7 @@ impl WalkResult {
 
     fn file(&mut self, entry: &DirEntry) {
         match entry.metadata() {
-            Ok(metadata) => self.files.push((entry.path(), Stamp::of(&metadata))),
+            Ok(metadata) => self.files.push((entry.path(), file_stamp(&metadata))),
             // Deleted after the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => self.warn(&entry.path(), format!("cannot be read: {error}")),
@@ -113,7 +115,7 @@ impl WalkResult {
                 }
                 Ok((metadata, target)) if metadata.is_file() && log => {
                     if target.parent().is_none_or(|folder| !seen.contains(folder)) {
-                        self.files.push((link, Stamp::of(&metadata)));
+                        self.files.push((link, file_stamp(&metadata)));
                     }
                 }
                 Ok(_) | Err(_) if log => self.warn(&link, "not a file".to_owned()),

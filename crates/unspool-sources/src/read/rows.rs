@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
-use crate::discover::Stamp;
+use unspool_core::source::FileStamp;
 
 /// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,13 +45,13 @@ pub fn exists(path: &Path) -> bool {
 }
 
 /// The stamp of a session in a database, if the path names one.
-pub fn stamp_of(path: &Path) -> Option<Stamp> {
+pub fn stamp_of(path: &Path) -> Option<FileStamp> {
     let (database, session) = split(path)?;
     read_stamp(&connect(&database).ok()?, &session).ok()?
 }
 
 /// The sessions of a database, as paths; empty if it is not an OpenCode database.
-pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
+pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
     if !is_sqlite(database)? {
         return Ok(Vec::new());
     }
@@ -65,7 +65,7 @@ pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
     let rows = statement
         .query_map([], |row| Ok((row.get::<_, String>(0)?, stamp(row, 1)?)))
         .map_err(io_error)?;
-    let named = |row: rusqlite::Result<(String, Stamp)>| {
+    let named = |row: rusqlite::Result<(String, FileStamp)>| {
         let (session, stamp) = row.map_err(io_error)?;
         let mut path = database.as_os_str().to_owned();
         path.push(format!("#{session}"));
@@ -143,19 +143,19 @@ fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
     })
 }
 
-fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<Stamp>> {
+fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<FileStamp>> {
     let wanted = format!("SELECT {} FROM session s WHERE id = ?1", stamp_columns(connection)?);
     connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(io_error)
 }
 
-fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Stamp> {
+fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<FileStamp> {
     // An estimate of the text's length: callers expect the size in bytes.
     let events = row.get::<_, Option<i64>>(at)?.unwrap_or(0).saturating_mul(ESTIMATED_EVENT_BYTES);
     let updated = row.get::<_, Option<i64>>(at + 1)?.unwrap_or(0);
-    Ok(Stamp {
+    Ok(FileStamp {
         size: u64::try_from(events).unwrap_or(0),
         modified: updated.saturating_mul(1_000_000),
-        ..Stamp::default()
+        ..FileStamp::default()
     })
 }
 

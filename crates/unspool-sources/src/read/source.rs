@@ -11,7 +11,9 @@ use super::lines::Position;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
 use super::{agent_meta, document_detector, rollout, rows};
-use crate::discover::Stamp;
+use unspool_core::source::FileStamp;
+
+use crate::discover::file_stamp;
 
 pub trait ReadSeek: Read + Seek + Send {}
 
@@ -20,14 +22,14 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 /// An opened source of lines.
 pub struct Source {
     /// Taken before anything was read, so that data appended meanwhile is noticed next time.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The length of the text, if it is known without reading it.
     pub length: Option<u64>,
     text: Box<dyn ReadSeek>,
 }
 
 impl Source {
-    pub fn new(stamp: Stamp, length: Option<u64>, text: impl ReadSeek + 'static) -> Source {
+    pub fn new(stamp: FileStamp, length: Option<u64>, text: impl ReadSeek + 'static) -> Source {
         Source { stamp, length, text: Box::new(text) }
     }
 
@@ -57,7 +59,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
         return rows::open(&database, &session);
     }
     let mut file = File::open(path)?;
-    let stamp = Stamp::of(&file.metadata()?);
+    let stamp = file_stamp(&file.metadata()?);
     if let Some(text) = agent_meta::text(path, &mut file)? {
         return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
     }

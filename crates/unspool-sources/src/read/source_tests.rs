@@ -1,7 +1,7 @@
 use std::io::{Cursor, Read};
 
 use super::{lines_of, open};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::fingerprint;
 use crate::read::lines::Position;
 
 fn text_of(path: &std::path::Path) -> String {
@@ -31,7 +31,7 @@ fn every_form_becomes_lines() {
     assert_eq!(text_of(&document), text_of(&plain));
     assert_eq!(text_of(&events), "{\"a\":1}\n{\"b\": 2}\n");
     // A compressed log reads as the original.
-    let print = |path| Fingerprint::of(open(path).unwrap().text(), 8).unwrap();
+    let print = |path| fingerprint(open(path).unwrap().text(), 8).unwrap();
     assert_eq!(print(&packed), print(&plain));
 }
 

@@ -28,9 +28,10 @@ use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::{Part, Place};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
+use unspool_core::source::RecordCounts;
 
 use crate::facets::{Facets, FacetsRequest};
-use crate::rows::{Batch, FileRow, RowId, StoredRecordCounts};
+use crate::rows::{Batch, FileRow, RowId};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 use crate::store::{
@@ -321,7 +322,7 @@ impl Store for Sqlite {
         self.run_on_reader(move |connection| read::messages(connection, session, &filter)).await
     }
 
-    async fn records(&self, session: RowId) -> Result<StoredRecordCounts, StoreError> {
+    async fn records(&self, session: RowId) -> Result<RecordCounts, StoreError> {
         self.run_on_reader(move |connection| read::records(connection, session)).await
     }
 
@@ -385,3 +386,6 @@ fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connectio
     connection.pragma_update(None, "cache_size", -8192).map_err(at)?;
     Ok(connection)
 }
+
+#[cfg(test)]
+mod sql_names_tests;

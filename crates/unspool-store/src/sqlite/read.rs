@@ -9,12 +9,13 @@ use unspool_core::assemble::{Cursor, TurnStub};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::provenance::Feed;
 use unspool_core::session::{Parent, Turn};
+use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
 use unspool_core::summary::{Completeness, Summary};
 
 use super::load::{Loader, id, usage};
 use super::subagents::{SubagentIndex, agents_of, parent, spending};
 use crate::pack::PackError;
-use crate::rows::{FileRow, FileStamp, RowId, Snapshot, SourceRow, StoredRecordCounts, WarningRow};
+use crate::rows::{FileRow, RowId, Snapshot, SourceRow, WarningRow};
 use crate::store::{
     MessageFilter, NextRows, SessionExport, SessionFilter, SessionOutline, StoreError,
     StoredMessage, StoredSession, StoredTurn, StoredWarning, TurnWindow,
@@ -364,7 +365,7 @@ fn sources(connection: &Connection, session: RowId) -> Result<Vec<SourceRow>, St
             feed: feed(row.get_ref(2)?.as_str()?),
             first: count(3)?,
             sub_agent: row.get(9)?,
-            records: StoredRecordCounts {
+            records: RecordCounts {
                 read: count(4)?,
                 in_parts: count(5)?,
                 metadata: count(6)?,
@@ -377,18 +378,18 @@ fn sources(connection: &Connection, session: RowId) -> Result<Vec<SourceRow>, St
     Ok(found)
 }
 
-pub fn records(connection: &Connection, session: RowId) -> Result<StoredRecordCounts, StoreError> {
+pub fn records(connection: &Connection, session: RowId) -> Result<RecordCounts, StoreError> {
     // Sources with the same number are copies of one log (renamed, compressed, restored). Count
     // the longest.
-    let mut longest: BTreeMap<u16, StoredRecordCounts> = BTreeMap::new();
+    let mut longest: BTreeMap<u16, RecordCounts> = BTreeMap::new();
     for source in sources(connection, session)? {
         let held = longest.entry(source.number).or_default();
         if source.records.read > held.read {
             *held = source.records;
         }
     }
-    let mut records = StoredRecordCounts::default();
-    longest.values().for_each(|counted| records.add(counted));
+    let mut records = RecordCounts::default();
+    longest.values().for_each(|counted| records.merge(counted));
     Ok(records)
 }
 
@@ -527,10 +528,12 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
                 inode: number(5)? as u64,
                 device: number(6)? as u64,
             },
-            offset: number(7)? as u64,
+            print: Fingerprint {
+                offset: number(7)? as u64,
+                head: number(9)? as u64,
+                tail: number(10)? as u64,
+            },
             line: number(8)? as u64,
-            head: number(9)? as u64,
-            tail: number(10)? as u64,
             // Loaded by `saved` when the file is resumed.
             saved: None,
             refused: row.get(11)?,

@@ -72,10 +72,10 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
             stamp.changed,
             stamp.inode as i64,
             stamp.device as i64,
-            file.offset as i64,
+            file.print.offset as i64,
             file.line as i64,
-            file.head as i64,
-            file.tail as i64,
+            file.print.head as i64,
+            file.print.tail as i64,
             file.saved.as_ref().and_then(|saved| zstd::bulk::compress(saved.as_bytes(), 1).ok()),
             file.refused,
         ])?;

@@ -9,11 +9,10 @@ use unspool_core::event::ProseKind::{Reasoning, Text};
 use unspool_core::event::{EventKind, ToolEnd, ToolOutcome};
 use unspool_core::id::SessionId;
 use unspool_core::session::Usage;
+use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
-use unspool_store::rows::{
-    Batch, Chunk, FileRow, FileStamp, SourceRow, StoredRecordCounts, WarningRow,
-};
+use unspool_store::rows::{Batch, Chunk, FileRow, SourceRow, WarningRow};
 use unspool_store::store::{SessionFilter, Store, TurnWindow};
 
 use crate::harness::{AGENT, Harness, ask};
@@ -58,7 +57,7 @@ fn source(file: i64) -> SourceRow {
         feed: unspool_core::provenance::Feed::Log,
         first: 0,
         sub_agent: false,
-        records: StoredRecordCounts::default(),
+        records: RecordCounts::default(),
     }
 }
 
@@ -160,10 +159,8 @@ pub fn files_are_remembered_with_how_far_they_were_read<H: TestArchive>() {
             inode: u64::MAX,
             device: 7,
         },
-        offset: u64::MAX,
         line: u64::MAX,
-        head: u64::MAX,
-        tail: u64::MAX - 1,
+        print: Fingerprint { offset: u64::MAX, head: u64::MAX, tail: u64::MAX - 1 },
         saved: Some("{\"open\":\"\u{1F600}\\ud800\0\"}".repeat(1000)),
         refused: Some("why".to_owned()),
     };
@@ -182,7 +179,8 @@ pub fn files_are_remembered_with_how_far_they_were_read<H: TestArchive>() {
     assert_eq!(block_on(harness.store().saved(2)).unwrap(), None);
     assert_eq!(block_on(harness.store().saved(3)).unwrap(), None);
     // A path keeps its first row.
-    let again = FileRow { row: 9, path: most.path.clone(), offset: 5, ..FileRow::default() };
+    let five = Fingerprint { offset: 5, ..Fingerprint::default() };
+    let again = FileRow { row: 9, path: most.path.clone(), print: five, ..FileRow::default() };
     write(vec![again.clone()]);
     assert_eq!(listed(), [FileRow { row: 1, ..again }, least]);
     assert_eq!(block_on(harness.store().saved(1)).unwrap(), None);

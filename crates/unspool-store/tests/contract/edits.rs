@@ -10,10 +10,11 @@ use unspool_core::id::SessionId;
 use unspool_core::json::Json;
 use unspool_core::provenance::Feed;
 use unspool_core::session::{Title, TitleOrigin, Usage};
+use unspool_core::source::{FileStamp, RecordCounts};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Deleted;
-use unspool_store::rows::{FileRow, FileStamp, SourceRow, StoredRecordCounts, WarningRow};
+use unspool_store::rows::{FileRow, SourceRow, WarningRow};
 use unspool_store::store::{SessionFilter, Store, TurnWindow};
 
 use crate::batches::busy_turn;
@@ -136,8 +137,8 @@ fn crowded<H: TestArchive>() -> Harness<H> {
     harness
 }
 
-fn records() -> StoredRecordCounts {
-    StoredRecordCounts {
+fn records() -> RecordCounts {
+    RecordCounts {
         read: 9,
         in_parts: 5,
         metadata: 2,
@@ -402,7 +403,7 @@ pub fn what_is_kept_beside_the_turns_comes_back<H: TestArchive>() {
     assert_eq!(snapshots, [both, ("of-gone", "policy", "\"gone\"")]);
 
     assert_eq!(block_on(harness.store().records(stored.row)).unwrap(), records());
-    assert_eq!(block_on(harness.store().records(99)).unwrap(), StoredRecordCounts::default());
+    assert_eq!(block_on(harness.store().records(99)).unwrap(), RecordCounts::default());
     let warnings = block_on(harness.store().warnings(stored.row)).unwrap();
     assert_eq!(warnings.len(), 1);
     assert_eq!(warnings[0].what, "a line that is no JSON");

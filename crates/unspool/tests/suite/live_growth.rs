@@ -9,13 +9,13 @@ use std::thread;
 
 use tempfile::TempDir;
 use unspool_core::session::Turn;
+use unspool_core::source::RecordCounts;
 use unspool_core::summary::Summary;
 use unspool_engine::report::{Progress, SyncReport};
 use unspool_engine::sync::{FileCandidate, FileStates, sync};
 use unspool_sources::discover::find_files;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
-use unspool_store::rows::StoredRecordCounts;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow};
 
@@ -33,7 +33,7 @@ type FileWrite = (PathBuf, usize);
 struct ArchivedSession {
     summary: Summary,
     turns: Vec<Turn>,
-    records: StoredRecordCounts,
+    records: RecordCounts,
     warnings: Vec<StoredWarning>,
 }
 
