@@ -1,6 +1,8 @@
 //! JSON as its source wrote it. Kept as text, so that nothing is rounded, reordered or rejected for
 //! its depth, and parsed only on demand.
 
+mod lexer;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::id::digest;
+
+pub use lexer::{Lexer, StringState, Token, TokenKind};
 
 /// A piece of JSON, byte for byte. Cloning is cheap.
 #[derive(Clone)]

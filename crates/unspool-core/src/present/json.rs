@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::format;
 use crate::block::{Block, Code, Field, Span};
-use crate::json::Json;
+use crate::json::{Json, Lexer};
 
 /// Base64 strings of at least this length are replaced by their size.
 const MIN_BINARY_CHARS: usize = 256;
@@ -23,7 +23,8 @@ pub fn pretty(text: &str) -> String {
     let mut rest = text.trim();
     while let Some(c) = rest.chars().next() {
         if c == '"' {
-            let (literal, after) = rest.split_at(string_length(rest));
+            let end = Lexer::new(rest).next().map_or(rest.len(), |literal| literal.range.end);
+            let (literal, after) = rest.split_at(end);
             out.push_str(&literal_text(literal));
             rest = after;
             continue;
@@ -61,20 +62,6 @@ pub fn pretty(text: &str) -> String {
 fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
     (0..depth.min(MAX_INDENT)).for_each(|_| out.push_str("  "));
-}
-
-/// The length of the string literal that `text` starts with, quotes included.
-fn string_length(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 fn literal_text(literal: &str) -> std::borrow::Cow<'_, str> {

@@ -3,6 +3,7 @@
 
 use super::Redactor;
 use super::scan::Context;
+use crate::json::{Lexer, TokenKind};
 
 /// Longer names are ignored.
 const MAX_NAME_BYTES: usize = 64;
@@ -26,53 +27,31 @@ impl Redactor<'_> {
         if self.is_clean(text) {
             return None;
         }
-        let bytes = text.as_bytes();
         let mut frames: Vec<Frame> = Vec::new();
         let mut out: Option<String> = None;
-        let (mut copied, mut at) = (0, 0);
-        while let Some(byte) = bytes.get(at) {
-            match byte {
-                b'{' | b'[' => frames.push(Frame {
-                    object: *byte == b'{',
-                    key: None,
-                    index: 0,
-                    previous: None,
-                    naming: None,
-                }),
-                b'}' | b']' => {
-                    frames.pop();
-                }
-                b',' => {
-                    if let Some(frame) = frames.last_mut() {
-                        frame.key = None;
-                        frame.index += 1;
-                    }
-                }
-                b'"' => {
-                    let (start, end) = (at + 1, string_end(bytes, at + 1));
-                    at = end;
-                    let is_key =
-                        frames.last().is_some_and(|frame| frame.object && frame.key.is_none());
-                    let name = if is_key { None } else { name_of(text, &frames) };
-                    let raw = text.get(start..end).unwrap_or_default();
-                    let replaced = self.replaced_literal(raw, name, |this| {
-                        if !this.collecting {
-                            this.location.field = path(text, field, &frames);
-                        }
-                    });
-                    if let Some(replaced) = replaced {
-                        let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
-                        out.push_str(text.get(copied..start).unwrap_or_default());
-                        out.push_str(&replaced);
-                        copied = end;
-                    }
-                    if let Some(frame) = frames.last_mut() {
-                        remember(text, frame, is_key, (start, end));
-                    }
-                }
-                _ => {}
+        let mut copied = 0;
+        for token in Lexer::new(text) {
+            if let TokenKind::Punctuation(byte) = token.kind {
+                punctuate(&mut frames, byte);
             }
-            at += 1;
+            let Some(string) = token.content() else { continue };
+            let is_key = frames.last().is_some_and(|frame| frame.object && frame.key.is_none());
+            let name = if is_key { None } else { name_of(text, &frames) };
+            let raw = text.get(string.clone()).unwrap_or_default();
+            let replaced = self.replaced_literal(raw, name, |this| {
+                if !this.collecting {
+                    this.location.field = path(text, field, &frames);
+                }
+            });
+            if let Some(replaced) = replaced {
+                let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+                out.push_str(text.get(copied..string.start).unwrap_or_default());
+                out.push_str(&replaced);
+                copied = string.end;
+            }
+            if let Some(frame) = frames.last_mut() {
+                remember(text, frame, is_key, (string.start, string.end));
+            }
         }
         let mut out = out?;
         out.push_str(text.get(copied..).unwrap_or_default());
@@ -120,17 +99,27 @@ impl Redactor<'_> {
     }
 }
 
-/// The offset of the closing quote, or the end of the text.
-fn string_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+/// Opens or closes a frame, or moves on in it.
+fn punctuate(frames: &mut Vec<Frame>, byte: u8) {
+    match byte {
+        b'{' | b'[' => frames.push(Frame {
+            object: byte == b'{',
+            key: None,
+            index: 0,
+            previous: None,
+            naming: None,
+        }),
+        b'}' | b']' => {
+            frames.pop();
         }
+        b',' => {
+            if let Some(frame) = frames.last_mut() {
+                frame.key = None;
+                frame.index += 1;
+            }
+        }
+        _ => {}
     }
-    bytes.len()
 }
 
 /// The name that the current string is the value of.

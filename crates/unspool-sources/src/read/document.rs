@@ -11,6 +11,8 @@
 
 use std::io::{self, Read};
 
+use unspool_core::json::StringState;
+
 /// The lists that are split into lines; only the first one of a document is. Some applications
 /// store other values in `conversations`, such as ids; those are not split.
 pub(super) const MESSAGES: &[u8] = b"\"messages\":";
@@ -28,8 +30,7 @@ pub struct DocumentLines<R> {
 #[derive(Default)]
 struct State {
     depth: usize,
-    in_string: bool,
-    escaped: bool,
+    string: StringState,
     /// The depth of the elements that become lines; `None` before and after the list.
     lines: Option<usize>,
     /// The document is an object and its list was found.
@@ -80,15 +81,10 @@ impl<R: Read> Read for DocumentLines<R> {
 
 impl State {
     fn take(&mut self, byte: u8, out: &mut Vec<u8>) {
-        if self.in_string {
+        if self.string.is_inside() {
             let held = self.depth == 1 && self.lines.is_none();
             if held { &mut self.held } else { &mut *out }.push(byte);
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
+            self.string.take(byte);
             return;
         }
         if self.perhaps && !byte.is_ascii_whitespace() {
@@ -105,7 +101,7 @@ impl State {
             // A byte order mark.
             0xEF | 0xBB | 0xBF if self.depth == 0 => {}
             b'"' => {
-                self.in_string = true;
+                self.string.take(byte);
                 if self.depth == 1 && self.lines.is_none() {
                     self.release(out);
                     self.held.push(byte);

@@ -4,6 +4,8 @@
 
 use std::io::{self, Read};
 
+use unspool_core::json::StringState;
+
 use super::document::{CONVERSATIONS, MESSAGES};
 use super::source::read_some;
 
@@ -34,8 +36,7 @@ pub fn is_document(text: &mut impl Read, mut seen: impl FnMut(&[u8])) -> io::Res
 struct DocumentDetector {
     /// The open brackets.
     open: Vec<u8>,
-    in_string: bool,
-    escaped: bool,
+    string: StringState,
     /// The last string at depth one, with the colon after it.
     held: Vec<u8>,
     /// The last byte that is not white space.
@@ -51,19 +52,13 @@ struct DocumentDetector {
 impl DocumentDetector {
     /// Takes a byte. Returns the answer once it is certain: true for a document.
     fn take(&mut self, byte: u8) -> Option<bool> {
-        if self.in_string {
+        if self.string.is_inside() {
             if self.open.len() == 1 {
                 self.held.push(byte);
             }
-            match byte {
-                // A string cannot span lines: the line was cut off.
-                b'\n' => return Some(false),
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
-            return None;
+            self.string.take(byte);
+            // A string cannot span lines: the line was cut off.
+            return (byte == b'\n').then_some(false);
         }
         match byte {
             b'\n' => self.broken = !self.open.is_empty(),
@@ -88,7 +83,7 @@ impl DocumentDetector {
     fn enter(&mut self, byte: u8) {
         match byte {
             b'"' => {
-                self.in_string = true;
+                self.string.take(byte);
                 self.held.clear();
                 self.held.push(byte);
             }
