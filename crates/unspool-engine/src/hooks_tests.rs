@@ -49,7 +49,7 @@ fn hooks_go_in_and_come_out_and_everything_else_stays() {
 fn every_agent_gets_hooks_in_its_own_form() {
     let home = tempfile::tempdir().unwrap();
     let environment = environment(home.path());
-    for agent in AGENTS {
+    for agent in Agent::with_hooks() {
         assert_eq!(status(&environment, agent.name), Some(HookStatus::No), "{}", agent.name);
         let plan = plan_install(&environment, agent.name, "/opt/my tools/unspool").unwrap();
         assert_eq!(plan.before, None);
@@ -57,7 +57,7 @@ fn every_agent_gets_hooks_in_its_own_form() {
         assert!(matches!(status(&environment, agent.name), Some(HookStatus::Yes { .. })));
         let text = fs::read_to_string(&plan.path).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for event in agent.events {
+        for event in agent.hooks.as_ref().unwrap().events {
             assert!(value["hooks"][event].is_array(), "{} {event}", agent.name);
         }
         plan_remove(&environment, agent.name).unwrap().carry_out().unwrap();
