@@ -1,7 +1,7 @@
 //! Navigation within a session by lines and entries, and folding. A move beyond the loaded window
 //! returns the query that loads its target.
 
-use unspool_core::present::Item;
+use unspool_core::present::{Item, PartView};
 use unspool_engine::window::{Anchor, Position};
 
 use super::{LoadReason, LoadRequest, Transcript};
@@ -157,7 +157,12 @@ impl Transcript {
                 && !matches!(entry.key, EntryKey::Head | EntryKey::Foot(_))
         };
         let held = self.entries.iter().rev().find(holds);
-        let next = || self.entries.iter().find(|entry| entry.position >= place);
+        // A call that is shown as its agents has no lines of its own.
+        let has_lines = |entry: &&Entry| {
+            entry.parts().is_empty() || entry.parts().iter().any(|part| !part.blocks.is_empty())
+        };
+        let held = held.filter(has_lines);
+        let next = || self.entries.iter().find(|entry| entry.position >= place && has_lines(entry));
         let Some(key) = held.or_else(next).map(|entry| entry.key) else {
             self.settle();
             return;
@@ -194,12 +199,15 @@ impl Transcript {
         self.stopped_at = None;
         let Some(entry) = self.entries.get(at) else { return 0 };
         let EntryContent::Item(Item::Reasoning(block)) = &entry.content else { return 0 };
-        let nth = block.parts.iter().position(|part| part.place == place.place);
+        // A call that is shown as its agents has no lines of its own.
+        let is_shown = |part: &PartView| part.place >= place.place && !part.blocks.is_empty();
+        let nth = block.parts.iter().position(is_shown);
         let Some((nth, part)) = nth.and_then(|nth| Some((nth, block.parts.get(nth)?))) else {
             return 0;
         };
         self.stopped_at = Some((entry.key, part.id));
-        entry.line_of_part(nth, self.width)
+        // The head of the block belongs to its first part.
+        if nth == 0 { 0 } else { entry.line_of_part(nth, self.width) }
     }
 
     pub fn covers(&self, place: Position) -> bool {

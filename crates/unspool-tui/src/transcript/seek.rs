@@ -2,6 +2,7 @@
 //! also at each of several inside one reasoning block, which it opens. What is not loaded is sought
 //! in the archive.
 
+use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::present::landmark::Landmark;
 use unspool_engine::reader::Query;
@@ -17,6 +18,14 @@ use crate::scroll::{EntryHeights, ScrollPosition};
 pub enum SeekTarget {
     Prompt,
     Part(Landmark),
+}
+
+/// Parts that are not loaded, directly before a stop.
+struct Gap {
+    stop: Stop,
+    /// The loaded parts on both sides.
+    before: Position,
+    after: Position,
 }
 
 /// An entry, or a part inside the entry of a reasoning block.
@@ -110,29 +119,44 @@ impl Transcript {
         Some((at, nth))
     }
 
-    /// The place to search from if parts of a reasoning block are not loaded between two stops.
+    /// The place to search from if parts between two stops are not loaded.
     fn first_gap(&self, from: Stop, to: Option<Stop>, direction: Direction) -> Option<Position> {
+        let is_between = |gap: Stop| match direction {
+            Direction::Backward => gap <= from && to.is_none_or(|to| gap > to),
+            Direction::Forward => gap > from && to.is_none_or(|to| gap <= to),
+        };
+        let mut gaps = self.gaps().into_iter().filter(|gap| is_between(gap.stop));
+        match direction {
+            Direction::Backward => gaps.next_back().map(|gap| gap.after),
+            Direction::Forward => gaps.next().map(|gap| gap.before),
+        }
+    }
+
+    /// Where parts are not loaded inside the window: at the start of its first turn and inside
+    /// reasoning blocks.
+    fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
+        let mut last: Option<Position> = None;
         for (at, entry) in self.entries.iter().enumerate().take(self.count()) {
-            let EntryContent::Item(Item::Reasoning(block)) = &entry.content else { continue };
-            for (nth, part) in block.parts.iter().enumerate().filter(|(_, part)| part.before > 0) {
-                let before = nth.checked_sub(1).and_then(|nth| block.parts.get(nth));
-                let place = match direction {
-                    Direction::Backward => part.place,
-                    Direction::Forward => before.unwrap_or(part).place,
+            let EntryContent::Item(item) = &entry.content else { continue };
+            let turn = entry.position.turn;
+            for (nth, part) in entry.parts().iter().enumerate() {
+                let missing = match item {
+                    Item::Part(part) => part.before,
+                    Item::Reasoning(block) if nth == 0 => block.before + part.before,
+                    Item::Reasoning(_) => part.before,
                 };
-                gaps.push(((at, Some(nth)), Position { place, ..entry.position }));
+                let after = Position { turn, place: part.place };
+                if missing > 0 {
+                    let of_turn = last.filter(|last| last.turn == turn);
+                    let before = of_turn.unwrap_or(Position { turn, place: Place(-1) });
+                    let stop = (at, (nth > 0).then_some(nth));
+                    gaps.push(Gap { stop, before, after });
+                }
+                last = Some(after);
             }
         }
-        let mut gaps = gaps.into_iter().filter(|(gap, _)| match direction {
-            Direction::Backward => *gap <= from && to.is_none_or(|to| *gap > to),
-            Direction::Forward => *gap > from && to.is_none_or(|to| *gap <= to),
-        });
-        let gap = match direction {
-            Direction::Backward => gaps.next_back(),
-            Direction::Forward => gaps.next(),
-        };
-        gap.map(|(_, position)| position)
+        gaps
     }
 
     fn stop_at(&mut self, at: usize, part: Option<usize>) {
