@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tools;
 use crate::part::{Body, Kind, Part, ToolState};
 use crate::skeleton::PartSkeleton;
+use crate::tools;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
