@@ -46,8 +46,10 @@ impl Write for AcquiredStdout {
 
 /// The acquired terminal. Restored on drop.
 ///
-/// Not ratatui's `Terminal`: its `clear` queries the cursor position and waits two seconds for a
-/// terminal that does not answer; and OSC 8 links must be written after the cells.
+/// Not ratatui's `Terminal`, for OSC 8 links: they are written after the cells of the frame, from
+/// that frame's buffer and inside the same synchronized update. `Terminal::draw` swaps its buffers
+/// and flushes before it returns. (Its `resize` would do for a changed size; only its `clear` must
+/// not be called, because that waits for the terminal to answer where the cursor is.)
 pub struct TerminalScreen {
     backend: CrosstermBackend<Out>,
     /// The drawn frame, and the next one.
