@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::case::{all_cases, captures, fold_in, main_session, name, root};
+use crate::by_source::by_source;
+use crate::case::{captures, cases, fold_in, main_session, name, root};
 
 /// An archive in a temporary folder.
 struct Archive(TempDir);
@@ -67,10 +68,11 @@ fn demo() -> Archive {
     Archive::with(&[&root().join("fixtures/claude-code/discovery-loop")])
 }
 
-#[test]
-fn the_archive_holds_what_the_files_say() {
+by_source!(the_archive_holds_what_the_files_say);
+
+fn the_archive_holds_what_the_files_say(source: &str) {
     // R-001-28, R-000-23, R-X-15: for every recording, and storing it twice changes nothing.
-    for case in all_cases() {
+    for case in cases(source) {
         // A JSON document is imported only if it is named itself, not through its folder.
         let document = case.join("log.json");
         let path = if document.exists() { document } else { case.clone() };

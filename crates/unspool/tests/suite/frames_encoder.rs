@@ -14,6 +14,7 @@ use unspool_core::session::Transcript;
 use unspool_core::transcript::TranscriptBuilder;
 use unspool_server::frames_encoder::FramesEncoder;
 
+use crate::by_source::{SOURCES, by_source};
 use crate::harness::{Machine, lines, recorded, until};
 use crate::laws::{SessionEvents, session_events};
 use crate::test_server::{Server, Socket};
@@ -244,11 +245,12 @@ fn in_order(events: &[Event], order: &[Feed]) -> Vec<Event> {
     order.iter().flat_map(of).collect()
 }
 
-#[test]
-fn folding_the_frames_of_every_recording_gives_what_is_stored() {
+by_source!(folding_the_frames_of_every_recording_gives_what_is_stored);
+
+fn folding_the_frames_of_every_recording_gives_what_is_stored(source: &str) {
     // R-000-12 R-000-13 R-000-14
     use Feed::{Hooks, Log, Stream};
-    for session_events in session_events() {
+    for session_events in session_events(source) {
         let feeds: BTreeSet<Feed> = session_events.events.iter().map(|event| event.feed).collect();
         let mut orders: Vec<Vec<Feed>> = vec![vec![Log, Stream, Hooks], vec![Hooks, Stream, Log]];
         orders.extend(feeds.iter().map(|feed| vec![*feed]));
@@ -270,7 +272,7 @@ fn folding_the_frames_of_every_recording_gives_what_is_stored() {
 #[test]
 fn a_client_of_the_last_turns_gets_no_earlier_turns() {
     let mut seen = 0;
-    for session_events in session_events() {
+    for session_events in SOURCES.into_iter().flat_map(session_events) {
         let events = in_order(&session_events.events, &[Feed::Log]);
         let pieces = changes(&session_events, &events);
         let mut builder = empty(&session_events);
@@ -299,9 +301,9 @@ fn a_client_of_the_last_turns_gets_no_earlier_turns() {
 fn growing_messages_are_never_restarted() {
     // A stream alone, delta by delta: each reply starts once unless something follows its end.
     let mut again = BTreeSet::new();
-    for session_events in session_events() {
+    for session_events in ["claude-code", "codex"].into_iter().flat_map(session_events) {
         let events = in_order(&session_events.events, &[Feed::Stream]);
-        if events.is_empty() || !["claude-code", "codex"].contains(&session_events.agent) {
+        if events.is_empty() {
             continue;
         }
         let client = stream(&session_events.case, &session_events, &events, 1);
@@ -317,7 +319,7 @@ fn growing_messages_are_never_restarted() {
 #[test]
 fn duplicate_frames_are_ignored_and_gaps_are_detected() {
     // R-000-13
-    let session_events = session_events()
+    let session_events = session_events("claude-code")
         .into_iter()
         .find(|session_events| session_events.case == "discovery-loop")
         .unwrap();

@@ -13,7 +13,8 @@ use unspool_core::session::{Transcript, Turn, TurnState};
 use unspool_core::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
-use crate::case::{Capture, all_cases, captures, case_sessions, difference, main_session, name};
+use crate::by_source::{SOURCES, by_source};
+use crate::case::{Capture, captures, case_sessions, cases, difference, main_session, name};
 use crate::json_client::{JsonClient, comparable};
 
 /// The events of one session of a case, one capture after another.
@@ -24,11 +25,13 @@ pub struct SessionEvents {
     pub events: Vec<Event>,
 }
 
-/// Every session that a case is about.
-pub fn session_events() -> Vec<SessionEvents> {
-    let of_case =
-        |case: &PathBuf| session_events_in(case, &captures(case).iter().collect::<Vec<_>>());
-    all_cases().iter().flat_map(of_case).collect()
+/// Every session that the cases of a source are about.
+pub fn session_events(source: &str) -> Vec<SessionEvents> {
+    cases(source).iter().flat_map(|case| session_events_of(case)).collect()
+}
+
+fn session_events_of(case: &Path) -> Vec<SessionEvents> {
+    session_events_in(case, &captures(case).iter().collect::<Vec<_>>())
 }
 
 /// The sessions of a case, with its captures in this order.
@@ -86,10 +89,11 @@ fn assert_same(what: String, expected: &Transcript, found: &Transcript) {
     }
 }
 
-#[test]
-fn law_2_live_is_stored() {
+by_source!(law_2_live_is_stored);
+
+fn law_2_live_is_stored(source: &str) {
     // R-000-14, R-004-14: at every cut, the rest can be folded onto the stored rows.
-    for session_events in session_events() {
+    for session_events in session_events(source) {
         let (case, events) = (&session_events.case, &session_events.events);
         let expected = LiveFold::all(&session_events);
         let mut live = LiveFold::new(&session_events);
@@ -134,10 +138,11 @@ fn from_outline(stored: &LiveFold, events: &[Event]) -> Transcript {
     builder.into_transcript()
 }
 
-#[test]
-fn changes_alone_rebuild_the_session() {
+by_source!(changes_alone_rebuild_the_session);
+
+fn changes_alone_rebuild_the_session(source: &str) {
     // R-X-03: batched, merged, and after a round trip through JSON.
-    for session_events in session_events() {
+    for session_events in session_events(source) {
         let expected = LiveFold::all(&session_events);
         let mut assembler =
             Assembler::new(SessionId::of(session_events.agent, &session_events.session));
@@ -159,7 +164,7 @@ fn changes_alone_rebuild_the_session() {
 fn law_2_changes_alone_rebuild_the_session_in_any_client() {
     // R-X-14, R-000-14: with the feeds in several orders, so that turns and parts are merged.
     let mut merges = 0;
-    for case in all_cases() {
+    for case in SOURCES.iter().flat_map(|source| cases(source)) {
         let captures = captures(&case);
         let in_order: Vec<&Capture> = captures.iter().collect();
         let mut orders = vec![in_order.clone()];
@@ -203,10 +208,11 @@ fn fold_in_client(session_events: &SessionEvents) -> usize {
     merges
 }
 
-#[test]
-fn law_5_twice_is_once() {
+by_source!(law_5_twice_is_once);
+
+fn law_5_twice_is_once(source: &str) {
     // R-001-28: applying all events again, in the same order, changes nothing.
-    for session_events in session_events() {
+    for session_events in session_events(source) {
         let expected = LiveFold::all(&session_events);
         let mut fold = LiveFold::new(&session_events);
         for _ in 0..2 {
@@ -216,10 +222,11 @@ fn law_5_twice_is_once() {
     }
 }
 
-#[test]
-fn law_5_a_log_and_its_copy_are_one() {
+by_source!(law_5_a_log_and_its_copy_are_one);
+
+fn law_5_a_log_and_its_copy_are_one(source: &str) {
     // R-001-28: a log and its copy, also one that has grown since, are imported once.
-    for case in all_cases() {
+    for case in cases(source) {
         let captures = captures(&case);
         let [log, ..] = captures.as_slice() else { continue };
         if log.file != "log.jsonl" {
@@ -244,7 +251,7 @@ fn law_5_a_log_and_its_copy_are_one() {
 fn law_9_memory_is_bounded() {
     // Release every turn that can be released after every event; restore it when needed.
     let mut released = 0;
-    for session_events in session_events() {
+    for session_events in SOURCES.into_iter().flat_map(session_events) {
         let expected = LiveFold::all(&session_events);
         let mut fold = LiveFold::new(&session_events);
         for event in session_events.events {
@@ -261,10 +268,11 @@ fn law_9_memory_is_bounded() {
     assert!(released > 50, "only {released} turns were let go");
 }
 
-#[test]
-fn every_end_leaves_nothing_running() {
+by_source!(every_end_leaves_nothing_running);
+
+fn every_end_leaves_nothing_running(source: &str) {
     // R-X-02, R-004-17
-    for session_events in session_events() {
+    for session_events in session_events(source) {
         let case = &session_events.case;
         for turn in LiveFold::all(&session_events).turns {
             if matches!(turn.state, TurnState::Running | TurnState::Unknown) {

@@ -9,6 +9,7 @@ mod api;
 mod archive;
 mod attach;
 mod auth;
+mod by_source;
 mod case;
 mod cli;
 mod compat;

@@ -16,7 +16,8 @@ use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::document::DocumentLines;
 use unspool_sources::read::sse::SseLines;
 
-use crate::case::{all_cases, assert_none, name, root, written};
+use crate::by_source::{assert_seen, by_source};
+use crate::case::{assert_none, cases, name, root, written};
 use crate::projections::projected;
 use crate::thoughtflow::transcripts;
 
@@ -209,13 +210,14 @@ fn texts(transcript: &Transcript) -> Vec<(&'static str, String)> {
 const CASES_WITH_DETACHED_PARTS: [&str; 3] =
     ["codex/exec-retried-and-failed", "gemini/error-stream-cut", "gemini/interrupted-mid-tool"];
 
-#[test]
-fn thoughtflow_documents_round_trip() {
+by_source!(thoughtflow_documents_round_trip);
+
+fn thoughtflow_documents_round_trip(source: &str) {
     // R-002-01, R-002-03, R-002-07
     let form = Projection::named("thoughtflow").unwrap();
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for case in all_cases() {
+    for case in cases(source) {
         let of = format!("{}/{}", name(case.parent().unwrap()), name(&case));
         for transcript in transcripts(&case) {
             let first = projected(form, &transcript, &Options::default());
@@ -232,7 +234,7 @@ fn thoughtflow_documents_round_trip() {
             seen += expected.len();
         }
     }
-    assert!(seen > 2000, "{seen}");
+    assert_seen(source, seen, [320, 780, 420, 165, 105, 350, 44, 10]);
     assert_none(wrong);
 }
 
@@ -250,12 +252,13 @@ fn first_unlike(
 
 // ── Messages ────────────────────────────────────────────────────────────────────────────────────
 
-#[test]
-fn messages_round_trip() {
+by_source!(messages_round_trip);
+
+fn messages_round_trip(source: &str) {
     let form = Projection::named("uimessage").unwrap();
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let mut seen = 0;
-    for case in all_cases() {
+    for case in cases(source) {
         for transcript in transcripts(&case) {
             for sdk in [Sdk::Common, Sdk::Seven] {
                 let options = Options { sdk, ..Options::default() };
@@ -277,16 +280,17 @@ fn messages_round_trip() {
             }
         }
     }
-    assert!(seen > 4000, "{seen}");
+    assert_seen(source, seen, [640, 1850, 930, 350, 250, 750, 100, 60]);
     assert_none(wrong.into_iter().map(|(path, what)| format!("{path} {what:?}")).collect());
 }
 
+by_source!(message_streams_round_trip_like_messages);
+
 /// A stream of a message gives the same parts as the message itself.
-#[test]
-fn message_streams_round_trip_like_messages() {
+fn message_streams_round_trip_like_messages(source: &str) {
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for case in all_cases() {
+    for case in cases(source) {
         for transcript in transcripts(&case) {
             for turn in transcript.turns.iter().filter(|turn| !turn.parts.is_empty()) {
                 for sdk in [Sdk::Common, Sdk::Seven] {
@@ -310,7 +314,7 @@ fn message_streams_round_trip_like_messages() {
             }
         }
     }
-    assert!(seen > 2000, "{seen}");
+    assert_seen(source, seen, [260, 730, 400, 155, 95, 340, 30, 15]);
     assert_none(wrong);
 }
 
@@ -415,10 +419,9 @@ fn invalid_sdk_input_is_kept_and_its_location_reported() {
 /// The SDK's own output raises no warnings.
 #[test]
 fn sdk_output_raises_no_warnings() {
-    let ours = all_cases().into_iter().filter(|case| name(case.parent().unwrap()) == "ai-sdk");
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for case in ours {
+    for case in cases("ai-sdk") {
         let files = case.read_dir().unwrap().map(|file| file.unwrap().path());
         let texts = |file: &std::path::PathBuf| {
             file.extension().is_some_and(|form| form == "json" || form == "sse")

@@ -17,7 +17,8 @@ use unspool_render::project::SessionStream;
 use unspool_render::project::thoughtflow::Flow;
 use unspool_render::url_query::UrlQuery;
 
-use crate::case::{all_cases, captures, fold_in, main_session, name};
+use crate::by_source::by_source;
+use crate::case::{all_cases, captures, cases, fold_in, main_session, name};
 
 /// The allowed elements.
 const TAGS: &[&str] = &[
@@ -281,10 +282,11 @@ fn drawn(transcript: &Transcript) -> String {
     page::thoughtflow(&flow).into_string()
 }
 
-#[test]
-fn law_8_no_recording_becomes_markup() {
+by_source!(law_8_no_recording_becomes_markup);
+
+fn law_8_no_recording_becomes_markup(source: &str) {
     // R-001-31, R-000-24: every recording has a page of allowed elements only.
-    for case in all_cases() {
+    for case in cases(source) {
         let captures = captures(&case);
         let all: Vec<usize> = (0..captures.len()).collect();
         let session_set = fold_in(&captures, &all);
