@@ -1,7 +1,7 @@
 //! The laws, on every recording: folding live, resumed at any point, from changes alone or from
 //! stored rows gives the same transcript.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unspool_core::assemble::{Assembler, TurnStub};
 use unspool_core::change::{Change, merged};

@@ -39,6 +39,7 @@ mod order_gemini;
 mod order_opencode;
 mod order_rows;
 mod order_thoughtflow;
+mod packed_goldens;
 mod projection_goldens;
 mod projections;
 mod projections_trace;

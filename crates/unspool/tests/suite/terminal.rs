@@ -508,7 +508,7 @@ fn the_config_file_sets_keys_and_errors_are_reported() {
     terminal.press("z");
     terminal.shows("[ ] prompts");
     for (wrong, message) in [
-        ("[terminal]\ntheme = \"mauve\"\n", "there is no theme mauve"),
+        ("[terminal]\ntheme = \"mauve\"\n", "unknown theme mauve"),
         ("[terminal.keys]\nopne = [\"z\"]\n", "there is no action"),
         ("[terminal.keys]\nopen = [\"hyper\"]\n", "is no key"),
     ] {
