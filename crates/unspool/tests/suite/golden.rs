@@ -15,14 +15,15 @@ use unspool_core::summary::Completeness;
 use unspool_core::{lines, plain, present};
 use unspool_sources::in_memory::SessionSet;
 
-use crate::case::{all_cases, captures, case_sessions, name};
+use crate::by_source::by_source;
+use crate::case::{captures, case_sessions, cases, name};
 
-#[test]
-fn golden_files_are_what_the_recordings_give() {
+by_source!(golden_files_are_what_the_recordings_give);
+
+fn golden_files_are_what_the_recordings_give(source: &str) {
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
     let mut wrong = Vec::new();
-    let all = all_cases();
-    for case in &all {
+    for case in &cases(source) {
         let (events, transcripts) = read(case);
         let files = [
             ("events.txt", events),
@@ -45,7 +46,6 @@ fn golden_files_are_what_the_recordings_give() {
             }
         }
     }
-    assert!(all.len() >= 30);
     assert!(
         wrong.is_empty(),
         "{} golden files differ; if that is meant, run scripts/bless and read them\n{}",
@@ -128,13 +128,12 @@ fn note(written: &mut String, grown: &mut Option<(u64, String, String)>, line: u
     }
     flush(written, grown);
     let turn = event.turn.as_ref().map_or(String::new(), |turn| format!("[{}] ", short_name(turn)));
-    let kind = serde_json::to_string(&event.kind).unwrap();
-    writeln!(written, "{line:>4}  {turn}{}", shortened(&kind)).unwrap();
+    writeln!(written, "{line:>4}  {turn}{}", event_line(&event.kind)).unwrap();
 }
 
 fn flush(written: &mut String, grown: &mut Option<(u64, String, String)>) {
     if let Some((line, key, text)) = grown.take() {
-        writeln!(written, "{line:>4}  grew {key}: {}", shortened(&text)).unwrap();
+        writeln!(written, "{line:>4}  prose-delta {key}: {}", text_line(&text)).unwrap();
     }
 }
 
@@ -142,15 +141,44 @@ fn short_name(name: &Name) -> String {
     format!("{name:?}")
 }
 
-/// A long text, cut, with a digest of the whole so that any change shows.
-fn shortened(text: &str) -> String {
+/// An event as its kind and its data: `step-ended {"step":…}`.
+fn event_line(kind: &EventKind) -> String {
+    let json = serde_json::to_string(kind).unwrap();
+    let data = json.strip_prefix("{\"").and_then(|rest| rest.strip_suffix('}')?.split_once("\":"));
+    match data {
+        Some((kind, data)) => format!("{kind} {}", json_line(data)),
+        None => json.trim_matches('"').to_owned(),
+    }
+}
+
+/// JSON on one line. It has its own escapes; only characters that a terminal would not show as they
+/// are get another one.
+fn json_line(json: &str) -> String {
+    let shown = |c: char| if c == '\\' { c.to_string() } else { visible(c) };
+    cut(json.chars().map(shown).collect(), json)
+}
+
+/// A text on one line.
+fn text_line(text: &str) -> String {
+    cut(text.chars().map(visible).collect(), text)
+}
+
+/// Line ends, backslashes and characters that cannot be seen are escaped; quotes are not.
+fn visible(c: char) -> String {
+    match c {
+        '"' | '\'' => c.to_string(),
+        _ => c.escape_debug().to_string(),
+    }
+}
+
+/// A long line, cut, with a digest of the whole so that any change shows.
+fn cut(line: String, whole: &str) -> String {
     const LENGTH: usize = 220;
-    let line: String = text.chars().flat_map(char::escape_debug).collect();
     if line.chars().count() <= LENGTH {
         return line;
     }
     let start: String = line.chars().take(LENGTH).collect();
-    format!("{start}… {} bytes {:016x}", text.len(), digest(text.as_bytes()))
+    format!("{start}… {} bytes {:016x}", whole.len(), digest(whole.as_bytes()))
 }
 
 fn parts(transcript: &Transcript) -> String {
@@ -165,7 +193,7 @@ fn parts(transcript: &Transcript) -> String {
         head.user.clear();
         writeln!(out, "\nturn {}", serde_json::to_string(&head).unwrap()).unwrap();
         for body in &turn.user {
-            writeln!(out, "  user {}", shortened(&serde_json::to_string(body).unwrap())).unwrap();
+            writeln!(out, "  user {}", json_line(&serde_json::to_string(body).unwrap())).unwrap();
         }
         for step in &turn.steps {
             writeln!(out, "  step {}", serde_json::to_string(step).unwrap()).unwrap();
@@ -174,7 +202,7 @@ fn parts(transcript: &Transcript) -> String {
             let step = part.step.and_then(|step| turn.step_number(step)).unwrap_or(0);
             writeln!(
                 out,
-                "  part {} at {} step {step} {:?}..{:?} told by {} records",
+                "  part {} at {} step {step} {:?}..{:?} from {} records",
                 part.id,
                 part.place.0,
                 part.started.map(|at| at.to_string()).unwrap_or_default(),
@@ -198,8 +226,8 @@ fn write_body(out: &mut String, body: &Body) {
         fields.as_ref().and_then(|fields| fields.as_object()).into_iter().flatten()
     {
         if !value.is_null() && value != "" && value != &serde_json::json!([]) {
-            let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(out, "      {field}: {}", shortened(&written)).unwrap();
+            let written = value.as_str().map_or_else(|| json_line(&value.to_string()), text_line);
+            writeln!(out, "      {field}: {written}").unwrap();
         }
     }
 }
