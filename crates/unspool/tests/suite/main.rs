@@ -59,6 +59,7 @@ mod surfaces;
 mod terminal;
 mod test_server;
 mod thoughtflow;
+mod tidy;
 mod watcher;
 mod web;
 mod windows;

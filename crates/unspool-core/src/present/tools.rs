@@ -132,5 +132,5 @@ fn line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "../tools_tests.rs"]
+#[path = "tools_tests.rs"]
 mod tests;

@@ -180,5 +180,5 @@ impl<'r> Redactor<'r> {
 }
 
 #[cfg(test)]
-#[path = "redact_tests.rs"]
+#[path = "redact/redact_tests.rs"]
 mod tests;

@@ -140,5 +140,5 @@ pub fn usage_text(usage: Usage) -> String {
 }
 
 #[cfg(test)]
-#[path = "present_tests.rs"]
+#[path = "present/present_tests.rs"]
 mod tests;

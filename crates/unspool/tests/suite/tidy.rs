@@ -1,0 +1,265 @@
+//! House rules that no compiler checks: sizes of files and functions, module style, module cycles,
+//! names, and citations that resolve.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::case::root;
+
+/// A file that a person can hold in the head.
+const MAX_FILE_LINES: usize = 400;
+const MAX_FUNCTION_LINES: usize = 80;
+
+/// Words that say nothing about what they name. `unknown` is plain English.
+const BANNED: &[&str] = &["told", "asked", "known", "telling", "wish", "deed", "desk", "door"];
+
+/// Crates whose modules must not depend on each other in a circle.
+const ACYCLIC: &[&str] = &["unspool-server"];
+
+/// Files that are still to be cut. The list only shrinks: a file that is short again is taken off.
+const LONG_FILES: &[&str] = &[
+    "crates/unspool-core/src/assemble/prose.rs",
+    "crates/unspool-core/src/assemble/restore.rs",
+    "crates/unspool-core/src/assemble/tool.rs",
+    "crates/unspool-core/src/block.rs",
+    "crates/unspool-core/src/part.rs",
+    "crates/unspool-core/src/session.rs",
+    "crates/unspool-core/src/transcript.rs",
+    "crates/unspool-engine/src/worker.rs",
+    "crates/unspool-server/src/api/schema.rs",
+    "crates/unspool-server/src/session_hub.rs",
+    "crates/unspool-sources/src/file_decoder.rs",
+    "crates/unspool-store/src/batch.rs",
+    "crates/unspool-store/src/session_writer.rs",
+    "crates/unspool-store/src/sqlite/read.rs",
+    "crates/unspool-store/src/sqlite/stats.rs",
+    "crates/unspool-store/src/sqlite/write.rs",
+    "crates/unspool-store/src/store.rs",
+];
+
+/// Functions that are still to be cut, in the same way.
+const LONG_FUNCTIONS: &[(&str, &str)] = &[
+    ("crates/unspool-core/src/assemble.rs", "apply_kind"),
+    ("crates/unspool-core/src/assemble/restore.rs", "skeleton"),
+    ("crates/unspool-core/src/document.rs", "body"),
+    ("crates/unspool-core/src/redact/assignment.rs", "value_of"),
+    ("crates/unspool-engine/src/sync.rs", "sync"),
+    ("crates/unspool-store/src/session_writer.rs", "take"),
+    ("crates/unspool-store/src/sqlite/facets.rs", "facets"),
+    ("crates/unspool-tui/src/transcript/apply.rs", "take"),
+    ("crates/unspool/src/command/import.rs", "run"),
+];
+
+struct Source {
+    /// Relative to the repository.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn is_test(&self) -> bool {
+        ["/tests/", "/benches/", "/examples/"].iter().any(|folder| self.path.contains(folder))
+            || self.path.ends_with("_tests.rs")
+            || self.path.ends_with("/test_harness.rs")
+    }
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && name != "node_modules" {
+                files_below(&path, found);
+            }
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// The Rust files of the workspace, in a fixed order.
+fn sources() -> Vec<Source> {
+    let (root, mut found) = (root(), Vec::new());
+    for folder in ["crates", "fuzz"] {
+        files_below(&root.join(folder), &mut found);
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    found.sort();
+    assert!(found.len() > 400, "{} files", found.len());
+    let read = |path: PathBuf| Source {
+        path: path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(),
+        text: fs::read_to_string(&path).unwrap(),
+    };
+    found.into_iter().map(read).collect()
+}
+
+fn assert_none(found: Vec<String>) {
+    assert!(found.is_empty(), "{}:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().filter(|source| !source.is_test()) {
+        let lines = source.text.lines().count();
+        match (lines > MAX_FILE_LINES, LONG_FILES.contains(&source.path.as_str())) {
+            (true, false) => wrong.push(format!("{} has {lines} lines", source.path)),
+            (false, true) => wrong.push(format!("{} is short: take it off", source.path)),
+            (true, true) | (false, false) => {}
+        }
+    }
+    assert_none(wrong);
+}
+
+/// The functions of a file by name, with their lengths. rustfmt puts the closing brace of a
+/// function at the indentation of its first line.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let indent = &line[..line.len() - code.len()];
+        let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        if code.starts_with("//") || !words.any(|word| word == "fn") {
+            continue;
+        }
+        let Some(name) = words.next().filter(|name| !name.is_empty()) else { continue };
+        let end = format!("{indent}}}");
+        let length = lines[at..].iter().position(|line| **line == end);
+        let one_line = code.ends_with('}') || code.ends_with(';');
+        if let (false, Some(length)) = (one_line, length) {
+            found.push((name.to_owned(), length + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_are_short() {
+    let long = sources().into_iter().filter(|source| !source.is_test()).flat_map(|source| {
+        let long = functions(&source.text).into_iter();
+        let long = long.filter(|(_, lines)| *lines > MAX_FUNCTION_LINES);
+        long.map(move |(name, lines)| (source.path.clone(), name, lines))
+    });
+    let long: Vec<(String, String, usize)> = long.collect();
+    let is_listed = |path: &str, name: &str| LONG_FUNCTIONS.contains(&(path, name));
+    let mut wrong: Vec<String> = long
+        .iter()
+        .filter(|(path, name, _)| !is_listed(path, name))
+        .map(|(path, name, lines)| format!("{path}: {name} has {lines} lines"))
+        .collect();
+    let is_long = |path: &str, name: &str| long.iter().any(|it| it.0 == path && it.1 == name);
+    let short = LONG_FUNCTIONS.iter().filter(|(path, name)| !is_long(path, name));
+    wrong.extend(short.map(|(path, name)| format!("{path}: {name} is short: take it off")));
+    assert_none(wrong);
+}
+
+#[test]
+fn modules_have_one_style() {
+    let odd = sources().into_iter().filter_map(|source| {
+        let name = source.path.rsplit('/').next()?;
+        let odd = source.path.contains("/src/") && (name == "mod.rs" || name == "tests.rs");
+        odd.then(|| format!("{}: modules are `name.rs`, tests `name_tests.rs`", source.path))
+    });
+    assert_none(odd.collect());
+}
+
+/// The top-level modules of a crate and those that each of them uses.
+fn module_graph(krate: &str, sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
+    let folder = format!("crates/{krate}/src/");
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources.iter().filter(|source| !source.is_test()) {
+        let Some(path) = source.path.strip_prefix(&folder) else { continue };
+        let module = path.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+        if module == "lib" || module == "main" {
+            continue;
+        }
+        let used = source.text.split("crate::").skip(1).map(|rest| {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            rest[..end].to_owned()
+        });
+        let used = used.filter(|used| !used.is_empty() && *used != module);
+        graph.entry(module.clone()).or_default().extend(used);
+    }
+    assert!(graph.len() > 2, "{krate} has {} modules", graph.len());
+    graph
+}
+
+#[test]
+fn modules_depend_in_one_direction() {
+    let sources = sources();
+    for krate in ACYCLIC {
+        let mut graph = module_graph(krate, &sources);
+        // Takes away what uses nothing that is left; a circle stays.
+        loop {
+            let names: BTreeSet<String> = graph.keys().cloned().collect();
+            let before = graph.len();
+            graph.retain(|_, used| used.iter().any(|used| names.contains(used)));
+            if graph.len() == before {
+                break;
+            }
+        }
+        assert!(graph.is_empty(), "{krate}: modules in or above a circle: {graph:#?}");
+    }
+}
+
+#[test]
+fn definitions_have_searchable_names() {
+    let kinds = ["fn ", "struct ", "enum ", "trait ", "mod ", "type ", "const ", "static "];
+    let mut found = Vec::new();
+    for source in sources() {
+        if source.path.ends_with("suite/tidy.rs") {
+            continue;
+        }
+        for (at, line) in source.text.lines().enumerate() {
+            let code = line.trim_start();
+            if code.starts_with("//") {
+                continue;
+            }
+            for kind in kinds {
+                let Some((_, rest)) = code.split_once(kind) else { continue };
+                let name: String =
+                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let lower = name.to_lowercase().replace("unknown", "");
+                if BANNED.iter().any(|word| lower.contains(word)) {
+                    found.push(format!("{}:{}: {kind}{name}", source.path, at + 1));
+                }
+            }
+        }
+    }
+    assert_none(found);
+}
+
+/// Requirement and decision ids in a text.
+fn citations(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let is_id = |word: &&str| match word.split('-').collect::<Vec<_>>()[..] {
+        ["R", document, number] => {
+            (document == "X" || document.len() == 3 && is_number(document)) && is_number(number)
+        }
+        ["C", number] => number.len() == 2 && is_number(number),
+        _ => false,
+    };
+    words.filter(is_id).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_cited_requirement_is_listed() {
+    let listed = fs::read_to_string(root().join("docs/requirements.md")).unwrap();
+    let ids: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id))
+        .collect();
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "an id is listed twice");
+    assert!(ids.iter().filter(|id| id.starts_with('R')).count() == 206);
+    let missing = sources().into_iter().flat_map(|source| {
+        let cited = citations(&source.text).into_iter();
+        let missing = cited.filter(|id| !unique.contains(id.as_str())).collect::<Vec<_>>();
+        missing.into_iter().map(move |id| format!("{}: {id}", source.path))
+    });
+    assert_none(missing.collect());
+}
