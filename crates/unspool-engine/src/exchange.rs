@@ -1,6 +1,8 @@
 //! Lossless export and import of sessions as JSON lines (`export --to jsonl`). Each session is a
 //! head line, its turns, and an end line with their count.
 
+pub mod export;
+
 use std::io::{self, BufRead, Write};
 
 use rustc_hash::FxHashMap;

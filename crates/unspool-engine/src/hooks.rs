@@ -3,6 +3,7 @@
 //! caller carries it out.
 
 mod settings;
+pub mod spool;
 
 use std::fs;
 use std::io;

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashSet;
 use serde_json::json;
 use unspool_core::id::SessionId;
-use unspool_engine::export;
+use unspool_engine::exchange::export;
 use unspool_engine::live::Update;
 use unspool_render::project::{Options, Projection};
 use unspool_store::blocking::block_on;

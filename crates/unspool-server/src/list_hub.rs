@@ -16,7 +16,7 @@ use unspool_core::id::{SessionId, digest};
 use unspool_core::live::MAX_SILENCE;
 use unspool_core::session::SessionState;
 use unspool_engine::live::{Subscription, Update};
-use unspool_engine::reader::activity;
+use unspool_engine::query::reader::activity;
 use unspool_render::page;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
 

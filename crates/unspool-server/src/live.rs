@@ -15,7 +15,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use unspool_core::id::SessionId;
-use unspool_engine::reader::wire::MAX_QUERY_BYTES;
+use unspool_engine::query::reader::wire::MAX_QUERY_BYTES;
 use unspool_store::store::Store;
 
 use crate::{App, api, list_hub};

@@ -7,8 +7,8 @@ mod remote;
 use std::sync::mpsc::Sender;
 
 use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::reader::{Query, Response};
-use unspool_engine::request::Request;
+use unspool_engine::query::reader::{Query, Response};
+use unspool_engine::recorder::request::Request;
 
 pub use local::{ChangeHandler, LocalBackend};
 pub use remote::{Credentials, RemoteBackend, RemoteError};

@@ -13,7 +13,7 @@ use unspool_core::lines::{self, Highlighter, Line, LineOptions, Style};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
 use unspool_core::session::TurnState;
-use unspool_engine::window::Position;
+use unspool_engine::query::window::Position;
 
 /// The identity of an entry, stable when its content changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

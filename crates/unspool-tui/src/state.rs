@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use unspool_core::id::SessionId;
-use unspool_engine::reader::{Query, SearchHit};
-use unspool_engine::request::Request;
+use unspool_engine::query::reader::{Query, SearchHit};
+use unspool_engine::recorder::request::Request;
 
 use crate::backend::QueryId;
 use crate::event::Event;

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use unspool_core::id::PartId;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
-use unspool_engine::reader::answer;
+use unspool_engine::query::reader::answer;
 use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 

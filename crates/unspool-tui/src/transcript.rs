@@ -14,8 +14,8 @@ use unspool_core::id::{PartId, SessionId};
 use unspool_core::lines::{Highlighter, Line};
 use unspool_core::part::{Kind, Place};
 use unspool_core::present::{Item, TurnView};
-use unspool_engine::reader::{Query, SessionRow};
-use unspool_engine::window::{Anchor, Position, Size, WindowView};
+use unspool_engine::query::reader::{Query, SessionRow};
+use unspool_engine::query::window::{Anchor, Position, Size, WindowView};
 
 use crate::entry::{Entry, EntryContent, EntryKey, FoldState, Inlines, LayoutContext};
 use crate::scroll::{EntryHeights, Scroll};

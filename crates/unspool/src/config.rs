@@ -43,8 +43,8 @@ use serde::Deserialize;
 use unspool_core::price::{Price, Prices};
 use unspool_core::redact::{CustomRule, Rules};
 use unspool_engine::lock::DataFolder;
-use unspool_engine::service::Sources;
-use unspool_engine::watch::ChangeDetection;
+use unspool_engine::recorder::service::Sources;
+use unspool_engine::recorder::watch::ChangeDetection;
 use unspool_sources::discover::Environment;
 
 #[derive(Debug, Default, Deserialize)]

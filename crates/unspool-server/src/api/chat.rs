@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use unspool_core::redact::Redactor;
 use unspool_core::session::{Turn, TurnState};
-use unspool_engine::export::collect_secrets;
+use unspool_engine::exchange::export::collect_secrets;
 use unspool_engine::live::{Subscription, Update};
 use unspool_render::project::Sdk;
 use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE};

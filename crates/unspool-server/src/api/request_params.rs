@@ -5,7 +5,7 @@ use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use unspool_core::id::{Id, digest};
-use unspool_engine::params::parse_time;
+use unspool_engine::query::params::parse_time;
 
 use super::route::{Parameter, ParameterKind, Route, path_parameter};
 use crate::problem::Problem;

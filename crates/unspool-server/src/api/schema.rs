@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use unspool_core::part::Kind;
-use unspool_engine::params::TOOL_STATES;
+use unspool_engine::query::params::TOOL_STATES;
 
 fn is(kind: &str) -> Value {
     json!({ "type": kind })
@@ -418,7 +418,7 @@ fn hit() -> Value {
         ("session", text()),
         ("turn", nullable_count()),
         ("part", nullable("string")),
-        ("kind", one_of(unspool_engine::params::SEARCH_KINDS)),
+        ("kind", one_of(unspool_engine::query::params::SEARCH_KINDS)),
         ("snippet", text()),
         ("agent", text()),
         ("project", nullable("string")),

@@ -9,7 +9,7 @@ use unspool_core::id::{Id, SessionId, digest};
 use unspool_core::redact::Rules;
 use unspool_core::session::Turn;
 use unspool_core::source::RecordCounts;
-use unspool_engine::export;
+use unspool_engine::exchange;
 use unspool_render::project::{Options, Projection};
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow,
@@ -210,7 +210,7 @@ pub fn export_response<S: Store>(
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
     let store = app.store.clone();
     let body = super::stream::body_written_by(move |out| {
-        export::write(&store, &stored, projection, &options, rules.as_ref(), out)
+        exchange::export::write(&store, &stored, projection, &options, rules.as_ref(), out)
             .map(drop)
             .map_err(std::io::Error::other)
     });

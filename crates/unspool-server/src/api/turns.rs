@@ -9,7 +9,7 @@ use unspool_core::id::{PartId, TurnId, digest};
 use unspool_core::part::{Part, ToolState};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
-use unspool_engine::raw::{Raw, raw_of};
+use unspool_engine::query::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow};
 
 use super::find;

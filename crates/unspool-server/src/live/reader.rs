@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until};
 use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
 use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
-use unspool_engine::reader::{Query, Response, answer};
+use unspool_engine::query::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
+use unspool_engine::query::reader::{Query, Response, answer};
 use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 

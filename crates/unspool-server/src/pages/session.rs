@@ -11,8 +11,8 @@ use serde::Deserialize;
 use unspool_core::id::{Id, PartId};
 use unspool_core::present::tools::Tasks;
 use unspool_core::session::Turn;
-use unspool_engine::reader::resume;
-use unspool_engine::window::{
+use unspool_engine::query::reader::resume;
+use unspool_engine::query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
 };
 use unspool_render::page;

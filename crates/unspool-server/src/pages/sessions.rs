@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use unspool_core::live::MAX_SILENCE;
 use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
-use unspool_engine::reader::activity;
+use unspool_engine::query::reader::activity;
 use unspool_render::page::{self, FilterMenu, FilterOption};
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
-use unspool_engine::export;
+use unspool_engine::exchange::export;
 use unspool_render::page;
 use unspool_render::project::{Options, Projection};
 use unspool_store::store::Store;

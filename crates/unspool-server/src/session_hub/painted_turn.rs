@@ -9,7 +9,7 @@ use unspool_core::part::{Kind, Place, ToolState};
 use unspool_core::present::{self, ItemLayout, TurnView};
 use unspool_core::segment::{SegmentRange, SegmentRule};
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
-use unspool_engine::window::block_parts;
+use unspool_engine::query::window::block_parts;
 use unspool_render::dom;
 use unspool_render::page;
 use unspool_render::turn::fragments;

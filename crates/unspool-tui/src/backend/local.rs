@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
 use unspool_engine::live::Subscription;
-use unspool_engine::reader::{Query, answer};
-use unspool_engine::request::Request;
+use unspool_engine::query::reader::{Query, answer};
+use unspool_engine::recorder::request::Request;
 use unspool_store::store::Store;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};

@@ -16,9 +16,9 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use unspool_engine::live::Update;
-use unspool_engine::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
-use unspool_engine::reader::{Query, Response};
-use unspool_engine::request::Request;
+use unspool_engine::query::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
+use unspool_engine::query::reader::{Query, Response};
+use unspool_engine::recorder::request::Request;
 
 pub use address::{Address, Credentials};
 pub use error::RemoteError;

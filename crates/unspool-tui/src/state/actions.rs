@@ -4,7 +4,7 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use unspool_engine::window::{Anchor, Position};
+use unspool_engine::query::window::{Anchor, Position};
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::keys::Action;

@@ -7,11 +7,11 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use unicode_segmentation::UnicodeSegmentation;
-use unspool_engine::request::Request;
+use unspool_engine::recorder::request::Request;
 
 use super::{Effect, Input, InputPurpose, Overlay, PendingQuery, Screen, Search, State};
 use crate::keys::Action;
-use unspool_engine::reader::Query;
+use unspool_engine::query::reader::Query;
 
 /// Lines per wheel step.
 const WHEEL_LINES: isize = 3;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use unspool_core::change::Urgency;
 use unspool_core::id::SessionId;
 use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::reader::Query;
+use unspool_engine::query::reader::Query;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::BackendEvent;

@@ -1,7 +1,7 @@
 //! Handles responses: each goes to what its pending query was for, and may lead to the next query.
 
-use unspool_engine::reader::{Query, Response, SessionRow};
-use unspool_engine::window::Anchor;
+use unspool_engine::query::reader::{Query, Response, SessionRow};
+use unspool_engine::query::window::Anchor;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::QueryId;
@@ -114,7 +114,7 @@ impl State {
     }
 
     pub(super) fn start_replay(&mut self) -> Vec<Effect> {
-        let start = unspool_engine::window::Position::start_of(0);
+        let start = unspool_engine::query::window::Position::start_of(0);
         self.replay = Some(Replay::new(self.now));
         let effect = self.query_from_transcript(|transcript| {
             transcript.until = Some(start);

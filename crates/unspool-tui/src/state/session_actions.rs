@@ -6,8 +6,8 @@
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
 use unspool_core::present::landmark::Landmark;
-use unspool_engine::reader::Query;
-use unspool_engine::window::{Anchor, Position};
+use unspool_engine::query::reader::Query;
+use unspool_engine::query::window::{Anchor, Position};
 use unspool_render::project::Excerpt;
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_core::block::Block;
 use unspool_core::id::SessionId;
 use unspool_core::present::Item;
-use unspool_engine::reader::WindowData;
-use unspool_engine::window::{Anchor, Position, WindowView};
+use unspool_engine::query::reader::WindowData;
+use unspool_engine::query::window::{Anchor, Position, WindowView};
 
 use super::navigation::Direction;
 use super::{LoadReason, LoadRequest, Transcript, edges, first_place, last_place};

@@ -1,8 +1,8 @@
 //! Find within a session. The archive returns the positions of all hits, loaded or not.
 
 use unspool_core::part::Place;
-use unspool_engine::reader::{Query, SearchHit};
-use unspool_engine::window::{Anchor, Position};
+use unspool_engine::query::reader::{Query, SearchHit};
+use unspool_engine::query::window::{Anchor, Position};
 
 use super::navigation::Direction;
 use super::{LoadRequest, Transcript};

@@ -2,7 +2,7 @@
 //! returns the query that loads its target.
 
 use unspool_core::present::{Item, PartView};
-use unspool_engine::window::{Anchor, Position};
+use unspool_engine::query::window::{Anchor, Position};
 
 use super::{LoadReason, LoadRequest, Transcript};
 use crate::entry::{Entry, EntryContent, EntryKey, FoldState};

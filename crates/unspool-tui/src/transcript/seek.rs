@@ -5,8 +5,8 @@
 use unspool_core::part::Place;
 use unspool_core::present::Item;
 use unspool_core::present::landmark::Landmark;
-use unspool_engine::reader::Query;
-use unspool_engine::window::{Anchor, PartFilter, Position, Size};
+use unspool_engine::query::reader::Query;
+use unspool_engine::query::window::{Anchor, PartFilter, Position, Size};
 
 use super::navigation::Direction;
 use super::{LoadReason, LoadRequest, Transcript};

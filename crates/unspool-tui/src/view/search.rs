@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use unspool_core::block::Tone;
 use unspool_core::lines::{self, Line, Style};
 use unspool_core::present::format;
-use unspool_engine::reader::SearchHit;
+use unspool_engine::query::reader::SearchHit;
 
 use super::{Canvas, inset, nth};
 use crate::state::Search;

@@ -8,7 +8,7 @@ use unspool_core::lines::{self, Line, Style};
 use unspool_core::present::activity::Activity;
 use unspool_core::present::format;
 use unspool_core::session::SessionState;
-use unspool_engine::reader::SessionRow;
+use unspool_engine::query::reader::SessionRow;
 
 use super::list::short_number;
 use super::{Canvas, nth};

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use unspool_core::lines::make_visible;
-use unspool_engine::attach::{AttachError, AttachEvent, CaptureResult, OpencodeServer, RetryLimit};
+use unspool_engine::ingest::attach::{
+    AttachError, AttachEvent, CaptureResult, OpencodeServer, RetryLimit,
+};
 use unspool_engine::lock::DataFolder;
+use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
+use unspool_engine::recorder::watch::Watch;
 use unspool_engine::report::Progress;
-use unspool_engine::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::watch::Watch;
 use unspool_sources::discover::Environment;
 
 use super::sync::ReportFormat;

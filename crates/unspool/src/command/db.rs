@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use unspool_core::lines::make_visible;
-use unspool_engine::reread::{RereadReport, reread};
+use unspool_engine::ingest::reread::{RereadReport, reread};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Maintenance, Store};
 

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_core::lines::make_visible;
+use unspool_engine::recorder::request::{Request, RequestOutcome};
 use unspool_engine::report::Progress;
-use unspool_engine::request::{Request, RequestOutcome};
 
 use crate::archive::{Archive, find};
 

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use unspool_core::id::SessionId;
 use unspool_core::redact::{RedactionReport, Rules};
-use unspool_engine::export;
+use unspool_engine::exchange::export;
 use unspool_render::project::{ALL, Options, Projection, Sdk, WriteMethod};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;

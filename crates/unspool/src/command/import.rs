@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::agents::AgentTableReport;
-use unspool_engine::attach::OpencodeServer;
+use unspool_engine::ingest::agents::AgentTableReport;
+use unspool_engine::ingest::attach::OpencodeServer;
+use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
 use unspool_engine::report::SyncReport;
-use unspool_engine::request::{ReadReason, Request, RequestOutcome};
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
 

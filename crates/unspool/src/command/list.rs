@@ -8,7 +8,7 @@ use unspool_core::document::SessionDocument;
 use unspool_core::lines::truncate;
 use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
-use unspool_engine::params::parse_time;
+use unspool_engine::query::params::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoredSession};
 

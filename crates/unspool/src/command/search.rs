@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use unspool_core::lines::{make_visible, truncate};
 use unspool_core::present::format;
-use unspool_engine::params::{SEARCH_KINDS, parse_time};
+use unspool_engine::query::params::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::block_on;
 use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
 use unspool_store::store::Store;

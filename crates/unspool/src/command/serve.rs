@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use unspool_engine::lock::DataFolder;
-use unspool_engine::service::{Service, ServiceEvent};
+use unspool_engine::recorder::service::{Service, ServiceEvent};
 use unspool_server::{App, Auth};
 use unspool_store::sqlite::Sqlite;
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::session::{Transcript, Turn};
 use unspool_core::summary::Summary;
-use unspool_engine::subagents::subagents;
+use unspool_engine::query::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::attach::OpencodeServer;
+use unspool_engine::ingest::attach::OpencodeServer;
+use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
+use unspool_engine::recorder::service::RecordEvent;
 use unspool_engine::report::{Progress, SyncReport};
-use unspool_engine::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::service::RecordEvent;
 use unspool_sources::discover::discover;
 
 use crate::archive::Archive;

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_core::lines::make_visible;
+use unspool_engine::recorder::request::Request;
 use unspool_engine::report::Progress;
-use unspool_engine::request::Request;
 
 use crate::archive::{Archive, find};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use unspool_engine::recorder::request::Request;
+use unspool_engine::recorder::service::{Service, ServiceEvent};
 use unspool_engine::report::Progress;
-use unspool_engine::request::Request;
-use unspool_engine::service::{Service, ServiceEvent};
 use unspool_tui::app::{self, AppOptions};
 use unspool_tui::backend::{
     BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,

@@ -11,7 +11,7 @@ use unspool_core::id::SessionId;
 use unspool_core::session::Turn;
 use unspool_core::transcript::TranscriptBuilder;
 use unspool_engine::live::{Update, Updates};
-use unspool_engine::socket::Follower;
+use unspool_engine::recorder::socket::Follower;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::Sqlite;

@@ -72,7 +72,7 @@ fn every_route_answers_what_its_schema_says() {
     request("/api/openapi.json", "/api/openapi.json");
     request("/api/sessions", "/api/sessions");
     request("/api/stats", "/api/stats");
-    for kind in unspool_engine::params::SEARCH_KINDS {
+    for kind in unspool_engine::query::params::SEARCH_KINDS {
         request("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
     }
     for session in &sessions {
@@ -210,7 +210,7 @@ fn check_calls(turns: &Value, list: &Value) -> usize {
 fn the_document_has_every_kind_of_part() {
     let document = unspool_server::openapi();
     let schemas = &document["components"]["schemas"];
-    for kind in unspool_engine::params::PART_KINDS {
+    for kind in unspool_engine::query::params::PART_KINDS {
         let all = schemas["Part"]["oneOf"].as_array().unwrap();
         let of_kind = |it: &&Value| it["properties"]["kind"]["const"] == *kind;
         let fields = all.iter().find(of_kind).unwrap()["properties"].as_object().unwrap();

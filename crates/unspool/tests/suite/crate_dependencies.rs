@@ -58,3 +58,42 @@ fn crates_depend_in_one_direction() {
     seen.sort_unstable();
     assert_eq!(seen, listed, "a crate is missing");
 }
+
+/// The folders of the engine and the ones that each may use, besides the files beside them.
+const ENGINE_FOLDERS: &[(&str, &[&str])] = &[
+    ("query", &["exchange"]),
+    ("hooks", &[]),
+    ("exchange", &[]),
+    ("ingest", &["exchange", "hooks"]),
+    ("recorder", &["ingest", "exchange", "hooks"]),
+];
+
+#[test]
+fn folders_of_the_engine_depend_in_one_direction() {
+    let source = crate::case::root().join("crates/unspool-engine/src");
+    for (folder, allowed) in ENGINE_FOLDERS {
+        let mut files = rust_files(&source.join(folder));
+        assert!(!files.is_empty(), "{folder} is gone");
+        files.push(source.join(format!("{folder}.rs")));
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let others = ENGINE_FOLDERS.iter().map(|(other, _)| other);
+            for other in others.filter(|other| *other != folder && !allowed.contains(*other)) {
+                let used = text.contains(&format!("crate::{other}::"));
+                assert!(!used, "{} must not use {other}", file.display());
+            }
+        }
+    }
+}
+
+fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            files.extend(rust_files(&entry));
+        } else {
+            files.push(entry);
+        }
+    }
+    files
+}

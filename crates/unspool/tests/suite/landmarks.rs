@@ -7,7 +7,7 @@ use unspool_core::block::Block;
 use unspool_core::id::PartId;
 use unspool_core::present::landmark::Landmark;
 use unspool_core::present::{Item, TurnView};
-use unspool_engine::window::{Anchor, Position, Size, WindowRequest, window};
+use unspool_engine::query::window::{Anchor, Position, Size, WindowRequest, window};
 use unspool_render::turn::{fragments, turn};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use unspool_core::id::digest;
 use unspool_core::part::Part;
 use unspool_core::provenance::Feed;
-use unspool_engine::raw::{Absent, Raw, raw};
+use unspool_engine::query::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow};

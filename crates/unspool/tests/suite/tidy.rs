@@ -15,7 +15,7 @@ const MAX_FUNCTION_LINES: usize = 80;
 const BANNED: &[&str] = &["told", "asked", "known", "telling", "wish", "deed", "desk", "door"];
 
 /// Crates whose modules must not depend on each other in a circle.
-const ACYCLIC: &[&str] = &["unspool-server"];
+const ACYCLIC: &[&str] = &["unspool-server", "unspool-engine"];
 
 /// Files that are still to be cut. The list only shrinks: a file that is short again is taken off.
 const LONG_FILES: &[&str] = &[
@@ -26,7 +26,7 @@ const LONG_FILES: &[&str] = &[
     "crates/unspool-core/src/part.rs",
     "crates/unspool-core/src/session.rs",
     "crates/unspool-core/src/transcript.rs",
-    "crates/unspool-engine/src/worker.rs",
+    "crates/unspool-engine/src/ingest/worker.rs",
     "crates/unspool-server/src/api/schema.rs",
     "crates/unspool-server/src/session_hub.rs",
     "crates/unspool-sources/src/file_decoder.rs",
@@ -44,7 +44,7 @@ const LONG_FUNCTIONS: &[(&str, &str)] = &[
     ("crates/unspool-core/src/assemble/restore.rs", "skeleton"),
     ("crates/unspool-core/src/document.rs", "body"),
     ("crates/unspool-core/src/redact/assignment.rs", "value_of"),
-    ("crates/unspool-engine/src/sync.rs", "sync"),
+    ("crates/unspool-engine/src/ingest/sync.rs", "sync"),
     ("crates/unspool-store/src/session_writer.rs", "take"),
     ("crates/unspool-store/src/sqlite/facets.rs", "facets"),
     ("crates/unspool-tui/src/transcript/apply.rs", "take"),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 use unspool_core::present::{Item, PartView, TurnView};
 use unspool_core::session::Turn;
-use unspool_engine::window::{
+use unspool_engine::query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window,
 };
 use unspool_render::turn::fragments;

@@ -15,7 +15,9 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
-use unspool_engine::reader::wire::{MAX_RESPONSE_BYTES, READER_HELLO, ServerMessage, VERSION};
+use unspool_engine::query::reader::wire::{
+    MAX_RESPONSE_BYTES, READER_HELLO, ServerMessage, VERSION,
+};
 
 use super::{Address, Credentials, RemoteError};
 

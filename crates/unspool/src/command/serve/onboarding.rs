@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
-use unspool_engine::service::Service;
+use unspool_engine::recorder::service::Service;
 use unspool_server::{Auth, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;

@@ -21,8 +21,8 @@ use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
 };
 
-use crate::export::{self, ExportError};
-use crate::window::{
+use crate::exchange::export::{self, ExportError};
+use crate::query::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
 };
 

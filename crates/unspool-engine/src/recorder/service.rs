@@ -10,15 +10,15 @@ use std::time::Duration;
 use unspool_sources::discover::{Discovery, Environment, discover};
 use unspool_store::sqlite::Sqlite;
 
-use crate::archive::{Archive, ArchiveError, Recording};
+use crate::hooks::spool;
+use crate::ingest::sync::{FileCandidate, FileStates, SyncError, sync};
 use crate::live::{Subscription, Update, Updates};
 use crate::lock::DataFolder;
-use crate::report::{Progress, SyncReport};
+use crate::recorder::archive::{Archive, ArchiveError, Recording};
 #[cfg(unix)]
-use crate::socket::Follower;
-use crate::spool;
-use crate::sync::{FileCandidate, FileStates, SyncError, sync};
-use crate::watch::{ChangeDetection, Watch};
+use crate::recorder::socket::Follower;
+use crate::recorder::watch::{ChangeDetection, Watch};
+use crate::report::{Progress, SyncReport};
 
 /// Delay before a retry after a failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);

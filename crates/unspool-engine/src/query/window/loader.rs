@@ -12,7 +12,7 @@ use unspool_store::store::{Store, StoreError, StoredSession, TurnSize, TurnWindo
 
 use super::slice::{Edge, TurnSlice, count_filtered};
 use super::{Anchor, PartFilter, Position, Size, WindowRequest, WindowView};
-use crate::subagents::subagents;
+use crate::query::subagents::subagents;
 
 /// A filtered window scans at most this many turns.
 const MAX_TURNS_SCANNED: usize = 400;

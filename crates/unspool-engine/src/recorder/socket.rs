@@ -21,8 +21,8 @@ use unspool_store::store::Store;
 
 use crate::live::{Subscription, Update, Updates};
 use crate::lock::DataFolder;
-use crate::request::{Request, RequestOutcome};
-use crate::request_queue::{QueuedRequest, RequestQueue};
+use crate::recorder::request::{Request, RequestOutcome};
+use crate::recorder::request_queue::{QueuedRequest, RequestQueue};
 
 /// Read and write timeout. A client that does not send its command or does not read is
 /// disconnected; it can connect and load again.

@@ -13,10 +13,10 @@ use unspool_sources::discover::{Environment, LogFile, discover};
 use unspool_store::recorder::Recorder;
 use unspool_store::store::Store;
 
+use crate::ingest::sync::{FileCandidate, FileStates, SyncError, sync};
+use crate::recorder::request::carry_out;
+use crate::recorder::request_queue::{QueuedRequest, RequestQueue, Wakeup};
 use crate::report::{Progress, SyncReport};
-use crate::request::carry_out;
-use crate::request_queue::{QueuedRequest, RequestQueue, Wakeup};
-use crate::sync::{FileCandidate, FileStates, SyncError, sync};
 
 /// Interval of full scans where the file system sends events.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(5);

@@ -12,8 +12,8 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::RowId;
 use unspool_store::store::{SessionFilter, Store};
 
+use crate::ingest::sync::{FileCandidate, FileStates, SyncError, sync};
 use crate::report::{Progress, SyncReport};
-use crate::sync::{FileCandidate, FileStates, SyncError, sync};
 
 /// The result of a reread.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use unspool_core::present::activity::Activity;
 use unspool_core::session::SessionState;
 
 use super::*;
-use crate::reader::{SearchHit, SessionRow, WindowData};
-use crate::window::{Anchor, PartFilter, Position, Size, WindowView};
+use crate::query::reader::{SearchHit, SessionRow, WindowData};
+use crate::query::window::{Anchor, PartFilter, Position, Size, WindowView};
 
 fn session() -> SessionId {
     SessionId::of("codex", "a")

@@ -10,8 +10,8 @@ use unspool_store::rows::{RowId, SourceRow, WarningRow};
 use unspool_store::session_writer::SessionWriter;
 use unspool_store::store::{Store, StoreError};
 
-use crate::file_state::{file_by_row, is_copy};
-use crate::worker::Worker;
+use crate::ingest::file_state::{file_by_row, is_copy};
+use crate::ingest::worker::Worker;
 
 pub(crate) struct OpenFile {
     pub row: RowId,

@@ -10,13 +10,13 @@ use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::StoreError;
 
+use crate::ingest::sync::{FileStates, SyncError};
 use crate::lock::{DataFolder, RecorderLock};
-use crate::report::Progress;
-use crate::request::{Request, RequestError, RequestOutcome, carry_out};
-use crate::request_queue::RequestQueue;
+use crate::recorder::request::{Request, RequestError, RequestOutcome, carry_out};
+use crate::recorder::request_queue::RequestQueue;
 #[cfg(unix)]
-use crate::socket::{Publisher, SocketReply, forward_request};
-use crate::sync::{FileStates, SyncError};
+use crate::recorder::socket::{Publisher, SocketReply, forward_request};
+use crate::report::Progress;
 
 #[derive(Debug, Error)]
 pub enum ArchiveError {
@@ -142,7 +142,7 @@ fn unusable(folder: &DataFolder, source: io::Error) -> ArchiveError {
 /// The process id of a long-running recorder, if there is one.
 #[cfg(unix)]
 fn long_lived(folder: &DataFolder) -> Option<u32> {
-    let hello = crate::socket::recorder_hello(folder).ok().flatten()?;
+    let hello = crate::recorder::socket::recorder_hello(folder).ok().flatten()?;
     hello.long_lived.then_some(hello.process)
 }
 

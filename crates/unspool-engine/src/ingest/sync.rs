@@ -20,10 +20,10 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::FileRow;
 use unspool_store::store::{Maintenance, Store, StoreError};
 
-use crate::claim::Claims;
 use crate::exchange::{self, ExchangeError};
+use crate::ingest::claim::Claims;
+use crate::ingest::worker::{FileRoute, Stop, SyncContext, Worker};
 use crate::report::{Progress, SyncReport, Tally};
-use crate::worker::{FileRoute, Stop, SyncContext, Worker};
 
 #[derive(Debug, Error)]
 pub enum SyncError {
@@ -267,5 +267,5 @@ fn finish<S: Store>(worker: &mut Worker<'_, S>) -> Result<(), SyncError> {
 
 /// A warning about a file as a whole.
 pub fn warning(path: &Path, what: String) -> Warning {
-    crate::file_state::warning(&path.to_string_lossy(), what)
+    crate::ingest::file_state::warning(&path.to_string_lossy(), what)
 }

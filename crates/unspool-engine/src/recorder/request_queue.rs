@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::Sender;
 
-use crate::request::{Request, RequestError, RequestOutcome};
+use crate::recorder::request::{Request, RequestError, RequestOutcome};
 
 /// A request and the channel for its result.
 pub struct QueuedRequest {

@@ -11,8 +11,8 @@ use unspool_sources::decode::Warning;
 use unspool_store::recorder::Recorder;
 use unspool_store::store::Store;
 
+use crate::ingest::sync::{FileCandidate, FileStates, SyncError, ingest_streams, sync, warning};
 use crate::report::{Progress, SyncReport};
-use crate::sync::{FileCandidate, FileStates, SyncError, ingest_streams, sync, warning};
 
 #[derive(Debug, Error)]
 pub enum ImportError {

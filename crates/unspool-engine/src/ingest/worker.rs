@@ -23,12 +23,12 @@ use unspool_store::rows::FileRow;
 use unspool_store::session_writer::SessionWriter;
 use unspool_store::store::{Store, StoreError};
 
-use crate::claim::Claims;
 use crate::exchange::is_export;
-use crate::file_state::{file_row, is_idle, warning};
-use crate::open_file::{OpenFeed, OpenFile};
+use crate::ingest::claim::Claims;
+use crate::ingest::file_state::{file_row, is_idle, warning};
+use crate::ingest::open_file::{OpenFeed, OpenFile};
+use crate::ingest::sync::SyncError;
 use crate::report::{Progress, Tally};
-use crate::sync::SyncError;
 
 /// A batch is committed after this much input. Bounds memory while keeping transactions large.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;

@@ -14,9 +14,9 @@ use unspool_store::recorder::{Deleted, Recorder};
 use unspool_store::rows::RowId;
 use unspool_store::store::{Store, StoreError};
 
-use crate::agents::{self, AgentTableReport, ImportError};
+use crate::ingest::agents::{self, AgentTableReport, ImportError};
+use crate::ingest::sync::{FileCandidate, FileStates, SyncError, ingest_stream, sync};
 use crate::report::{Progress, SyncReport};
-use crate::sync::{FileCandidate, FileStates, SyncError, ingest_stream, sync};
 
 /// A write request. Paths are absolute, because the recorder may have another working directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
