@@ -17,7 +17,7 @@ use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::rows::{FileRow, Snapshot, SourceRow, WarningRow};
-use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
+use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow, View, Viewer};
 
 use crate::report::SyncReport;
 
@@ -106,14 +106,14 @@ enum Line {
 }
 
 /// Writes a session as lines.
-pub fn export<S: Store>(
-    store: &S,
+pub fn export<V: View>(
+    view: &V,
     stored: &StoredSession,
     out: &mut (impl Write + ?Sized),
 ) -> Result<(), ExchangeError> {
-    let session_export = block_on(store.session_export(stored.row))?;
+    let session_export = block_on(view.session_export(stored.row))?;
     let files: FxHashMap<i64, FileRow> =
-        block_on(store.files())?.into_iter().map(|file| (file.row, file)).collect();
+        block_on(view.source_files(stored.row))?.into_iter().map(|file| (file.row, file)).collect();
     let mut sources = Vec::new();
     for source in session_export.sources {
         let Some(stored_file) = files.get(&source.file) else { continue };
@@ -122,7 +122,7 @@ pub fn export<S: Store>(
             feed: source.feed,
             first: source.first,
             records: source.records,
-            file: file(stored_file, block_on(store.saved(stored_file.row))?),
+            file: file(stored_file),
         });
     }
     let head = Head {
@@ -155,7 +155,7 @@ pub fn export<S: Store>(
     let (mut number, mut turns, mut parts) = (0, 0, 0);
     loop {
         let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
-        let some = block_on(store.whole_turns(stored.row, window))?;
+        let some = block_on(view.whole_turns(stored.row, window))?;
         let Some(last) = some.last() else { break };
         number = last.number + 1;
         for turn in some {
@@ -174,7 +174,7 @@ fn write_line(out: &mut (impl Write + ?Sized), line: &impl Serialize) -> Result<
     Ok(())
 }
 
-fn file(stored_file: &FileRow, saved: Option<String>) -> File {
+fn file(stored_file: &FileRow) -> File {
     let Fingerprint { offset, head, tail } = stored_file.print;
     File {
         path: stored_file.path.clone(),
@@ -183,7 +183,7 @@ fn file(stored_file: &FileRow, saved: Option<String>) -> File {
         line: stored_file.line,
         head,
         tail,
-        saved,
+        saved: stored_file.saved.clone(),
     }
 }
 
@@ -282,8 +282,7 @@ impl ImportingSession {
         if !recorder.may_record(id)? {
             return Ok(none(head));
         }
-        let stored = block_on(recorder.store().find(id.to_string()))?;
-        if let Some(stored) = stored.first() {
+        if let Some(stored) = block_on(recorder.store().view(Viewer::Sole).session(id))? {
             if stored.seq >= head.seq {
                 return Ok(none(head));
             }

@@ -24,7 +24,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use unspool_store::store::{Store, StoredSession};
+use unspool_store::store::{Store, StoredSession, View};
 
 use crate::App;
 use crate::live;
@@ -116,7 +116,7 @@ async fn connect<S: Store>(
 
 /// The session with this id, unique prefix or agent's own id. 409 if several match.
 pub async fn find<S: Store>(app: &App<S>, id: &str) -> Result<StoredSession, Problem> {
-    let mut found = app.store.find(id.to_owned()).await?;
+    let mut found = app.view().find(id.to_owned()).await?;
     match found.len() {
         1 => found.pop().ok_or_else(|| Problem::no_session(id)),
         0 => Err(Problem::no_session(id)),

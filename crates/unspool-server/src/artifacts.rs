@@ -17,7 +17,7 @@ use unspool_engine::exchange::export;
 use unspool_engine::live::Update;
 use unspool_render::project::{Options, Projection};
 use unspool_store::blocking::block_on;
-use unspool_store::store::{Store, StoredSession};
+use unspool_store::store::{Store, StoredSession, View};
 
 use crate::App;
 
@@ -61,10 +61,8 @@ pub async fn run<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
 
 /// Writes the artifacts of an idle session and notifies if they changed. Idempotent (R-002-28).
 fn draw<S: Store>(app: &App<S>, session: SessionId, folder: &Path) -> io::Result<()> {
-    let found = block_on(app.store.find(session.to_string())).map_err(io::Error::other)?;
-    let Some(stored) = found.into_iter().find(|one| one.summary.session.id == session) else {
-        return Ok(());
-    };
+    let found = block_on(app.view().session(session)).map_err(io::Error::other)?;
+    let Some(stored) = found else { return Ok(()) };
     let lately = |last: Timestamp| Timestamp::now().duration_since(last) < MAX_AGE;
     if stored.summary.running || !stored.summary.last_heard().is_some_and(lately) {
         return Ok(());
@@ -110,7 +108,7 @@ fn write<S: Store>(
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let mut out = BufWriter::new(fs::File::create(&partial)?);
-    export::write(&app.store, stored, projection, &options, Some(&app.rules), &mut out)
+    export::write(&app.view(), stored, projection, &options, Some(&app.rules), &mut out)
         .map_err(io::Error::other)?;
     out.flush()?;
     drop(out);

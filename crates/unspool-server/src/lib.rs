@@ -27,7 +27,7 @@ use tower_http::compression::CompressionLayer;
 use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
 use unspool_engine::live::Updates;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
 pub use auth::{Auth, hash_password, is_password_hash};
@@ -42,7 +42,7 @@ const ARTIFACT_BACKLOG: usize = 64;
 
 /// State shared by all request handlers.
 pub struct App<S: Store> {
-    pub store: S,
+    store: S,
     pub prices: Prices,
     /// Redaction rules for everything that is exported.
     pub rules: Rules,
@@ -78,6 +78,11 @@ impl<S: Store> App<S> {
             list_hub: ListHub::default(),
             onboarding: OnceLock::new(),
         })
+    }
+
+    /// The archive as the client of a request may see it: the local server has one user.
+    pub fn view(&self) -> S::View {
+        self.store.view(Viewer::Sole)
     }
 
     /// Sets the content of the empty-archive page. Only the first call has an effect.

@@ -18,7 +18,7 @@ use unspool_core::session::SessionState;
 use unspool_engine::live::{Subscription, Update};
 use unspool_engine::query::reader::activity;
 use unspool_render::page;
-use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 
 use crate::App;
 use crate::query_params::ListParams;
@@ -62,7 +62,7 @@ pub async fn serve<S: Store>(
     let (list_hub, mut rows) = subscribe(&app);
     // A page that was loaded empty may be outdated already.
     let one = SessionFilter { limit: Some(1), ..SessionFilter::default() };
-    let empty = app.store.sessions(one).await.is_ok_and(|found| found.is_empty());
+    let empty = app.view().sessions(one).await.is_ok_and(|found| found.is_empty());
     send_json(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
     if let Ok(now) = load_rows(&app, &FxHashSet::default()).await {
         send_rows(&mut socket, &now, &params).await?;
@@ -188,18 +188,15 @@ async fn load_rows<S: Store>(
     changed: &FxHashSet<SessionId>,
 ) -> Result<Vec<PaintedRow>, StoreError> {
     let lately = (Timestamp::now() - MAX_SILENCE).as_millisecond();
-    let mut found = app
-        .store
-        .sessions(SessionFilter { since: Some(lately), ..SessionFilter::default() })
-        .await?;
-    for id in changed {
-        if found.iter().all(|stored| stored.summary.session.id != *id) {
-            found.extend(app.store.find(id.to_string()).await?.pop());
-        }
-    }
+    let view = app.view();
+    let recent = SessionFilter { since: Some(lately), ..SessionFilter::default() };
+    let mut found = view.sessions(recent).await?;
+    let is_found = |id: &SessionId| found.iter().any(|stored| stored.summary.session.id == *id);
+    let others = changed.iter().copied().filter(|id| !is_found(id)).collect();
+    found.extend(view.sessions_by_id(others).await?);
     let mut rows = Vec::with_capacity(found.len());
     for stored in found {
-        let activity = activity(&app.store, &stored).await?;
+        let activity = activity(&view, &stored).await?;
         let row = page::Row { summary: &stored.summary, sub_agent: stored.is_agent(), activity };
         let html = page::row(&row, &app.prices).into_string();
         rows.push(PaintedRow { stored, html });

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use unspool_core::id::SessionId;
 use unspool_engine::query::reader::wire::MAX_QUERY_BYTES;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View};
 
 use crate::{App, api, list_hub};
 
@@ -113,5 +113,5 @@ fn is_connected(received: Option<&Result<Message, axum::Error>>) -> bool {
 }
 
 async fn current_seq<S: Store>(app: &App<S>, id: SessionId) -> Option<u64> {
-    app.store.find(id.to_string()).await.ok()?.pop().map(|stored| stored.seq)
+    app.view().session(id).await.ok()?.map(|stored| stored.seq)
 }

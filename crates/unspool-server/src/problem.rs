@@ -3,7 +3,7 @@
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use unspool_store::store::StoreError;
+use unspool_store::store::{StoreError, StoreErrorKind};
 
 pub struct Problem {
     status: StatusCode,
@@ -50,23 +50,21 @@ pub async fn method_not_allowed(method: Method) -> Response {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
-        let status = match error {
-            StoreError::Missing(_) => StatusCode::NOT_FOUND,
-            StoreError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
-            StoreError::Foreign(_)
-            | StoreError::Newer { .. }
-            | StoreError::ReadOnly(_)
-            | StoreError::Full(_)
-            | StoreError::NotWritable(_)
-            | StoreError::NotOpened(_)
-            | StoreError::Damaged { .. }
-            | StoreError::Disk { .. }
-            | StoreError::Sqlite { .. }
-            | StoreError::Packed(_)
-            | StoreError::Index(_)
-            | StoreError::IndexIn { .. }
-            | StoreError::Closed
-            | StoreError::Bare(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        let status = match error.kind() {
+            StoreErrorKind::Missing => StatusCode::NOT_FOUND,
+            StoreErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            StoreErrorKind::Foreign
+            | StoreErrorKind::Newer { .. }
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::Full
+            | StoreErrorKind::NotWritable
+            | StoreErrorKind::NotOpened
+            | StoreErrorKind::Damaged
+            | StoreErrorKind::Payload
+            | StoreErrorKind::Index
+            | StoreErrorKind::Disk
+            | StoreErrorKind::Database
+            | StoreErrorKind::Closed => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Problem::new(status, error.to_string())
     }

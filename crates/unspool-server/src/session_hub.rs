@@ -29,7 +29,7 @@ use unspool_engine::query::window::fill;
 use unspool_render::turn::turn;
 use unspool_render::{dom, page};
 use unspool_store::blocking::block_on;
-use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef};
+use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef, View};
 
 use crate::App;
 use painted_turn::PaintedTurn;
@@ -159,16 +159,16 @@ impl<S: Store> SessionHub<S> {
     }
 
     fn stored(&self) -> Result<Option<StoredSession>, StoreError> {
-        Ok(block_on(self.app.store.find(self.id.to_string()))?.pop())
+        block_on(self.app.view().session(self.id))
     }
 
     /// Resets the state from the archive: the last turn and the sub-agents.
     fn reset(&self, state: &mut State) -> Result<bool, StoreError> {
         let Some(stored) = self.stored()? else { return Ok(false) };
         *state = State { seq: stored.seq, ..State::default() };
-        let last = block_on(self.app.store.sizes(stored.row))?.pop();
+        let last = block_on(self.app.view().sizes(stored.row))?.pop();
         if let Some(last) = last
-            && let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, last.number))?
+            && let Some(skeleton) = block_on(self.app.view().skeleton(stored.row, last.number))?
         {
             state.painted.push(PaintedTurn::new(skeleton));
         }
@@ -177,7 +177,7 @@ impl<S: Store> SessionHub<S> {
     }
 
     fn load_subagents(&self, state: &mut State, stored: &StoredSession) -> Result<(), StoreError> {
-        let found = block_on(self.app.store.subagents(stored.row))?;
+        let found = block_on(self.app.view().subagents(stored.row))?;
         state.subagents = found.into_iter().map(|found| (found.session, found)).collect();
         Ok(())
     }
@@ -295,13 +295,13 @@ impl<S: Store> SessionHub<S> {
             return self.reset_clients(state, ops);
         }
         for part in unlocated {
-            if let Some((number, _)) = block_on(self.app.store.locate(stored.row, None, part))? {
+            if let Some((number, _)) = block_on(self.app.view().locate(stored.row, None, part))? {
                 self.load_turn(state, stored, number)?;
             }
         }
         let new_turns = self.refresh(state, stored, opened, turns, heads)?;
         if state.painted.iter().any(|painted| painted.plans(&parts)) {
-            let tasks: Tasks = block_on(self.app.store.plans(stored.row))?.iter().collect();
+            let tasks: Tasks = block_on(self.app.view().plans(stored.row))?.iter().collect();
             ops.push(DomOp::Tasks { html: page::tasks(&tasks).into_string() });
         }
         for NewTurn { number, after } in new_turns {
@@ -350,7 +350,7 @@ impl<S: Store> SessionHub<S> {
                 state.painted.push(painted);
             }
             None => {
-                let Some(skeleton) = block_on(self.app.store.skeleton(stored.row, number))? else {
+                let Some(skeleton) = block_on(self.app.view().skeleton(stored.row, number))? else {
                     return Ok(None);
                 };
                 state.painted.push(PaintedTurn::new(skeleton));
@@ -371,7 +371,7 @@ impl<S: Store> SessionHub<S> {
         turns: FxHashSet<TurnId>,
         heads: FxHashSet<TurnId>,
     ) -> Result<Vec<NewTurn>, StoreError> {
-        let store = &self.app.store;
+        let archive = &self.app.view();
         let mut unknown: FxHashSet<TurnId> = opened.clone();
         for id in turns.iter().chain(&heads) {
             let Some(painted) = state.painted.iter_mut().find(|painted| painted.id() == *id) else {
@@ -380,17 +380,17 @@ impl<S: Store> SessionHub<S> {
             };
             let number = painted.number();
             if turns.contains(id) {
-                if let Some(skeleton) = block_on(store.skeleton(stored.row, number))? {
+                if let Some(skeleton) = block_on(archive.skeleton(stored.row, number))? {
                     painted.replace(skeleton);
                 }
-            } else if let Some(turn) = block_on(store.head(stored.row, number))? {
+            } else if let Some(turn) = block_on(archive.head(stored.row, number))? {
                 painted.skeleton.turn = turn;
                 painted.stale = true;
             }
         }
         let mut new_turns = Vec::new();
         let sizes =
-            if unknown.is_empty() { Vec::new() } else { block_on(store.sizes(stored.row))? };
+            if unknown.is_empty() { Vec::new() } else { block_on(archive.sizes(stored.row))? };
         for (at, size) in sizes.iter().enumerate().filter(|(_, size)| unknown.contains(&size.id)) {
             if let Some(painted) = self.load_turn(state, stored, size.number)? {
                 painted.stale = true;
@@ -411,13 +411,13 @@ impl<S: Store> SessionHub<S> {
         mut skeleton: Skeleton,
         places: &[Place],
     ) -> Result<TurnView, StoreError> {
-        let store = &self.app.store;
-        block_on(fill(store, stored, &mut skeleton, places))?;
+        let archive = &self.app.view();
+        block_on(fill(archive, stored, &mut skeleton, places))?;
         stored.summary.settle(std::slice::from_mut(&mut skeleton.turn), Timestamp::now());
         let session = &stored.summary.session;
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.
-        let subagents = block_on(subagents(store, &session.agent, turns)).unwrap_or_default();
+        let subagents = block_on(subagents(archive, &session.agent, turns)).unwrap_or_default();
         let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
         Ok(present::partial_turn(&skeleton.turn, &skeleton.parts, &options))
     }

@@ -16,7 +16,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::facets::FacetsRequest;
 use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store};
+use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 /// Sessions per batch.
 const BATCH: usize = 500;
@@ -105,7 +105,7 @@ fn measure(store: &Sqlite, count: u64) {
         let found = run();
         println!("{kind:<28}{:>8.1} ms  {found}", begun.elapsed().as_secs_f64() * 1000.0);
     };
-    let list = |filter: SessionFilter| block_on(store.sessions(filter)).unwrap();
+    let list = |filter: SessionFilter| block_on(store.view(Viewer::Sole).sessions(filter)).unwrap();
     let length = |filter: SessionFilter| list(filter).len() as u64;
     timed("the first 200", &|| length(own.clone()));
     let all = list(SessionFilter { limit: None, ..own.clone() });
@@ -121,10 +121,12 @@ fn measure(store: &Sqlite, count: u64) {
     let live = SessionFilter { since: Some(lately), limit: None, ..own.clone() };
     timed("active lately", &|| length(live.clone()));
     timed("one by its id", &|| {
-        block_on(store.find(all[7].summary.session.id.to_string())).unwrap().len() as u64
+        block_on(store.view(Viewer::Sole).find(all[7].summary.session.id.to_string()))
+            .unwrap()
+            .len() as u64
     });
     timed("facets", &|| {
         let request = FacetsRequest { filter: own.clone(), ..FacetsRequest::default() };
-        block_on(store.facets(request)).unwrap().sessions
+        block_on(store.view(Viewer::Sole).facets(request)).unwrap().sessions
     });
 }

@@ -2,7 +2,8 @@
 //!
 //! The recorder is the only writer: it folds events into sessions, turns and parts and stores them
 //! as rows. Large payloads are stored once, by content; a full-text index covers every word.
-//! Readers use the async [`store::Store`] trait, so another database could replace SQLite.
+//! Readers use a [`store::View`] of an async [`store::Store`], so another database could replace
+//! SQLite.
 
 pub mod batch;
 pub mod blocking;

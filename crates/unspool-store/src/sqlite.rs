@@ -7,6 +7,7 @@ mod check;
 mod connection_thread;
 mod derived_columns;
 mod edits;
+mod error;
 mod facets;
 mod failures;
 mod load;
@@ -16,6 +17,7 @@ mod read;
 mod search;
 mod stats;
 mod subagents;
+mod view;
 mod windows;
 mod write;
 
@@ -24,22 +26,17 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::part::{Part, Place};
-use unspool_core::session::Turn;
-use unspool_core::skeleton::Skeleton;
-use unspool_core::source::RecordCounts;
+use unspool_core::id::{SessionId, TurnId};
+use unspool_core::part::Part;
 
-use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{Batch, FileRow, RowId};
-use crate::search::{SearchRequest, SearchResults};
-use crate::stats::{Stats, StatsRequest};
 use crate::store::{
-    CheckReport, Maintenance, MessageFilter, NextRows, SessionExport, SessionFilter,
-    SessionOutline, Store, StoreError, StoredMessage, StoredSession, StoredTurn, StoredWarning,
-    SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+    CheckReport, Maintenance, NextRows, SessionOutline, Store, StoreError, StoreErrorKind,
+    StoredTurn, Viewer,
 };
 use connection_thread::ConnectionThread;
+
+pub use view::SqliteView;
 
 /// How long to wait while another process writes or does maintenance.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,7 +56,7 @@ impl Sqlite {
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        let at = |error| StoreError::sqlite(path, error);
+        let at = |error: rusqlite::Error| StoreError::from(error).at(path);
         // Check before any pragma, which would modify a file of another program.
         let version = migrate::check_version(&connection, path)?;
         if version == 0 {
@@ -86,12 +83,12 @@ impl Sqlite {
         let connection = read_connection(path)?;
         // Empty: the process that created it was killed, or the disk was full.
         if migrate::check_version(&connection, path)? == 0 {
-            return Err(StoreError::Missing(path.to_owned()));
+            return Err(StoreError::new(StoreErrorKind::Missing).at(path));
         }
         // A fragment search reads all over the file: mapping saves a system call for each page.
         connection
             .pragma_update(None, "mmap_size", 4_i64 << 30)
-            .map_err(|error| StoreError::sqlite(path, error))?;
+            .map_err(|error| StoreError::from(error).at(path))?;
         let reader = ConnectionThread::start(connection)?;
         Ok(Sqlite { path: path.to_owned(), writer: None, reader })
     }
@@ -105,7 +102,10 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let writer = self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.path.clone()))?;
+        let writer = self
+            .writer
+            .as_ref()
+            .ok_or_else(|| StoreError::new(StoreErrorKind::ReadOnly).at(&self.path))?;
         writer.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
@@ -129,6 +129,12 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
+    type View = SqliteView;
+
+    fn view(&self, viewer: Viewer) -> SqliteView {
+        SqliteView::new(self, viewer)
+    }
+
     async fn write(&self, batch: Batch) -> Result<(), StoreError> {
         self.run_on_writer(move |connection| Ok(write::write(connection, batch)?)).await
     }
@@ -162,84 +168,6 @@ impl Store for Sqlite {
 
     async fn is_deleted(&self, id: SessionId) -> Result<bool, StoreError> {
         self.read_own_writes(move |connection| read::is_deleted(connection, id)).await
-    }
-
-    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
-        self.run_on_reader(move |connection| read::sessions(connection, &filter)).await
-    }
-
-    async fn facets(&self, request: FacetsRequest) -> Result<Facets, StoreError> {
-        self.run_on_reader(move |connection| facets::facets(connection, &request)).await
-    }
-
-    async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {
-        self.run_on_reader(move |connection| read::find(connection, &text)).await
-    }
-
-    async fn turns(&self, session: RowId, window: TurnWindow) -> Result<Vec<Turn>, StoreError> {
-        self.run_on_reader(move |connection| {
-            let mut turns = read::turns(connection, session, window)?;
-            for turn in &mut turns {
-                turn.parts.retain(|part| !part.origin.hidden);
-            }
-            Ok(turns)
-        })
-        .await
-    }
-
-    async fn sizes(&self, session: RowId) -> Result<Vec<TurnSize>, StoreError> {
-        self.run_on_reader(move |connection| windows::sizes(connection, session)).await
-    }
-
-    async fn prompts(&self, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
-        self.run_on_reader(move |connection| windows::prompts(connection, session)).await
-    }
-
-    async fn tools(&self, session: RowId) -> Result<Vec<(String, u64)>, StoreError> {
-        self.run_on_reader(move |connection| windows::tools(connection, session)).await
-    }
-
-    async fn plans(&self, session: RowId) -> Result<Vec<Part>, StoreError> {
-        self.run_on_reader(move |connection| windows::plans(connection, session)).await
-    }
-
-    async fn skeleton(&self, session: RowId, number: u32) -> Result<Option<Skeleton>, StoreError> {
-        self.run_on_reader(move |connection| windows::skeleton(connection, session, number)).await
-    }
-
-    async fn head(&self, session: RowId, number: u32) -> Result<Option<Turn>, StoreError> {
-        self.run_on_reader(move |connection| windows::head(connection, session, number)).await
-    }
-
-    async fn parts(
-        &self,
-        session: RowId,
-        number: u32,
-        places: Vec<Place>,
-    ) -> Result<Vec<Part>, StoreError> {
-        self.run_on_reader(move |connection| windows::parts(connection, session, number, &places))
-            .await
-    }
-
-    async fn locate(
-        &self,
-        session: RowId,
-        turn: Option<u32>,
-        part: PartId,
-    ) -> Result<Option<(u32, Place)>, StoreError> {
-        self.run_on_reader(move |connection| windows::locate(connection, session, turn, part)).await
-    }
-
-    async fn subagents(&self, session: RowId) -> Result<Vec<SubagentRef>, StoreError> {
-        self.run_on_reader(move |connection| subagents::subagents(connection, session)).await
-    }
-
-    async fn search(&self, request: SearchRequest) -> Result<SearchResults, StoreError> {
-        self.run_on_reader(move |connection| search::search(connection, &request)).await
-    }
-
-    async fn stats(&self, request: StatsRequest) -> Result<Stats, StoreError> {
-        self.run_on_reader(move |connection| stats::stats(connection, &request)).await
     }
 
     async fn maintain(&self, how: Maintenance) -> Result<(), StoreError> {
@@ -298,45 +226,17 @@ impl Store for Sqlite {
         self.run_on_writer(move |connection| edits::set(connection, &name, value.as_deref())).await
     }
 
-    async fn session_export(&self, session: RowId) -> Result<SessionExport, StoreError> {
-        self.run_on_reader(move |connection| read::session_export(connection, session)).await
-    }
-
-    async fn whole_turns(
-        &self,
-        session: RowId,
-        window: TurnWindow,
-    ) -> Result<Vec<Turn>, StoreError> {
-        self.run_on_reader(move |connection| read::turns(connection, session, window)).await
-    }
-
     async fn forget(&self, session: RowId) -> Result<(), StoreError> {
         self.run_on_writer(move |connection| edits::forget(connection, session)).await
-    }
-
-    async fn messages(
-        &self,
-        session: SessionId,
-        filter: MessageFilter,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
-        self.run_on_reader(move |connection| read::messages(connection, session, &filter)).await
-    }
-
-    async fn records(&self, session: RowId) -> Result<RecordCounts, StoreError> {
-        self.run_on_reader(move |connection| read::records(connection, session)).await
-    }
-
-    async fn warnings(&self, session: RowId) -> Result<Vec<StoredWarning>, StoreError> {
-        self.run_on_reader(move |connection| read::warnings(connection, session)).await
     }
 }
 
 fn read_connection(path: &Path) -> Result<Connection, StoreError> {
     if !path.exists() {
-        return Err(StoreError::Missing(path.to_owned()));
+        return Err(StoreError::new(StoreErrorKind::Missing).at(path));
     }
     if path.is_dir() {
-        return Err(StoreError::NotOpened(path.to_owned()));
+        return Err(StoreError::new(StoreErrorKind::NotOpened).at(path));
     }
     // Open read-write, because reading a WAL needs its -shm file. `query_only` forbids writes.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
@@ -344,7 +244,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
         .or_else(|error| connect_immutable(path, error))?;
     connection
         .pragma_update(None, "query_only", true)
-        .map_err(|error| StoreError::sqlite(path, error))?;
+        .map_err(|error| StoreError::from(error).at(path))?;
     Ok(connection)
 }
 
@@ -353,7 +253,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
 fn connect_immutable(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    let closed = matches!(error, StoreError::NotOpened(_) | StoreError::NotWritable(_));
+    let closed = matches!(error.kind(), StoreErrorKind::NotOpened | StoreErrorKind::NotWritable);
     if !closed || !path.is_file() || Path::new(&log).exists() {
         return Err(error);
     }
@@ -375,7 +275,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 }
 
 fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
-    let at = |error| StoreError::sqlite(path, error);
+    let at = |error: rusqlite::Error| StoreError::from(error).at(path);
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(address, flags).map_err(at)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(at)?;

@@ -1,134 +1,23 @@
 //! The `Store` trait, its data types and its errors, independent of the database. `tests/store`
 //! is the test suite that every implementation must pass.
 
+mod error;
+mod view;
+
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use thiserror::Error;
 use unspool_core::assemble::{Cursor, TurnStub};
-use unspool_core::id::{PartId, SessionId, TurnId};
+use unspool_core::id::{SessionId, TurnId};
 use unspool_core::part::{Part, Place};
 use unspool_core::session::{Session, Turn};
-use unspool_core::skeleton::Skeleton;
-use unspool_core::source::RecordCounts;
 use unspool_core::summary::Summary;
 
-use crate::facets::{Facets, FacetsRequest};
-use crate::pack::PackError;
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
-use crate::search::{SearchRequest, SearchResults};
-use crate::stats::{Stats, StatsRequest};
 
-/// Why an operation on the archive failed. Every message tells the user what to do next.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    #[error("there is no archive at {0} yet; `unspool sync` makes one")]
-    Missing(PathBuf),
-    #[error(
-        "{0} belongs to another program and was not changed; choose another folder with --data"
-    )]
-    Foreign(PathBuf),
-    #[error(
-        "{path} was written by a newer Unspool (its version is {version}, this program supports \
-         {supported}); install the newer one, or choose another folder with --data"
-    )]
-    Newer { path: PathBuf, version: usize, supported: usize },
-    #[error("{0} is open read only")]
-    ReadOnly(PathBuf),
-    #[error("no space left on the disk of {0}; stored data is safe: make room and run it again")]
-    Full(PathBuf),
-    #[error(
-        "{0} cannot be written: the file or its folder is read-only; make it writable, or choose another folder with --data"
-    )]
-    NotWritable(PathBuf),
-    #[error(
-        "{0} cannot be opened: the file and its folder must be readable and writable; change their permissions, or choose another folder with --data"
-    )]
-    NotOpened(PathBuf),
-    #[error(
-        "{path} is damaged ({what}); restore a backup, or move it away: then `unspool sync` \
-         makes a new one from the agents' logs"
-    )]
-    Damaged { path: PathBuf, what: String },
-    #[error(
-        "{path}: {error}; its disk may be full, faulty or unmounted. Stored data is safe: \
-         fix the disk and run it again"
-    )]
-    Disk { path: PathBuf, error: rusqlite::Error },
-    #[error("another program has locked {0} for too long; stop it, or try again")]
-    Busy(PathBuf),
-    #[error("{path}: {what}; the file may be damaged: run `unspool db check`")]
-    Sqlite { path: PathBuf, what: String },
-    #[error("a stored part cannot be read: {0}")]
-    Packed(#[from] PackError),
-    #[error("the search index is damaged ({0}); `unspool db rebuild` rebuilds it")]
-    Index(crate::index::CorruptIndex),
-    #[error("the search index in {path} is damaged ({error}); `unspool db rebuild` rebuilds it")]
-    IndexIn { path: PathBuf, error: crate::index::CorruptIndex },
-    #[error("the archive was closed")]
-    Closed,
-    #[error("{0}")]
-    Bare(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> StoreError {
-        StoreError::Bare(error)
-    }
-}
-
-impl From<rusqlite::types::FromSqlError> for StoreError {
-    fn from(error: rusqlite::types::FromSqlError) -> StoreError {
-        StoreError::Bare(error.into())
-    }
-}
-
-impl StoreError {
-    /// Adds the path of the archive to an error that lacks it.
-    pub(crate) fn at(self, path: &Path) -> StoreError {
-        let path = path.to_owned();
-        if let StoreError::Bare(error) = self {
-            StoreError::sqlite(&path, error)
-        } else if let StoreError::Packed(error) = self {
-            StoreError::Damaged { path, what: format!("a stored part cannot be read: {error}") }
-        } else if let StoreError::Index(error) = self {
-            StoreError::IndexIn { path, error }
-        } else {
-            self
-        }
-    }
-
-    pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> StoreError {
-        use rusqlite::ErrorCode;
-        use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
-        let path = path.to_owned();
-        let extended = error.sqlite_error().map(|error| error.extended_code);
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => StoreError::Full(path),
-            Some(ErrorCode::ReadOnly) => StoreError::NotWritable(path),
-            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                StoreError::NotOpened(path)
-            }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                StoreError::Damaged { path, what: first_line(&error) }
-            }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path),
-            // No space to grow the -shm file. SQLite reports that as an I/O error, not "disk full".
-            Some(ErrorCode::SystemIoFailure) if extended == Some(SQLITE_IOERR_SHMSIZE) => {
-                StoreError::Full(path)
-            }
-            Some(ErrorCode::SystemIoFailure) => StoreError::Disk { path, error },
-            Some(_) | None => StoreError::Sqlite { path, what: first_line(&error) },
-        }
-    }
-}
-
-/// SQLite may quote a whole schema or query after the first line of its message.
-fn first_line(error: &rusqlite::Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
+pub use error::{StoreError, StoreErrorKind};
+pub use view::{View, Viewer};
 
 /// A session as it is stored, without its turns.
 #[derive(Clone, PartialEq, Debug)]
@@ -342,8 +231,14 @@ pub struct StoredWarning {
     pub what: String,
 }
 
-/// An archive.
+/// An archive: what its recorder reads and writes. Everything that people see of it is read through
+/// a [`View`].
 pub trait Store: Clone + Send + Sync + 'static {
+    type View: View;
+
+    /// The archive as one viewer may see it.
+    fn view(&self, viewer: Viewer) -> Self::View;
+
     /// Writes a batch in one transaction.
     fn write(&self, batch: Batch) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -373,100 +268,6 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// True if the user deleted this session. Syncing does not bring it back.
     fn is_deleted(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
-
-    fn sessions(
-        &self,
-        filter: SessionFilter,
-    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
-
-    /// Facet counts for a list of sessions, and totals over it.
-    fn facets(
-        &self,
-        request: FacetsRequest,
-    ) -> impl Future<Output = Result<Facets, StoreError>> + Send;
-
-    /// Sessions whose Unspool id or agent session id is `text` or starts with it.
-    fn find(
-        &self,
-        text: String,
-    ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
-
-    /// Turns in order, without hidden parts.
-    fn turns(
-        &self,
-        session: RowId,
-        window: TurnWindow,
-    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
-
-    /// The number of visible parts of each turn, in turn order.
-    fn sizes(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<Vec<TurnSize>, StoreError>> + Send;
-
-    /// The beginning of the user's message in each turn, in turn order.
-    fn prompts(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<Vec<TurnPrompt>, StoreError>> + Send;
-
-    /// The tools called in a session with their number of calls, most calls first.
-    fn tools(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<Vec<(String, u64)>, StoreError>> + Send;
-
-    /// The calls of planning tools, in session order.
-    fn plans(&self, session: RowId) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
-
-    /// A turn without its parts, and an outline of them from columns, without reading payloads.
-    fn skeleton(
-        &self,
-        session: RowId,
-        number: u32,
-    ) -> impl Future<Output = Result<Option<Skeleton>, StoreError>> + Send;
-
-    /// A turn without its parts.
-    fn head(
-        &self,
-        session: RowId,
-        number: u32,
-    ) -> impl Future<Output = Result<Option<Turn>, StoreError>> + Send;
-
-    /// The parts of a turn at these places, in order.
-    fn parts(
-        &self,
-        session: RowId,
-        number: u32,
-        places: Vec<Place>,
-    ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
-
-    /// The turn and the place of a part. Pass the turn if you have it: searching a long session
-    /// is slow.
-    fn locate(
-        &self,
-        session: RowId,
-        turn: Option<u32>,
-        part: PartId,
-    ) -> impl Future<Output = Result<Option<(u32, Place)>, StoreError>> + Send;
-
-    /// The sub-agents of a session, nested ones included, and where in it they were started.
-    fn subagents(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<Vec<SubagentRef>, StoreError>> + Send;
-
-    /// Full-text search over all stored parts and titles.
-    fn search(
-        &self,
-        request: SearchRequest,
-    ) -> impl Future<Output = Result<SearchResults, StoreError>> + Send;
-
-    /// Statistics over the archive.
-    fn stats(
-        &self,
-        request: StatsRequest,
-    ) -> impl Future<Output = Result<Stats, StoreError>> + Send;
 
     /// Indexes new parts and merges index segments.
     fn maintain(&self, how: Maintenance) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -509,37 +310,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         value: Option<String>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Everything stored about a session except its turns, unjoined.
-    fn session_export(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<SessionExport, StoreError>> + Send;
-
-    /// Turns in order, with hidden parts.
-    fn whole_turns(
-        &self,
-        session: RowId,
-        window: TurnWindow,
-    ) -> impl Future<Output = Result<Vec<Turn>, StoreError>> + Send;
-
     /// Removes a session so that the next sync re-reads its files. Its name and tags are kept and
     /// reapplied then.
     fn forget(&self, session: RowId) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// The messages of a session, in order.
-    fn messages(
-        &self,
-        session: SessionId,
-        filter: MessageFilter,
-    ) -> impl Future<Output = Result<Vec<StoredMessage>, StoreError>> + Send;
-
-    fn records(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<RecordCounts, StoreError>> + Send;
-
-    fn warnings(
-        &self,
-        session: RowId,
-    ) -> impl Future<Output = Result<Vec<StoredWarning>, StoreError>> + Send;
 }

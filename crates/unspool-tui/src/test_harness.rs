@@ -11,7 +11,7 @@ use unspool_core::price::Prices;
 use unspool_core::redact::Rules;
 use unspool_engine::query::reader::answer;
 use unspool_store::blocking::block_on;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, Viewer};
 
 use crate::backend::BackendEvent;
 use crate::event::Event;
@@ -22,7 +22,7 @@ use crate::transcript::Transcript;
 use crate::view;
 
 pub struct TestHarness<S: Store> {
-    store: S,
+    archive: S::View,
     prices: Prices,
     rules: Rules,
     state: State,
@@ -41,7 +41,8 @@ impl<S: Store> TestHarness<S> {
         state.motion = false;
         let prices = Prices::default();
         let (rules, outputs) = (Rules::standard(), Vec::new());
-        let mut test_harness = TestHarness { store, prices, rules, state, theme, now, outputs };
+        let archive = store.view(Viewer::Sole);
+        let mut test_harness = TestHarness { archive, prices, rules, state, theme, now, outputs };
         test_harness.run_effects(effects);
         Ok(test_harness)
     }
@@ -53,7 +54,7 @@ impl<S: Store> TestHarness<S> {
             if let Effect::Copy(text) | Effect::Save { text, .. } = effect {
                 self.outputs.push(text);
             } else if let Effect::Query(number, query) = effect {
-                let answer = block_on(answer(&self.store, &self.prices, &self.rules, query));
+                let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
                 let event = Event::Backend(BackendEvent::Response(number, answer));
                 waiting.extend(self.state.take(event, self.now));
             }
@@ -98,7 +99,7 @@ impl<S: Store> TestHarness<S> {
             if let Effect::Query(number, query) = effect { Some((number, query)) } else { None }
         });
         let answer = |(number, query)| {
-            let answer = block_on(answer(&self.store, &self.prices, &self.rules, query));
+            let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
             Event::Backend(BackendEvent::Response(number, answer))
         };
         queries.map(answer).collect()

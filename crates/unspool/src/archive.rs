@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{Store, StoredSession};
+use unspool_store::sqlite::SqliteView;
+use unspool_store::store::{StoredSession, View};
 
 pub use unspool_engine::recorder::archive::{Archive, Writer};
 
@@ -20,8 +20,8 @@ pub fn open(data: Option<PathBuf>) -> Archive {
 }
 
 /// Finds one session by our id, a unique prefix of it, or the agent's own id.
-pub fn find(store: &Sqlite, text: &str) -> Result<StoredSession> {
-    let mut found = block_on(store.find(text.to_owned()))?;
+pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
+    let mut found = block_on(view.find(text.to_owned()))?;
     if found.len() > 1 {
         let ids: Vec<String> = found
             .iter()

@@ -20,7 +20,7 @@ use unspool_render::project::{
     write_excerpt,
 };
 use unspool_store::blocking::block_on;
-use unspool_store::store::{Store, StoreError, StoredSession, TurnWindow};
+use unspool_store::store::{StoreError, StoredSession, TurnWindow, View};
 
 use crate::exchange::{self, ExchangeError};
 
@@ -39,8 +39,8 @@ pub enum ExportError {
 
 /// Writes a session in the projection's format, with the secrets that the rules find replaced, and
 /// reports the replacements. The lossless format is never redacted, because it must be importable.
-pub fn write<S: Store>(
-    store: &S,
+pub fn write<V: View>(
+    view: &V,
     stored: &StoredSession,
     projection: &Projection,
     options: &Options,
@@ -49,12 +49,12 @@ pub fn write<S: Store>(
 ) -> Result<RedactionReport, ExportError> {
     let tell = match projection.method {
         WriteMethod::Stored => {
-            exchange::export(store, stored, out)?;
+            exchange::export(view, stored, out)?;
             return Ok(RedactionReport::default());
         }
         WriteMethod::Projected(tell) => tell,
     };
-    let library = ArchiveLibrary::new(store, redactor(rules));
+    let library = ArchiveLibrary::new(view, redactor(rules));
     library.collect(stored)?;
     tell(library.tell(stored), options, out)?;
     Ok(library.redactor.into_inner().report().clone())
@@ -62,15 +62,15 @@ pub fn write<S: Store>(
 
 /// Writes a part, a turn or a whole session as redacted Markdown: for copies and for files that
 /// people pass on. Returns false if the session does not have it.
-pub fn markdown<S: Store>(
-    store: &S,
+pub fn markdown<V: View>(
+    view: &V,
     stored: &StoredSession,
     excerpt: &Excerpt,
     options: &Options,
     rules: &Rules,
     out: &mut dyn io::Write,
 ) -> Result<bool, ExportError> {
-    let library = ArchiveLibrary::new(store, Redactor::new(rules));
+    let library = ArchiveLibrary::new(view, Redactor::new(rules));
     library.collect(stored)?;
     let stream = library.tell_from(stored, excerpt.first_turn());
     Ok(write_excerpt(stream, excerpt, options, out)?)
@@ -83,15 +83,15 @@ fn redactor(rules: Option<&Rules>) -> Redactor<'_> {
 
 /// The first pass over a session: collects the secrets of all its turns, because a later turn may
 /// reveal that an earlier text is one.
-pub async fn collect_secrets<S: Store>(
-    store: &S,
+pub async fn collect_secrets<V: View>(
+    view: &V,
     stored: &StoredSession,
     redactor: &mut Redactor<'_>,
 ) -> Result<(), StoreError> {
     let mut next = Some(0).filter(|_| !redactor.is_off());
     while let Some(number) = next {
         let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
-        let mut turns = store.turns(stored.row, window).await?;
+        let mut turns = view.turns(stored.row, window).await?;
         turns.iter_mut().for_each(|turn| redactor.collect_secrets(turn));
         next = turns.last().and_then(|last| last.number.checked_add(1));
     }
@@ -107,14 +107,14 @@ pub struct RunPage {
 
 /// The runs from a turn on, skipping that turn's first steps, with at most `most` steps in all. Not
 /// redacted: for the local web page.
-pub fn runs<S: Store>(
-    store: &S,
+pub fn runs<V: View>(
+    view: &V,
     stored: &StoredSession,
     from: u32,
     skip: usize,
     most: usize,
 ) -> Result<RunPage, ExportError> {
-    let library = ArchiveLibrary::new(store, Redactor::off());
+    let library = ArchiveLibrary::new(view, Redactor::off());
     let mut flow = Flow::new(library.tell_from(stored, from));
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
@@ -138,23 +138,23 @@ pub fn runs<S: Store>(
 }
 
 /// Gives projections access to the archive's sessions.
-struct ArchiveLibrary<'a, S> {
-    store: &'a S,
+struct ArchiveLibrary<'a, V> {
+    view: &'a V,
     /// Shared by all sessions of an export, so that a secret gets the same placeholder everywhere.
     redactor: RefCell<Redactor<'a>>,
     /// The sessions whose secrets are collected.
     collected: RefCell<FxHashSet<SessionId>>,
 }
 
-impl<'a, S: Store> ArchiveLibrary<'a, S> {
-    fn new(store: &'a S, redactor: Redactor<'a>) -> ArchiveLibrary<'a, S> {
-        ArchiveLibrary { store, redactor: RefCell::new(redactor), collected: RefCell::default() }
+impl<'a, V: View> ArchiveLibrary<'a, V> {
+    fn new(view: &'a V, redactor: Redactor<'a>) -> ArchiveLibrary<'a, V> {
+        ArchiveLibrary { view, redactor: RefCell::new(redactor), collected: RefCell::default() }
     }
 
     fn collect(&self, stored: &StoredSession) -> Result<(), ProjectError> {
         if self.collected.borrow_mut().insert(stored.summary.session.id) {
             let mut redactor = self.redactor.borrow_mut();
-            block_on(collect_secrets(self.store, stored, &mut redactor)).map_err(unread)?;
+            block_on(collect_secrets(self.view, stored, &mut redactor)).map_err(unread)?;
         }
         Ok(())
     }
@@ -166,20 +166,20 @@ impl<'a, S: Store> ArchiveLibrary<'a, S> {
     /// Starts at the turn with this number.
     fn tell_from(&self, stored: &StoredSession, from: u32) -> SessionStream<'_> {
         let (row, summary) = (stored.row, stored.summary.clone());
-        let turns = Turns { store: self.store, row, summary, next: from, loaded: Vec::new() };
+        let turns = Turns { view: self.view, row, summary, next: from, loaded: Vec::new() };
         let turns = turns.map(|turn| Ok(self.redactor.borrow_mut().release_turn(turn?)));
         let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
         SessionStream::new(head, turns, self)
     }
 }
 
-impl<S: Store> SessionLookup for ArchiveLibrary<'_, S> {
+impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
     fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
-        let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
-        let stored = found.iter().find(|stored| stored.summary.session.id == session);
-        let Some(stored) = stored else { return Ok(None) };
-        self.collect(stored)?;
-        Ok(Some(self.tell(stored)))
+        let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
+            return Ok(None);
+        };
+        self.collect(&stored)?;
+        Ok(Some(self.tell(&stored)))
     }
 
     fn snapshot(
@@ -187,11 +187,10 @@ impl<S: Store> SessionLookup for ArchiveLibrary<'_, S> {
         session: SessionId,
         sha256: &str,
     ) -> Result<Option<Redacted<Json>>, ProjectError> {
-        let found = block_on(self.store.find(session.to_string())).map_err(unread)?;
-        let Some(stored) = found.iter().find(|stored| stored.summary.session.id == session) else {
+        let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
             return Ok(None);
         };
-        let session_export = block_on(self.store.session_export(stored.row)).map_err(unread)?;
+        let session_export = block_on(self.view.session_export(stored.row)).map_err(unread)?;
         let snapshot = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
         let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
         Ok(content.map(|content| self.redactor.borrow_mut().release_json(&content)))
@@ -203,8 +202,8 @@ fn unread(error: StoreError) -> ProjectError {
 }
 
 /// The turns of a session, loaded on demand.
-struct Turns<'a, S> {
-    store: &'a S,
+struct Turns<'a, V> {
+    view: &'a V,
     row: i64,
     summary: Summary,
     next: u32,
@@ -212,13 +211,13 @@ struct Turns<'a, S> {
     loaded: Vec<Turn>,
 }
 
-impl<S: Store> Iterator for Turns<'_, S> {
+impl<V: View> Iterator for Turns<'_, V> {
     type Item = Result<Turn, ProjectError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.loaded.is_empty() {
             let window = TurnWindow::From { number: self.next, count: TURNS_PER_LOAD };
-            match block_on(self.store.turns(self.row, window)) {
+            match block_on(self.view.turns(self.row, window)) {
                 Ok(mut turns) => {
                     self.summary.settle(&mut turns, Timestamp::now());
                     self.loaded = turns;

@@ -10,7 +10,7 @@ use unspool_sources::read::source;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::rows::RowId;
-use unspool_store::store::{SessionFilter, Store};
+use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 use crate::ingest::sync::{FileCandidate, FileStates, SyncError, sync};
 use crate::report::{Progress, SyncReport};
@@ -29,6 +29,7 @@ pub fn reread<S: Store>(
     progress: &Progress,
 ) -> Result<RereadReport, SyncError> {
     let store = recorder.store();
+    let view = store.view(Viewer::Sole);
     let files: FxHashMap<RowId, (PathBuf, bool)> = block_on(store.files())?
         .into_iter()
         .map(|file| {
@@ -41,9 +42,9 @@ pub fn reread<S: Store>(
     let mut paths: FxHashSet<PathBuf> = FxHashSet::default();
     let mut again = Vec::new();
     for stored in
-        block_on(store.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
+        block_on(view.sessions(SessionFilter { with_empty: true, ..SessionFilter::default() }))?
     {
-        let sources = block_on(store.session_export(stored.row))?.sources;
+        let sources = block_on(view.session_export(stored.row))?.sources;
         let logs: Vec<&(PathBuf, bool)> =
             sources.iter().filter_map(|source| files.get(&source.file)).collect();
         let all = !logs.is_empty() && logs.len() == sources.len();

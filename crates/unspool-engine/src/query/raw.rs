@@ -16,7 +16,7 @@ use unspool_sources::read::rows;
 use unspool_sources::read::source::{self, Source};
 use unspool_store::blocking::block_on;
 use unspool_store::rows::RowId;
-use unspool_store::store::{Store, StoreError, StoredSession};
+use unspool_store::store::{StoreError, StoredSession, View};
 
 /// Maximum number of records returned: a streamed text has one for every few words.
 const MAX_RECORDS: usize = 100;
@@ -110,27 +110,25 @@ impl Serialize for RawRecord {
 }
 
 /// The records of a part of this session. None if there is no such part. Blocking.
-pub fn raw<S: Store>(
-    store: &S,
+pub fn raw<V: View>(
+    view: &V,
     session: &StoredSession,
     part: PartId,
 ) -> Result<Option<Raw>, StoreError> {
-    let Some((turn, place)) = block_on(store.locate(session.row, None, part))? else {
+    let Some((turn, place)) = block_on(view.locate(session.row, None, part))? else {
         return Ok(None);
     };
-    let found = block_on(store.parts(session.row, turn, vec![place]))?;
-    found.first().map(|part| raw_of(store, session, part)).transpose()
+    let found = block_on(view.parts(session.row, turn, vec![place]))?;
+    found.first().map(|part| raw_of(view, session, part)).transpose()
 }
 
 /// The records of a loaded part. Blocking.
-pub fn raw_of<S: Store>(
-    store: &S,
-    session: &StoredSession,
-    part: &Part,
-) -> Result<Raw, StoreError> {
-    let paths: FxHashMap<RowId, String> =
-        block_on(store.files())?.into_iter().map(|file| (file.row, file.path)).collect();
-    let sources = block_on(store.session_export(session.row))?.sources;
+pub fn raw_of<V: View>(view: &V, session: &StoredSession, part: &Part) -> Result<Raw, StoreError> {
+    let paths: FxHashMap<RowId, String> = block_on(view.source_files(session.row))?
+        .into_iter()
+        .map(|file| (file.row, file.path))
+        .collect();
+    let sources = block_on(view.session_export(session.row))?.sources;
     let files = |evidence: &Evidence| -> Vec<&str> {
         let its = sources
             .iter()

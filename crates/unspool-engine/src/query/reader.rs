@@ -18,7 +18,7 @@ use unspool_render::project::{Excerpt, Options};
 use unspool_sources::agents::Agent;
 use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{
-    ListPosition, SessionFilter, Store, StoreError, StoredSession, TurnWindow,
+    ListPosition, SessionFilter, StoreError, StoredSession, TurnWindow, View,
 };
 
 use crate::exchange::export::{self, ExportError};
@@ -137,15 +137,15 @@ pub struct SearchHit {
 }
 
 /// Runs a query. Errors become a `Failed` response. `Query::Markdown` blocks the thread.
-pub async fn answer<S: Store>(store: &S, prices: &Prices, rules: &Rules, query: Query) -> Response {
-    match run(store, prices, rules, query).await {
+pub async fn answer<V: View>(view: &V, prices: &Prices, rules: &Rules, query: Query) -> Response {
+    match run(view, prices, rules, query).await {
         Ok(answer) => answer,
         Err(error) => Response::Failed(error.to_string()),
     }
 }
 
-async fn run<S: Store>(
-    store: &S,
+async fn run<V: View>(
+    view: &V,
     prices: &Prices,
     rules: &Rules,
     query: Query,
@@ -158,45 +158,45 @@ async fn run<S: Store>(
                 without_agents: true,
                 ..SessionFilter::default()
             };
-            let found = store.sessions(filter).await?;
+            let found = view.sessions(filter).await?;
             let more = found.len() as u64 >= limit;
             let mut sessions = Vec::with_capacity(found.len());
             for stored in &found {
-                sessions.push(session_row(store, prices, stored).await?);
+                sessions.push(session_row(view, prices, stored).await?);
             }
             Ok(Response::List { sessions, more })
         }
         Query::Session { id } => {
-            let mut found = store.find(id).await?;
+            let mut found = view.find(id).await?;
             let only = found.pop().filter(|_| found.is_empty());
             Ok(Response::Session(match only {
-                Some(stored) => Some(Box::new(session_row(store, prices, &stored).await?)),
+                Some(stored) => Some(Box::new(session_row(view, prices, &stored).await?)),
                 None => None,
             }))
         }
         Query::Window { session, anchor, filter, size } => {
-            let Some(stored) = stored(store, session).await? else {
+            let Some(stored) = view.session(session).await? else {
                 return Ok(no_session());
             };
             let request = WindowRequest { anchor, filter: filter.as_ref(), size };
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
-            let view = window(store, &stored, request, settle).await?;
+            let loaded = window(view, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
-            let session_row = session_row(store, prices, &stored).await?;
-            Ok(Response::Window(Box::new(WindowData { session_row, head, view })))
+            let session_row = session_row(view, prices, &stored).await?;
+            Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
         }
         Query::Search { query, session, limit } => {
             let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
-            let found = store.search(request).await?;
+            let found = view.search(request).await?;
             Ok(Response::Hits(found.hits.into_iter().map(SearchHit::from).collect()))
         }
         Query::Markdown { session, excerpt } => {
-            let Some(stored) = stored(store, session).await? else {
+            let Some(stored) = view.session(session).await? else {
                 return Ok(no_session());
             };
             let options = Options { prices: prices.clone(), ..Options::default() };
             let mut text = Vec::new();
-            match export::markdown(store, &stored, &excerpt, &options, rules, &mut text)? {
+            match export::markdown(view, &stored, &excerpt, &options, rules, &mut text)? {
                 true => Ok(Response::Markdown(String::from_utf8_lossy(&text).into_owned())),
                 false => Ok(Response::Failed("the session no longer has this part".to_owned())),
             }
@@ -208,15 +208,8 @@ fn no_session() -> Response {
     Response::Failed("this session is no longer in the archive".to_owned())
 }
 
-async fn stored<S: Store>(
-    store: &S,
-    session: SessionId,
-) -> Result<Option<StoredSession>, StoreError> {
-    Ok(store.find(session.to_string()).await?.pop())
-}
-
-async fn session_row<S: Store>(
-    store: &S,
+async fn session_row<V: View>(
+    view: &V,
     prices: &Prices,
     stored: &StoredSession,
 ) -> Result<SessionRow, StoreError> {
@@ -233,7 +226,7 @@ async fn session_row<S: Store>(
         ended: summary.ended,
         last_heard: summary.last_heard(),
         state: session.state,
-        activity: activity(store, stored).await?,
+        activity: activity(view, stored).await?,
         turns: summary.turns,
         parts: summary.parts,
         tools: summary.tools,
@@ -247,8 +240,8 @@ async fn session_row<S: Store>(
 }
 
 /// The current activity of a live session; None for others.
-pub async fn activity<S: Store>(
-    store: &S,
+pub async fn activity<V: View>(
+    view: &V,
     stored: &StoredSession,
 ) -> Result<Option<Activity>, StoreError> {
     if stored.summary.session.state != SessionState::Live {
@@ -257,7 +250,7 @@ pub async fn activity<S: Store>(
     // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
     let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
     let window = TurnWindow::From { number: last.saturating_sub(1), count: 2 };
-    let turns = store.turns(stored.row, window).await?;
+    let turns = view.turns(stored.row, window).await?;
     Ok(turns.last().map(Activity::of))
 }
 

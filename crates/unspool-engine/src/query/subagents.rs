@@ -4,30 +4,27 @@
 use unspool_core::id::SessionId;
 use unspool_core::present::agents::{SubagentLookup, SubagentSessions};
 use unspool_core::session::{Transcript, Turn};
-use unspool_store::store::{Store, StoreError, TurnWindow};
+use unspool_store::store::{StoreError, TurnWindow, View};
 
 /// Of an agent with more parts than this only the last three turns are loaded.
 const MAX_WHOLE_PARTS: u64 = 2000;
 
 /// Finds the stored sessions of the sub-agents in these turns, nested ones included.
-pub async fn subagents<S: Store>(
-    store: &S,
+pub async fn subagents<V: View>(
+    view: &V,
     agent: &str,
     turns: &[Turn],
 ) -> Result<SubagentSessions, StoreError> {
     let mut lookup = SubagentLookup::among(turns);
     while let Some(id) = lookup.next_id() {
         let wanted = SessionId::of(agent, &id);
-        let Some(stored) = store.find(wanted.to_string()).await?.pop() else { continue };
-        if stored.summary.session.id != wanted {
-            continue;
-        }
+        let Some(stored) = view.session(wanted).await? else { continue };
         let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
         let window = match stored.summary.parts > MAX_WHOLE_PARTS {
             true => TurnWindow::From { number: last.saturating_sub(2), count: 3 },
             false => TurnWindow::All,
         };
-        let turns = store.turns(stored.row, window).await?;
+        let turns = view.turns(stored.row, window).await?;
         lookup.add(&Transcript { session: stored.summary.session, turns });
     }
     Ok(lookup.subagents())

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use unspool_store::recorder::Recorder;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::StoreError;
+use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::store::{Store, StoreError, Viewer};
 
 use crate::ingest::sync::{FileStates, SyncError};
 use crate::lock::{DataFolder, RecorderLock};
@@ -82,6 +82,11 @@ impl Archive {
     /// Opens the archive for reading.
     pub fn read(&self) -> Result<Sqlite, ArchiveError> {
         Ok(Sqlite::open_to_read(&self.folder()?.database())?)
+    }
+
+    /// What the user sees of the archive.
+    pub fn view(&self) -> Result<SqliteView, ArchiveError> {
+        Ok(self.read()?.view(Viewer::Sole))
     }
 
     /// Opens an existing archive for maintenance. A running recorder cannot do this on our behalf,

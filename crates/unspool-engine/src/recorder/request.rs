@@ -12,7 +12,7 @@ use unspool_sources::read::source::lines_of;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::{Deleted, Recorder};
 use unspool_store::rows::RowId;
-use unspool_store::store::{Store, StoreError};
+use unspool_store::store::{Store, StoreError, View, Viewer};
 
 use crate::ingest::agents::{self, AgentTableReport, ImportError};
 use crate::ingest::sync::{FileCandidate, FileStates, SyncError, ingest_stream, sync};
@@ -157,7 +157,6 @@ impl ReadReason {
 }
 
 fn row_of<S: Store>(store: &S, session: SessionId) -> Result<RowId, RequestError> {
-    let found = block_on(store.find(session.to_string()))?;
-    let found = found.iter().find(|stored| stored.summary.session.id == session);
+    let found = block_on(store.view(Viewer::Sole).session(session))?;
     found.map(|stored| stored.row).ok_or(RequestError::Gone(session))
 }

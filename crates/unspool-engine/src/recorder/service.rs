@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use unspool_sources::discover::{Discovery, Environment, discover};
-use unspool_store::sqlite::Sqlite;
+use unspool_store::sqlite::{Sqlite, SqliteView};
 
 use crate::hooks::spool;
 use crate::ingest::sync::{FileCandidate, FileStates, SyncError, sync};
@@ -112,6 +112,10 @@ impl Service {
 
     pub fn read(&self) -> Result<Sqlite, ArchiveError> {
         self.archive.read()
+    }
+
+    pub fn view(&self) -> Result<SqliteView, ArchiveError> {
+        self.archive.view()
     }
 
     pub fn folder(&self) -> Result<DataFolder, ArchiveError> {

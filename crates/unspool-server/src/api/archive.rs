@@ -2,7 +2,7 @@
 
 use unspool_store::search::{HitDocument, SearchRequest};
 use unspool_store::stats::StatsRequest;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View};
 
 use super::request_params::RequestParams;
 use super::response::ApiResponse;
@@ -27,7 +27,7 @@ pub async fn search<S: Store>(
         width: HitDocument::WIDTH,
         ..SearchRequest::new(params.text("q").unwrap_or_default())
     };
-    let findings = app.store.search(request).await?;
+    let findings = app.view().search(request).await?;
     let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
     ApiResponse::json(params, &hits)
 }
@@ -40,7 +40,7 @@ pub async fn stats<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
         until: params.time("until"),
         prices: app.prices.clone(),
     };
-    let mut figures = app.store.stats(request).await?;
+    let mut figures = app.view().stats(request).await?;
     if let Some(limit) = params.number("limit") {
         figures.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }

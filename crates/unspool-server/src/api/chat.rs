@@ -16,7 +16,7 @@ use unspool_engine::live::{Subscription, Update};
 use unspool_render::project::Sdk;
 use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE};
 use unspool_render::project::uimessage::{UiMessage, reply};
-use unspool_store::store::{Store, StoredSession, TurnWindow};
+use unspool_store::store::{Store, StoredSession, TurnWindow, View};
 
 use super::find;
 use super::request_params::RequestParams;
@@ -46,7 +46,7 @@ pub async fn stream<S: Store>(
     let number = match params.number("turn").and_then(|number| u32::try_from(number).ok()) {
         Some(number) => number,
         // A reconnecting client wants the running turn, if there is one.
-        None => match app.store.sizes(stored.row).await?.pop() {
+        None => match app.view().sizes(stored.row).await?.pop() {
             Some(last) => last.number,
             None => return Ok(ApiResponse::NoContent),
         },
@@ -69,7 +69,7 @@ async fn load<S: Store>(
     stored: &StoredSession,
     number: u32,
 ) -> Result<Option<Turn>, Problem> {
-    let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
+    let mut turns = app.view().turns(stored.row, TurnWindow::Turn(number)).await?;
     stored.summary.settle(&mut turns, Timestamp::now());
     Ok(turns.pop())
 }
@@ -101,7 +101,7 @@ impl<S: Store> TurnStream<S> {
         // and keeps its number.
         let mut redactor =
             if self.redact { Redactor::new(&self.app.rules) } else { Redactor::off() };
-        if collect_secrets(&self.app.store, &self.stored, &mut redactor).await.is_err() {
+        if collect_secrets(&self.app.view(), &self.stored, &mut redactor).await.is_err() {
             return self.abort().await;
         }
         let (sdk, session) = (encoder.sdk(), self.stored.summary.session.id);
@@ -142,7 +142,7 @@ impl<S: Store> TurnStream<S> {
                 () = self.out.closed() => return,
                 _ = shutdown.changed() => return self.abort().await,
             }
-            let Ok(stored) = find(&self.app, &session.to_string()).await else { return };
+            let Ok(Some(stored)) = self.app.view().session(session).await else { return };
             let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {
                 return self.abort().await;
             };

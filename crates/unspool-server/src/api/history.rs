@@ -8,7 +8,7 @@ use unspool_core::history::{
 use unspool_core::id::{PartId, TurnId};
 use unspool_core::json::Json;
 use unspool_core::segment::{SegmentRule, TurnSegment, segment};
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::store::{Store, TurnWindow, View};
 
 use super::find;
 use super::request_params::RequestParams;
@@ -123,7 +123,7 @@ pub async fn calls<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     if let Some(not_modified) = not_modified(params, &stored) {
         return Ok(not_modified);
     }
-    let turns = app.store.turns(stored.row, TurnWindow::All).await?;
+    let turns = app.view().turns(stored.row, TurnWindow::All).await?;
     let list = CallList {
         calls: tool_calls(&turns).map(call_document).collect(),
         dangling: unfinished_calls(&turns).map(|call| call.order).collect(),

@@ -12,7 +12,7 @@ use unspool_core::source::RecordCounts;
 use unspool_engine::exchange;
 use unspool_render::project::{Options, Projection};
 use unspool_store::store::{
-    ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow,
+    ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow, View,
 };
 
 use super::chat::sdk;
@@ -42,7 +42,7 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
         limit: Some(limit + 1),
         ..SessionFilter::default()
     };
-    let mut found = app.store.sessions(filter).await?;
+    let mut found = app.view().sessions(filter).await?;
     let more = found.len() as u64 > limit;
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let prices = &app.prices;
@@ -103,8 +103,8 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
             return Ok(ApiResponse::NotModified { tag });
         }
         let (turns, more) = range.load(app, &stored).await?;
-        let records = app.store.records(stored.row).await?;
-        let warnings = app.store.warnings(stored.row).await?;
+        let records = app.view().records(stored.row).await?;
+        let warnings = app.view().warnings(stored.row).await?;
         tries += 1;
         // Retry if something was written while reading: the turns may be inconsistent.
         if find(app, params.path_param("id")).await?.seq != stored.seq && tries < MAX_TRIES {
@@ -163,11 +163,11 @@ impl TurnRange {
         stored: &StoredSession,
     ) -> Result<(Vec<Turn>, bool), StoreError> {
         let (mut turns, more) = match *self {
-            TurnRange::All => (app.store.turns(stored.row, TurnWindow::All).await?, false),
+            TurnRange::All => (app.view().turns(stored.row, TurnWindow::All).await?, false),
             TurnRange::Span(first, last) => {
                 let count = (last - first).saturating_add(1);
                 let window = TurnWindow::From { number: first, count };
-                let mut turns = app.store.turns(stored.row, window).await?;
+                let mut turns = app.view().turns(stored.row, window).await?;
                 turns.retain(|turn| turn.number <= last);
                 (turns, false)
             }
@@ -175,7 +175,7 @@ impl TurnRange {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
                 // Fetch limit+1 turns to detect another page.
                 let window = TurnWindow::From { number: first, count: count.saturating_add(1) };
-                let mut turns = app.store.turns(stored.row, window).await?;
+                let mut turns = app.view().turns(stored.row, window).await?;
                 let more = turns.len() > count as usize;
                 turns.truncate(count as usize);
                 (turns, more)
@@ -208,9 +208,9 @@ pub fn export_response<S: Store>(
     rules: Option<Rules>,
 ) -> ApiResponse {
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
-    let store = app.store.clone();
+    let view = app.view();
     let body = super::stream::body_written_by(move |out| {
-        exchange::export::write(&store, &stored, projection, &options, rules.as_ref(), out)
+        exchange::export::write(&view, &stored, projection, &options, rules.as_ref(), out)
             .map(drop)
             .map_err(std::io::Error::other)
     });

@@ -10,7 +10,7 @@ use unspool_core::part::{Part, ToolState};
 use unspool_core::session::Turn;
 use unspool_core::skeleton::{PartSkeleton, Skeleton};
 use unspool_engine::query::raw::{Raw, raw_of};
-use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow};
+use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow, View};
 
 use super::find;
 use super::request_params::RequestParams;
@@ -72,7 +72,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
         return Ok(not_modified);
     }
     let number = number(params);
-    let mut turns = app.store.turns(stored.row, TurnWindow::Turn(number)).await?;
+    let mut turns = app.view().turns(stored.row, TurnWindow::Turn(number)).await?;
     stored.summary.settle(&mut turns, Timestamp::now());
     let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
@@ -86,7 +86,7 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
         return Ok(not_modified);
     }
     let number = number(params);
-    let found = app.store.skeleton(stored.row, number).await?;
+    let found = app.view().skeleton(stored.row, number).await?;
     let Skeleton { turn, parts } = found.ok_or_else(|| no_turn(&stored, number))?;
     let behind = match params.id("after").map(PartId) {
         None => 0,
@@ -107,7 +107,7 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     let next = wanted.last().filter(|_| more).map(|last| params.next(&last.id.to_string()));
     // Load only the parts of this page.
     let places = wanted.iter().map(|part_skeleton| part_skeleton.place).collect();
-    let found = app.store.parts(stored.row, number, places).await?;
+    let found = app.view().parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
     let documents: Vec<PartDocument<'_>> =
         found.iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
@@ -144,9 +144,9 @@ pub async fn part<S: Store>(
         ))
     };
     let id = PartId(id.parse().map_err(|_| missing())?);
-    let (number, place) = app.store.locate(stored.row, None, id).await?.ok_or_else(missing)?;
-    let turn = app.store.head(stored.row, number).await?.ok_or_else(missing)?;
-    let parts = app.store.parts(stored.row, number, vec![place]).await?;
+    let (number, place) = app.view().locate(stored.row, None, id).await?.ok_or_else(missing)?;
+    let turn = app.view().head(stored.row, number).await?.ok_or_else(missing)?;
+    let parts = app.view().parts(stored.row, number, vec![place]).await?;
     // User parts have ids for search only; they are returned with their turn.
     let part = parts.first().filter(|part| part.id == id).ok_or_else(missing)?;
     let agent = stored.summary.session.agent.clone();
@@ -166,8 +166,8 @@ async fn records<S: Store>(
     stored: StoredSession,
     part: Part,
 ) -> Result<Raw, Problem> {
-    let store = app.store.clone();
-    let reading = tokio::task::spawn_blocking(move || raw_of(&store, &stored, &part));
+    let view = app.view();
+    let reading = tokio::task::spawn_blocking(move || raw_of(&view, &stored, &part));
     match reading.await {
         Ok(raw) => Ok(raw?),
         Err(error) => {
@@ -219,7 +219,7 @@ pub async fn messages<S: Store>(
         limit: Some(limit + 1),
     };
     let session = &stored.summary.session;
-    let mut found = app.store.messages(session.id, filter).await?;
+    let mut found = app.view().messages(session.id, filter).await?;
     let more = found.len() as u64 > limit;
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut turns: Vec<Turn> = Vec::new();
@@ -229,7 +229,7 @@ pub async fn messages<S: Store>(
         }
         // Each turn has two messages.
         let number = u32::try_from(message.sequence / 2).unwrap_or(u32::MAX);
-        turns.extend(app.store.turns(stored.row, TurnWindow::Turn(number)).await?);
+        turns.extend(app.view().turns(stored.row, TurnWindow::Turn(number)).await?);
     }
     let documents: Vec<MessageDocument<'_>> = found
         .iter()

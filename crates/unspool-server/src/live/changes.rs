@@ -9,10 +9,10 @@ use serde_json::json;
 use unspool_core::document::{SessionDocument, TurnDocument};
 use unspool_core::id::SessionId;
 use unspool_engine::live::Update;
-use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow};
+use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow, View};
 
 use super::{current_seq, is_connected, send_json};
-use crate::{App, api};
+use crate::App;
 
 /// A snapshot message holds about this many parts.
 const SNAPSHOT_PARTS: u64 = 1000;
@@ -121,8 +121,8 @@ async fn snapshot<S: Store>(
     id: SessionId,
 ) -> Result<u64, axum::Error> {
     loop {
-        let Ok(stored) = api::find(app, &id.to_string()).await else { return Ok(0) };
-        let Ok(sizes) = app.store.sizes(stored.row).await else { return Ok(0) };
+        let Ok(Some(stored)) = app.view().session(id).await else { return Ok(0) };
+        let Ok(sizes) = app.view().sizes(stored.row).await else { return Ok(0) };
         let mut turn_ranges = turn_ranges(&sizes).into_iter().peekable();
         let mut first = true;
         while first || turn_ranges.peek().is_some() {
@@ -164,7 +164,7 @@ async fn snapshot_frame<S: Store>(
     first: bool,
     more: bool,
 ) -> serde_json::Value {
-    let turns = app.store.turns(stored.row, window).await.unwrap_or_default();
+    let turns = app.view().turns(stored.row, window).await.unwrap_or_default();
     let (summary, prices) = (&stored.summary, &app.prices);
     let agent = &summary.session.agent;
     let turns: Vec<TurnDocument<'_>> =

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::extract::ws::{Message, WebSocket};
 use unspool_core::id::SessionId;
 use unspool_engine::live::Update;
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::store::{Store, TurnWindow, View};
 
 use super::{current_seq, is_connected, send_json};
+use crate::App;
 use crate::frames_encoder::FramesEncoder;
-use crate::{App, api};
 
 pub async fn serve<S: Store>(
     app: Arc<App<S>>,
@@ -65,8 +65,8 @@ pub async fn serve<S: Store>(
 /// Loads the session, and the seq it was read at.
 async fn load<S: Store>(app: &App<S>, id: SessionId) -> Option<(u64, FramesEncoder)> {
     loop {
-        let stored = api::find(app, &id.to_string()).await.ok()?;
-        let turns = app.store.whole_turns(stored.row, TurnWindow::All).await.ok()?;
+        let stored = app.view().session(id).await.ok()??;
+        let turns = app.view().whole_turns(stored.row, TurnWindow::All).await.ok()?;
         // Retry if something was written while reading: the turns may be inconsistent.
         if current_seq(app, id).await == Some(stored.seq) {
             return Some((stored.seq, FramesEncoder::new(stored.summary.session, turns)));

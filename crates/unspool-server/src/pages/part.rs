@@ -15,7 +15,7 @@ use unspool_engine::query::raw::raw as read_raw;
 use unspool_render::page;
 use unspool_render::project::{Excerpt, Options};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View};
 
 use super::{ErrorPage, Page, html};
 use crate::App;
@@ -54,7 +54,7 @@ pub async fn copy_markdown<S: Store>(
     let stored = find_session(&app, &id).await?;
     let excerpt = match (params.part()?, params.turn) {
         (Some(part), turn) => {
-            let found = app.store.locate(stored.row, turn, part).await?.ok_or_else(no_part)?;
+            let found = app.view().locate(stored.row, turn, part).await?.ok_or_else(no_part)?;
             Excerpt::Parts { turn: found.0, parts: vec![part] }
         }
         (None, Some(turn)) => Excerpt::Turn(turn),
@@ -63,7 +63,8 @@ pub async fn copy_markdown<S: Store>(
     let writing = tokio::task::spawn_blocking(move || {
         let options = Options { prices: app.prices.clone(), ..Options::default() };
         let mut copy = BoundedCopy::default();
-        let done = export::markdown(&app.store, &stored, &excerpt, &options, &app.rules, &mut copy);
+        let done =
+            export::markdown(&app.view(), &stored, &excerpt, &options, &app.rules, &mut copy);
         match done {
             Err(_) if copy.full => Ok(copy.truncated()),
             Ok(true) => Ok(copy.bytes),
@@ -113,7 +114,7 @@ pub async fn raw<S: Store>(
 ) -> Page {
     let stored = find_session(&app, &id).await?;
     let part = params.part()?.ok_or_else(no_part)?;
-    let reading = tokio::task::spawn_blocking(move || read_raw(&app.store, &stored, part)).await;
+    let reading = tokio::task::spawn_blocking(move || read_raw(&app.view(), &stored, part)).await;
     let lost =
         |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the records; try again");
     let found = reading.map_err(lost)??.ok_or_else(no_part)?;
@@ -163,7 +164,7 @@ pub async fn find<S: Store>(
         limit: MAX_HITS,
         ..SearchRequest::new(&words.q)
     };
-    let findings = app.store.search(request).await?;
+    let findings = app.view().search(request).await?;
     let texts = findings.hits.iter().flat_map(|hit| {
         let ranges = hit.snippet.ranges.iter();
         ranges.filter_map(|range| hit.snippet.text.get(range.clone())).map(str::to_lowercase)

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use maud::Markup;
 use unspool_render::page::{self, FilterMenu, FilterOption};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
 use super::{ErrorPage, Page, html};
@@ -72,7 +72,7 @@ async fn run_search<S: Store>(
         width: 240,
         ..SearchRequest::new(words)
     };
-    let findings = app.store.search(request).await?;
+    let findings = app.view().search(request).await?;
     let found = findings.hits.iter().map(|hit| page::HitRow {
         session: hit.session.to_string(),
         agent: &hit.agent,

@@ -16,7 +16,7 @@ use unspool_engine::query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
 };
 use unspool_render::page;
-use unspool_store::store::{Store, StoredSession};
+use unspool_store::store::{Store, StoredSession, View};
 
 use super::{ErrorPage, Page, html};
 use crate::App;
@@ -61,7 +61,7 @@ impl WindowParams {
         let one = |requested: &Option<String>| requested.as_ref().map(position).transpose();
         if let Some(part) = self.part.as_deref().and_then(|part| part.parse::<Id>().ok())
             && let Some((turn, place)) =
-                app.store.locate(stored.row, self.turn, PartId(part)).await?
+                app.view().locate(stored.row, self.turn, PartId(part)).await?
         {
             return Ok(Anchor::Around(Position { turn, place }));
         }
@@ -89,12 +89,12 @@ async fn load<S: Store>(
         Anchor::End | Anchor::Around(_) | Anchor::From(_) | Anchor::Between(..) => Size::default(),
     };
     let ask = WindowRequest { anchor, filter: only.as_ref(), size };
-    Ok(load_window(&app.store, stored, ask, settled).await?)
+    Ok(load_window(&app.view(), stored, ask, settled).await?)
 }
 
 /// The task list of a session.
 async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, Problem> {
-    Ok(app.store.plans(stored.row).await?.iter().collect())
+    Ok(app.view().plans(stored.row).await?.iter().collect())
 }
 
 /// Paints a loaded window.
@@ -129,7 +129,7 @@ pub async fn session<S: Store>(
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &requested).await?;
     let prompts: Vec<page::Prompt> = app
-        .store
+        .view()
         .prompts(stored.row)
         .await?
         .into_iter()
@@ -153,7 +153,7 @@ pub async fn tools<S: Store>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let stored = find(&app, &id).await?;
-    let tools = app.store.tools(stored.row).await?;
+    let tools = app.view().tools(stored.row).await?;
     Ok(axum::Json(tools).into_response())
 }
 

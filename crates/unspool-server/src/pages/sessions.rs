@@ -12,7 +12,7 @@ use unspool_engine::query::reader::activity;
 use unspool_render::page::{self, FilterMenu, FilterOption};
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession};
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 
 use super::{Page, html, search, welcome};
 use crate::App;
@@ -50,7 +50,7 @@ async fn with_activity<S: Store>(
 ) -> Result<Vec<ListedSession>, StoreError> {
     let mut shown = Vec::with_capacity(found.len());
     for stored in found {
-        let activity = activity(&app.store, &stored).await?;
+        let activity = activity(&app.view(), &stored).await?;
         shown.push(ListedSession { stored, activity });
     }
     Ok(shown)
@@ -70,7 +70,7 @@ async fn live<S: Store>(
         limit: None,
         ..filter.clone()
     };
-    let mut found = app.store.sessions(filter).await?;
+    let mut found = app.view().sessions(filter).await?;
     found.retain(|stored| stored.summary.session.state == SessionState::Live);
     with_activity(app, found).await
 }
@@ -96,7 +96,7 @@ pub async fn sessions<S: Store>(
     if params.by_project() {
         projects = Some(by_project(&app, &filter, &facets).await?);
     } else {
-        let found = app.store.sessions(filter).await?;
+        let found = app.view().sessions(filter).await?;
         next = next_cursor(&found).map(|after| chosen.clone().with("after", Some(&after)).text());
         listed = found;
         listed.retain(|stored| stored.summary.session.state != SessionState::Live);
@@ -151,7 +151,7 @@ async fn by_project<S: Store>(
             limit: Some(SESSIONS_PER_PROJECT),
             ..filter.clone()
         };
-        let rows = with_activity(app, app.store.sessions(filter).await?).await?;
+        let rows = with_activity(app, app.view().sessions(filter).await?).await?;
         found.push((project.path.clone(), project.sessions, rows));
     }
     Ok(found)
@@ -171,7 +171,7 @@ pub async fn rows<S: Store>(
 ) -> Page {
     let filter = params.filter(Timestamp::now(), PAGE_SIZE);
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
-    let found = app.store.sessions(filter).await?;
+    let found = app.view().sessions(filter).await?;
     let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
     let shown = with_activity(&app, found).await?;
     let rows: Vec<page::Row<'_>> = shown.iter().map(ListedSession::row).collect();
@@ -183,7 +183,7 @@ pub async fn suggestions<S: Store>(
     State(app): State<Arc<App<S>>>,
     Query(params): Query<ListParams>,
 ) -> Page {
-    let mut found = Vec::new();
+    let found;
     if let Some(words) = params.words() {
         let begun: Vec<String> = words
             .split(|c: char| !c.is_alphanumeric())
@@ -195,13 +195,13 @@ pub async fn suggestions<S: Store>(
             limit: MAX_SUGGESTIONS,
             ..SearchRequest::new(&begun.join(" "))
         };
-        for hit in app.store.search(request).await?.hits {
-            found.extend(app.store.find(hit.session.to_string()).await?.pop());
-        }
+        let hits = app.view().search(request).await?.hits;
+        let ids = hits.iter().map(|hit| hit.session).collect();
+        found = app.view().sessions_by_id(ids).await?;
     } else {
         let limit = Some(MAX_SUGGESTIONS as u64);
         let newest = SessionFilter { limit, without_agents: true, ..SessionFilter::default() };
-        found = app.store.sessions(newest).await?;
+        found = app.view().sessions(newest).await?;
     }
     let rows: Vec<page::Row<'_>> = found
         .iter()
@@ -221,7 +221,7 @@ async fn choices<S: Store>(
         times: SINCE_OPTIONS.iter().filter_map(|time| since(time, now)).collect(),
         prices: app.prices.clone(),
     };
-    let facets = app.store.facets(request).await?;
+    let facets = app.view().facets(request).await?;
     let plain = |list: &[(String, u64)]| -> Vec<FilterOption> {
         list.iter()
             .map(|(value, count)| FilterOption {
@@ -271,7 +271,7 @@ fn project(project: &unspool_store::facets::ProjectFacet) -> FilterOption {
 
 /// The filter menus without counts, for the search and stats pages.
 pub async fn uncounted_filters<S: Store>(app: &App<S>) -> Result<Vec<FilterMenu>, StoreError> {
-    let facets = app.store.facets(FacetsRequest::default()).await?;
+    let facets = app.view().facets(FacetsRequest::default()).await?;
     let bare =
         |value: &String| FilterOption { value: value.clone(), label: value.clone(), count: None };
     let times = SINCE_OPTIONS.iter().map(|time| FilterOption {

@@ -8,7 +8,7 @@ use jiff::{Timestamp, ToSpan};
 use unspool_render::dom;
 use unspool_render::page::{self, UsageBar};
 use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
 use super::{Page, html};
@@ -30,7 +30,7 @@ pub async fn stats<S: Store>(
         until: filter.until,
         prices: app.prices.clone(),
     };
-    let figures = app.store.stats(request).await?;
+    let figures = app.view().stats(request).await?;
     let choices = uncounted_filters(&app).await?;
     let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<UsageBar>>();
     let (periods, period) = periods(&figures.by_day);

@@ -33,7 +33,7 @@ pub async fn thoughtflow<S: Store>(
     let stored = find(&app, &id).await?;
     let (turn, step) = (params.turn.unwrap_or(0), params.step.unwrap_or(0));
     let drawing = tokio::task::spawn_blocking(move || {
-        let window = export::runs(&app.store, &stored, turn, step, MAX_STEPS)?;
+        let window = export::runs(&app.view(), &stored, turn, step, MAX_STEPS)?;
         let flow = page::Flow {
             summary: &stored.summary,
             runs: &window.runs,

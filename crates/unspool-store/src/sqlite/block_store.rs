@@ -6,8 +6,8 @@ use std::ops::{ControlFlow, Range};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
 use crate::index::{
-    self, Block, BlockRef, BlockStore, NgramBitmap, Segment, SegmentCounts, SegmentHead,
-    SegmentItem, WordsRef,
+    Block, BlockRef, BlockStore, NgramBitmap, Segment, SegmentCounts, SegmentHead, SegmentItem,
+    WordsRef,
 };
 use crate::rows::RowId;
 use crate::store::StoreError;
@@ -200,12 +200,5 @@ impl BlockStore for SqliteBlockStore<'_> {
             .0
             .prepare_cached("SELECT postings FROM word_block WHERE segment = ?1 AND first = ?2")?;
         Ok(statement.query_row((segment, first), |row| row.get(0)).optional()?)
-    }
-}
-
-/// A corrupt block means a damaged database.
-impl From<index::CorruptIndex> for StoreError {
-    fn from(corrupt: index::CorruptIndex) -> StoreError {
-        StoreError::Index(corrupt)
     }
 }

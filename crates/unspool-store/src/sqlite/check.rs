@@ -12,12 +12,13 @@ use super::derived_columns::{
     PART, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_sums,
     part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
+use super::error::sqlite_error;
 use super::load::Loader;
 use crate::batch::agents;
 use crate::index::{BitmapRebuilder, NgramBitmap, SegmentItem, merge};
 use crate::rows::{RowId, is_settled};
 use crate::searchable::texts;
-use crate::store::{CheckReport, StoreError};
+use crate::store::{CheckReport, StoreError, StoreErrorKind};
 
 /// Problems beyond this number are counted but not listed.
 const MAX_PROBLEMS: usize = 100;
@@ -36,10 +37,12 @@ pub fn check(connection: &Connection) -> Result<CheckReport, StoreError> {
         match step(connection, &mut report) {
             Ok(()) => {}
             // Damage is what this function reports: continue with the other checks.
-            Err(StoreError::Bare(error)) if is_damage(&error) => {
-                report.problem(format!("a table cannot be read to its end: {error}"));
-            }
-            Err(error) => return Err(error),
+            Err(error) => match sqlite_error(&error).filter(|error| is_damage(error)) {
+                Some(damage) => {
+                    report.problem(format!("a table cannot be read to its end: {damage}"));
+                }
+                None => return Err(error),
+            },
         }
     }
     Ok(report)
@@ -119,8 +122,9 @@ fn turns(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
 /// Reads every payload and compares the derived columns, names and index entries (R-001-09).
 fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let indexed = match IndexedParts::of(connection) {
-        Err(StoreError::Index(error)) => {
-            report.problem(format!("the search index cannot be read: {error}"));
+        Err(error) if error.kind() == StoreErrorKind::Index => {
+            let corrupt = error.cause().map(ToString::to_string).unwrap_or_default();
+            report.problem(format!("the search index cannot be read: {corrupt}"));
             IndexedParts::default()
         }
         indexed => indexed?,
@@ -256,7 +260,7 @@ fn bitmaps(connection: &Connection, report: &mut CheckReport) -> Result<(), Stor
                 report.problem(format!("the n-gram bitmaps of segment {segment} are wrong"));
             }
             // `parts` has reported the corrupt index.
-            Err(StoreError::Index(_)) => {}
+            Err(error) if error.kind() == StoreErrorKind::Index => {}
             Err(error) => return Err(error),
         }
     }

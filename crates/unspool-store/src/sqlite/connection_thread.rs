@@ -6,7 +6,7 @@ use std::thread;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreErrorKind};
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
@@ -33,7 +33,7 @@ impl ConnectionThread {
                 // file before it writes the pages; on a full disk that leaves holes in it.
                 let _ = connection.pragma_update(None, "mmap_size", 0);
             })
-            .map_err(|_| StoreError::Closed)?;
+            .map_err(|_| StoreError::new(StoreErrorKind::Closed))?;
         Ok(ConnectionThread { work, _thread: Arc::new(JoinOnDrop(Some(thread))) })
     }
 
@@ -46,8 +46,8 @@ impl ConnectionThread {
             // The caller may have dropped its future; the work is done anyway.
             let _ = reply.send(work(connection));
         });
-        self.work.send(work).map_err(|_| StoreError::Closed)?;
-        response.await.map_err(|_| StoreError::Closed)
+        self.work.send(work).map_err(|_| StoreError::new(StoreErrorKind::Closed))?;
+        response.await.map_err(|_| StoreError::new(StoreErrorKind::Closed))
     }
 }
 

@@ -14,7 +14,7 @@ use unspool_core::session::{Provenance, Step, Turn, Usage};
 
 use crate::pack::{self, Extent, PartKey};
 use crate::rows::RowId;
-use crate::store::{StoreError, StoredTurn};
+use crate::store::{StoreError, StoreErrorKind, StoredTurn};
 
 /// How many decompressed chunks to cache. The parts of a turn mostly lie in one or two.
 const MAX_CACHED_CHUNKS: usize = 4;
@@ -39,7 +39,8 @@ pub struct LoadedPart {
 const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, size, content,
     payload FROM part LEFT JOIN journal ON journal.part = part.row";
 
-struct Raw {
+/// The row of a part, its payload not decoded yet.
+pub struct PartRow {
     row: RowId,
     place: i64,
     id: String,
@@ -61,8 +62,8 @@ impl LoadedPart {
     }
 }
 
-fn raw(row: &SqlRow<'_>) -> rusqlite::Result<Raw> {
-    Ok(Raw {
+fn raw(row: &SqlRow<'_>) -> rusqlite::Result<PartRow> {
+    Ok(PartRow {
         row: row.get(0)?,
         place: row.get(1)?,
         id: row.get(2)?,
@@ -84,17 +85,7 @@ impl<'c> Loader<'c> {
 
     /// One part, by its row.
     pub fn part(&mut self, row: RowId) -> Result<Option<LoadedPart>, StoreError> {
-        self.part_with_extent(row, Extent::Whole)
-    }
-
-    fn part_with_extent(
-        &mut self,
-        row: RowId,
-        extent: Extent,
-    ) -> Result<Option<LoadedPart>, StoreError> {
-        let sql = format!("{PART} WHERE part.row = ?1");
-        let found = self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?;
-        found.map(|raw| self.open(raw, extent)).transpose()
+        self.row(row)?.map(|raw| self.open(raw, Extent::Whole)).transpose()
     }
 
     /// One part, or None if it is missing or damaged: one bad part must not block access to all
@@ -109,14 +100,39 @@ impl<'c> Loader<'c> {
         row: RowId,
         extent: Extent,
     ) -> Result<Option<LoadedPart>, StoreError> {
-        let found = self.part_with_extent(row, extent);
-        if let Err(StoreError::Packed(_)) = found { Ok(None) } else { found }
+        match self.row(row)? {
+            Some(raw) => self.open_if_readable(raw, extent),
+            None => Ok(None),
+        }
+    }
+
+    fn row(&self, row: RowId) -> Result<Option<PartRow>, StoreError> {
+        let sql = format!("{PART} WHERE part.row = ?1");
+        Ok(self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?)
+    }
+
+    /// The rows of many parts in one query. Rows that are missing are left out.
+    pub fn rows(&self, rows: &[RowId]) -> Result<FxHashMap<RowId, PartRow>, StoreError> {
+        let sql = format!("{PART} WHERE part.row IN (SELECT value FROM json_each(?1))");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let found = statement.query_map([json_list(rows.iter().copied())], raw)?;
+        found.map(|raw| raw.map(|raw| (raw.row, raw)).map_err(StoreError::from)).collect()
+    }
+
+    /// Decodes a part, or gives None if it is damaged.
+    pub fn open_if_readable(
+        &mut self,
+        raw: PartRow,
+        extent: Extent,
+    ) -> Result<Option<LoadedPart>, StoreError> {
+        let opened = self.open(raw, extent);
+        if is_damaged(&opened) { Ok(None) } else { opened.map(Some) }
     }
 
     /// The parts of a turn in order, the user's message first.
     pub fn parts(&mut self, turn: RowId) -> Result<Vec<LoadedPart>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
-        let raws: Vec<Raw> = self
+        let raws: Vec<PartRow> = self
             .connection
             .prepare_cached(&sql)?
             .query_map([turn], raw)?
@@ -128,12 +144,12 @@ impl<'c> Loader<'c> {
     pub fn user(&mut self, turn: RowId) -> Result<Vec<Body>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 AND place < 0 ORDER BY place");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let raws: Vec<Raw> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
+        let raws: Vec<PartRow> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
         let bodies = raws.into_iter().map(|raw| Ok(self.open(raw, Extent::Whole)?.part.body));
         bodies.collect()
     }
 
-    fn open(&mut self, raw: Raw, extent: Extent) -> Result<LoadedPart, StoreError> {
+    fn open(&mut self, raw: PartRow, extent: Extent) -> Result<LoadedPart, StoreError> {
         let columns = PartKey {
             id: PartId(id(&raw.id)?),
             place: Place(raw.place),
@@ -217,7 +233,7 @@ impl<'c> Loader<'c> {
     /// The steps of a turn, or none if they are damaged.
     pub fn steps_if_readable(&self, turn: RowId) -> Result<Vec<Step>, StoreError> {
         let found = self.steps(turn);
-        if let Err(StoreError::Packed(_)) = found { Ok(Vec::new()) } else { found }
+        if is_damaged(&found) { Ok(Vec::new()) } else { found }
     }
 
     pub fn steps(&self, turn: RowId) -> Result<Vec<Step>, StoreError> {
@@ -258,6 +274,17 @@ struct StepOrigin {
     provenance: Option<Provenance>,
 }
 
+/// Row numbers as a JSON array, for `json_each`.
+pub fn json_list(rows: impl Iterator<Item = RowId>) -> String {
+    let rows: Vec<String> = rows.map(|row| row.to_string()).collect();
+    format!("[{}]", rows.join(","))
+}
+
+/// True if what was to be read is stored, and cannot be decoded.
+fn is_damaged<T>(read: &Result<T, StoreError>) -> bool {
+    read.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Payload)
+}
+
 /// Reads six consecutive columns of token counts.
 pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(|count| count.max(0) as u64);
@@ -272,5 +299,5 @@ pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
 }
 
 pub fn id(text: &str) -> Result<Id, StoreError> {
-    text.parse().map_err(|_| StoreError::Packed(pack::PackError::Truncated))
+    text.parse().map_err(|_| pack::PackError::Truncated.into())
 }

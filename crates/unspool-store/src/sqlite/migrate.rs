@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreErrorKind};
 
 /// Migration n takes the schema from version n to n + 1. Never change a released one.
 const MIGRATIONS: &[&str] =
@@ -27,7 +27,7 @@ pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         );
         connection.execute_batch(&script).map_err(|error| {
             let _ = connection.execute_batch("ROLLBACK");
-            StoreError::sqlite(path, error)
+            StoreError::from(error).at(path)
         })?;
     }
     Ok(())
@@ -35,7 +35,7 @@ pub fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreError> {
 
 /// The schema version of the database. Fails if it belongs to another program or is newer.
 pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
-    let at = |error| StoreError::sqlite(path, error);
+    let at = |error: rusqlite::Error| StoreError::from(error).at(path);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = number("user_version").map_err(at)?;
     let application = number("application_id").map_err(at)?;
@@ -44,15 +44,12 @@ pub fn check_version(connection: &Connection, path: &Path) -> Result<usize, Stor
         .map_err(at)?;
     let ours = application == i64::from(APPLICATION_ID);
     if !ours && (tables > 0 || application != 0 || version != 0) {
-        return Err(StoreError::Foreign(path.to_owned()));
+        return Err(StoreError::new(StoreErrorKind::Foreign).at(path));
     }
     let version = usize::try_from(version).unwrap_or_default();
     if version > SCHEMA_VERSION {
-        return Err(StoreError::Newer {
-            path: path.to_owned(),
-            version,
-            supported: SCHEMA_VERSION,
-        });
+        let kind = StoreErrorKind::Newer { version, supported: SCHEMA_VERSION };
+        return Err(StoreError::new(kind).at(path));
     }
     Ok(version)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params_from_iter};
+use rustc_hash::FxHashMap;
 use unspool_core::assemble::{Cursor, TurnStub};
 use unspool_core::id::{SessionId, TurnId};
 use unspool_core::provenance::Feed;
@@ -222,6 +223,25 @@ impl SessionConditions {
         self.sql.push_str(condition);
         self.values.push(value);
     }
+}
+
+/// The sessions with these ids, in this order.
+pub fn sessions_by_id(
+    connection: &Connection,
+    ids: &[SessionId],
+) -> Result<Vec<StoredSession>, StoreError> {
+    let sql = format!("{SESSION} WHERE session.id IN (SELECT value FROM json_each(?1))");
+    let wanted: Vec<String> = ids.iter().map(SessionId::to_string).collect();
+    let wanted = serde_json::to_string(&wanted).map_err(PackError::from)?;
+    let subagent_index = SubagentIndex::load(connection)?;
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([wanted])?;
+    let mut found = FxHashMap::default();
+    while let Some(row) = rows.next()? {
+        let stored = session(connection, &subagent_index, row)?;
+        found.insert(stored.summary.session.id, stored);
+    }
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
 pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, StoreError> {
@@ -511,35 +531,50 @@ pub fn next_rows(connection: &Connection) -> Result<NextRows, StoreError> {
     })
 }
 
+const FILE: &str = "SELECT row, path, size, modified, changed, inode, device, offset, line, head,
+    tail, refused FROM file";
+
+/// A file, without its saved state: `saved` loads that when the file is resumed.
+fn file(row: &SqlRow<'_>) -> rusqlite::Result<FileRow> {
+    let number = |at: usize| row.get::<_, i64>(at);
+    Ok(FileRow {
+        row: number(0)?,
+        path: row.get(1)?,
+        stamp: FileStamp {
+            size: number(2)? as u64,
+            modified: number(3)?,
+            changed: number(4)?,
+            inode: number(5)? as u64,
+            device: number(6)? as u64,
+        },
+        print: Fingerprint {
+            offset: number(7)? as u64,
+            head: number(9)? as u64,
+            tail: number(10)? as u64,
+        },
+        line: number(8)? as u64,
+        saved: None,
+        refused: row.get(11)?,
+    })
+}
+
 pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT row, path, size, modified, changed, inode, device, offset, line, head, tail,
-             refused FROM file",
-    )?;
-    let rows = statement.query_map([], |row| {
-        let number = |at: usize| row.get::<_, i64>(at);
-        Ok(FileRow {
-            row: number(0)?,
-            path: row.get(1)?,
-            stamp: FileStamp {
-                size: number(2)? as u64,
-                modified: number(3)?,
-                changed: number(4)?,
-                inode: number(5)? as u64,
-                device: number(6)? as u64,
-            },
-            print: Fingerprint {
-                offset: number(7)? as u64,
-                head: number(9)? as u64,
-                tail: number(10)? as u64,
-            },
-            line: number(8)? as u64,
-            // Loaded by `saved` when the file is resumed.
-            saved: None,
-            refused: row.get(11)?,
-        })
-    })?;
+    let mut statement = connection.prepare_cached(FILE)?;
+    let rows = statement.query_map([], file)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The files of one session, with their saved states.
+pub fn source_files(connection: &Connection, session: RowId) -> Result<Vec<FileRow>, StoreError> {
+    let sql =
+        format!("{FILE} WHERE row IN (SELECT file FROM source WHERE session = ?1) ORDER BY row");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([session], file)?;
+    let mut files = rows.collect::<Result<Vec<FileRow>, _>>()?;
+    for file in &mut files {
+        file.saved = saved(connection, file.row)?;
+    }
+    Ok(files)
 }
 
 /// The saved decoder state of a file.

@@ -2,20 +2,23 @@
 //! segment yet are scanned one by one.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
+use rustc_hash::FxHashMap;
 use unspool_core::id::{PartId, SessionId, TurnId};
 use unspool_core::part::Place;
 
 use super::block_store::SqliteBlockStore;
-use super::load::{Loader, id};
+use super::load::{Loader, PartRow, id, json_list};
 use crate::index::{Candidates, Limits, TextQuery, candidates};
 use crate::pack::Extent;
 use crate::rows::RowId;
 use crate::search::{Hit, SearchRequest, SearchResults, verify, verify_fields, weight};
 use crate::store::StoreError;
 
-/// How many candidates to score and sort at a time.
+/// How many candidates to read the columns of in one query, and to score and sort at a time.
 const CANDIDATE_BATCH: usize = 256;
+/// How many stored texts to read in one query. Fewer, because a search ends at its limit of hits.
+const TEXT_BATCH: usize = 32;
 /// How many parts to read for verification at most, which bounds the time of a search.
 const MAX_PARTS_READ: usize = 4_000;
 
@@ -191,13 +194,13 @@ impl Search<'_, '_> {
             self.connection.prepare_cached("SELECT part FROM unindexed ORDER BY part DESC")?;
         let rows: Vec<RowId> =
             statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        for row in rows {
+        for some in rows.chunks(CANDIDATE_BATCH) {
             if self.is_full() {
                 break;
             }
-            if let Some(scored) = self.load_hit(row, 0.0)? {
-                self.check(query, scored)?;
-            }
+            let some: Vec<(RowId, f32)> = some.iter().map(|row| (*row, 0.0)).collect();
+            let scored = self.load_hits(&some)?;
+            self.check_all(query, scored, usize::MAX)?;
         }
         Ok(())
     }
@@ -239,10 +242,11 @@ impl Search<'_, '_> {
                 self.results.more = true;
                 return Ok(());
             }
-            let mut scored = Vec::new();
-            for candidate in some {
-                scored.extend(self.load_hit(candidate.document as RowId, candidate.score)?);
-            }
+            let some: Vec<(RowId, f32)> = some
+                .iter()
+                .map(|candidate| (candidate.document as RowId, candidate.score))
+                .collect();
+            let mut scored = self.load_hits(&some)?;
             if !found.newest_first {
                 // Of equal scores the newest first, independent of the storage order.
                 scored.sort_by(|a, b| {
@@ -250,12 +254,9 @@ impl Search<'_, '_> {
                     b.score.total_cmp(&a.score).then(newer)
                 });
             }
-            for candidate in scored {
-                if self.is_full() || self.read >= MAX_PARTS_READ {
-                    self.results.more = true;
-                    return Ok(());
-                }
-                self.check(&found.query, candidate)?;
+            if !self.check_all(&found.query, scored, MAX_PARTS_READ)? {
+                self.results.more = true;
+                return Ok(());
             }
         }
         Ok(())
@@ -264,78 +265,111 @@ impl Search<'_, '_> {
     /// Scans parts, newest first, for a query that the index cannot narrow down.
     fn scan(&mut self, query: &TextQuery) -> Result<(), StoreError> {
         self.results.newest_first = true;
-        let mut next: Option<RowId> = Some(RowId::MAX);
-        while let Some(before) = next {
+        let mut before = RowId::MAX;
+        loop {
             if self.is_full() || self.read >= MAX_PARTS_READ {
                 self.results.more = true;
-                break;
+                return Ok(());
             }
-            next = self
+            let rows: Vec<RowId> = self
                 .connection
-                .prepare_cached("SELECT max(row) FROM part WHERE row < ?1")?
-                .query_row([before], |row| row.get(0))?;
-            if let Some(row) = next
-                && let Some(scored) = self.load_hit(row, 0.0)?
-            {
-                self.check(query, scored)?;
-            }
+                .prepare_cached("SELECT row FROM part WHERE row < ?1 ORDER BY row DESC LIMIT ?2")?
+                .query_map((before, CANDIDATE_BATCH as i64), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            before = *last;
+            let rows: Vec<(RowId, f32)> = rows.iter().map(|row| (*row, 0.0)).collect();
+            let scored = self.load_hits(&rows)?;
+            self.check_all(query, scored, MAX_PARTS_READ)?;
         }
-        Ok(())
     }
 
-    /// Loads a part's columns as a hit without snippet. None if it is hidden or filtered out.
-    fn load_hit(&self, row: RowId, score: f32) -> Result<Option<ScoredHit>, StoreError> {
+    /// Loads the columns of many parts in one query, as hits without snippets, in the given order.
+    /// Parts that are hidden or filtered out are left out.
+    fn load_hits(&self, rows: &[(RowId, f32)]) -> Result<Vec<ScoredHit>, StoreError> {
         let sql = format!(
             "SELECT session.id, session.agent, session.project,
                  coalesce(session.name, session.title, session.prompt), turn.number, part.id,
                  iif(part.role = 'user', 'user', part.kind), part.tool, part.state,
-                 coalesce(part.started, part.ended, turn.started, turn.ended), turn.id, part.place
-             FROM part JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
-             WHERE part.row = ?1 AND NOT part.hidden{}",
+                 coalesce(part.started, part.ended, turn.started, turn.ended), turn.id, part.place,
+                 part.row
+             FROM json_each(?1) AS wanted CROSS JOIN part ON part.row = wanted.value
+                 JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
+             WHERE NOT part.hidden{}",
             self.filter.sql
         );
-        let values = std::iter::once(Value::from(row)).chain(self.filter.values.iter().cloned());
+        let wanted = Value::from(json_list(rows.iter().map(|(row, _)| *row)));
+        let values = std::iter::once(wanted).chain(self.filter.values.iter().cloned());
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let found = statement
-            .query_row(params_from_iter(values), |row| {
-                let ids: (String, String, String) = (row.get(0)?, row.get(5)?, row.get(10)?);
-                let kind: String = row.get(6)?;
-                Ok((
-                    ids,
-                    Hit {
-                        session: SessionId::of("", ""),
-                        agent: row.get(1)?,
-                        project: row.get(2)?,
-                        title: row.get(3)?,
-                        turn: Some(row.get(4)?),
-                        turn_id: None,
-                        place: Some(Place(row.get(11)?)),
-                        part: None,
-                        kind,
-                        tool: row.get(7)?,
-                        state: row.get(8)?,
-                        at: row.get(9)?,
-                        snippet: Default::default(),
-                    },
-                ))
-            })
-            .optional()?;
-        let Some(((session, part, turn), mut hit)) = found else { return Ok(None) };
-        hit.turn_id = Some(TurnId(id(&turn)?));
-        hit.session = SessionId(id(&session)?);
-        hit.part = Some(PartId(id(&part)?));
-        Ok(Some(ScoredHit { row, score: score * weight(&hit.kind), hit }))
+        let mut found = statement.query(params_from_iter(values))?;
+        let mut hits: FxHashMap<RowId, Hit> = FxHashMap::default();
+        while let Some(row) = found.next()? {
+            let hit = Hit {
+                session: SessionId(id(row.get_ref(0)?.as_str()?)?),
+                agent: row.get(1)?,
+                project: row.get(2)?,
+                title: row.get(3)?,
+                turn: Some(row.get(4)?),
+                turn_id: Some(TurnId(id(row.get_ref(10)?.as_str()?)?)),
+                place: Some(Place(row.get(11)?)),
+                part: Some(PartId(id(row.get_ref(5)?.as_str()?)?)),
+                kind: row.get(6)?,
+                tool: row.get(7)?,
+                state: row.get(8)?,
+                at: row.get(9)?,
+                snippet: Default::default(),
+            };
+            hits.insert(row.get(12)?, hit);
+        }
+        let scored = rows.iter().filter_map(|(row, score)| {
+            let hit = hits.remove(row)?;
+            Some(ScoredHit { row: *row, score: score * weight(&hit.kind), hit })
+        });
+        Ok(scored.collect())
     }
 
-    /// Reads the text of a part and adds a hit if it matches.
-    fn check(&mut self, query: &TextQuery, scored: ScoredHit) -> Result<(), StoreError> {
+    /// Reads the texts of candidates, in order, and adds a hit for each that matches. False if it
+    /// ended early: there are enough hits, or `max_read` parts were read.
+    fn check_all(
+        &mut self,
+        query: &TextQuery,
+        scored: Vec<ScoredHit>,
+        max_read: usize,
+    ) -> Result<bool, StoreError> {
+        let mut scored = scored.into_iter();
+        loop {
+            let some: Vec<ScoredHit> = scored.by_ref().take(TEXT_BATCH).collect();
+            if some.is_empty() {
+                return Ok(true);
+            }
+            let rows: Vec<RowId> = some.iter().map(|candidate| candidate.row).collect();
+            let mut texts = self.loader.rows(&rows)?;
+            for candidate in some {
+                if self.is_full() || self.read >= max_read {
+                    return Ok(false);
+                }
+                let text = texts.remove(&candidate.row);
+                self.check(query, candidate, text)?;
+            }
+        }
+    }
+
+    /// Adds a hit if the text of the part matches.
+    fn check(
+        &mut self,
+        query: &TextQuery,
+        scored: ScoredHit,
+        text: Option<PartRow>,
+    ) -> Result<(), StoreError> {
         self.read += 1;
         let is_listed = |hit: &Hit| hit.part.is_some() && hit.part == scored.hit.part;
         if self.results.hits.iter().any(is_listed) {
             return Ok(());
         }
-        let loaded = self.loader.part_if_readable_with(scored.row, Extent::WithoutResult)?;
-        let Some(loaded) = loaded else { return Ok(()) };
+        let Some(text) = text else { return Ok(()) };
+        let Some(loaded) = self.loader.open_if_readable(text, Extent::WithoutResult)? else {
+            return Ok(());
+        };
         let result = || loaded.left_out();
         let snippet = verify(query, &loaded.part.body, result, self.request.width);
         self.results.hits.extend(snippet.map(|snippet| Hit { snippet, ..scored.hit }));

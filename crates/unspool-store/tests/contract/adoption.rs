@@ -6,7 +6,7 @@ use unspool_core::event::Event;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::rows::Snapshot;
-use unspool_store::store::Store;
+use unspool_store::store::View;
 
 use crate::harness::{AGENT, Harness};
 use crate::model::{Model, Outcome};
@@ -43,7 +43,7 @@ fn adopted<H: TestArchive>(script: &[Line], cut: usize) -> Outcome {
         });
         harness.commit(&mut packer, &mut writer);
         compare_session(harness.store(), &model, &[&model])?;
-        let session_export = block_on(harness.store().session_export(writer.row)).unwrap();
+        let session_export = block_on(harness.view().session_export(writer.row)).unwrap();
         prop_assert_eq!(session_export.snapshots.len(), 1);
         // Replay all events from the start: the adopted ones are duplicates, the rest continues.
         for event in events.iter().cloned() {

@@ -13,7 +13,7 @@ use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::rows::{Batch, Chunk, FileRow, SourceRow, WarningRow};
-use unspool_store::store::{SessionFilter, Store, TurnWindow};
+use unspool_store::store::{SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::harness::{AGENT, Harness, ask};
 use crate::model::Model;
@@ -40,11 +40,14 @@ fn everything<H: TestArchive>(harness: &Harness<H>) -> String {
     let store = harness.store();
     let mut all = format!("{:?}", block_on(store.next_rows()).unwrap());
     all += &format!("{:?}", block_on(store.files()).unwrap());
-    for stored in block_on(store.sessions(SessionFilter::default())).unwrap() {
+    for stored in block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap() {
         all += &format!("{stored:?}");
-        all += &format!("{:?}", block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap());
-        all += &format!("{:?}", block_on(store.warnings(stored.row)).unwrap());
-        all += &format!("{:?}", block_on(store.records(stored.row)).unwrap());
+        all += &format!(
+            "{:?}",
+            block_on(store.view(Viewer::Sole).whole_turns(stored.row, TurnWindow::All)).unwrap()
+        );
+        all += &format!("{:?}", block_on(store.view(Viewer::Sole).warnings(stored.row)).unwrap());
+        all += &format!("{:?}", block_on(store.view(Viewer::Sole).records(stored.row)).unwrap());
     }
     all += &format!("{:?}", harness.find("output"));
     all
@@ -195,7 +198,7 @@ pub fn a_turn_comes_back_with_its_rows<H: TestArchive>() {
         open.truncate(5);
         open.push(called("t-other", "Read"));
         let stored = harness.record_as(AGENT, "s", mode, open);
-        let turns = block_on(harness.store().whole_turns(stored.row, TurnWindow::All)).unwrap();
+        let turns = block_on(harness.view().whole_turns(stored.row, TurnWindow::All)).unwrap();
         let turn = block_on(harness.store().turn(stored.row, turns[0].id)).unwrap().unwrap();
         assert_eq!(turn.turn, turns[0]);
         assert_eq!((turn.parts.len(), turn.user.len()), (4, 1));
@@ -247,7 +250,7 @@ fn assert_stored_as_model<H: TestArchive>(harness: &Harness<H>, session: &str, s
     harness.commit(&mut packer, &mut writer);
     let stored = harness.session(session);
     assert_eq!(
-        block_on(harness.store().whole_turns(stored.row, TurnWindow::All)).unwrap(),
+        block_on(harness.view().whole_turns(stored.row, TurnWindow::All)).unwrap(),
         model.rows()
     );
 }
@@ -286,8 +289,8 @@ pub fn numbers_that_make_no_sense_are_kept<H: TestArchive>() {
     assert_stored_as_model(&harness, "t", script);
     let usage = harness.session("s").summary.usage;
     assert!(usage.input > 1 << 40, "it says that it was much: {usage:?}");
-    assert_eq!(block_on(harness.store().sessions(SessionFilter::default())).unwrap().len(), 2);
-    block_on(harness.store().stats(Default::default())).unwrap();
+    assert_eq!(block_on(harness.view().sessions(SessionFilter::default())).unwrap().len(), 2);
+    block_on(harness.view().stats(Default::default())).unwrap();
     block_on(harness.store().rebuild()).unwrap();
     harness.is_clean();
 }

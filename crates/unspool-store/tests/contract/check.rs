@@ -9,7 +9,7 @@ use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::search::SearchRequest;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{CheckReport, SessionFilter, Store, TurnWindow};
+use unspool_store::store::{CheckReport, SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::batches::busy_turn;
 use crate::harness::{AGENT, Harness, ask, in_project};
@@ -175,7 +175,8 @@ fn rebuilding_mends_what_is_derived() {
             left.push((*sql, problems));
         }
         for word in ["output", "running"] {
-            let found = block_on(store.search(SearchRequest::new(word))).unwrap();
+            let found =
+                block_on(store.view(Viewer::Sole).search(SearchRequest::new(word))).unwrap();
             assert_eq!(found.hits.len(), 1, "{sql}");
         }
     }
@@ -194,22 +195,29 @@ fn what_is_damaged_does_not_hide_the_rest() {
         let archive = damaged(&good, sql);
         let store = archive.open();
         let find = |store: &Sqlite| {
-            let hits = block_on(store.search(SearchRequest::new("more"))).unwrap().hits;
+            let hits =
+                block_on(store.view(Viewer::Sole).search(SearchRequest::new("more"))).unwrap().hits;
             hits.len()
         };
         assert_eq!(find(&store), 1, "{sql}");
         // Words of the damaged part.
         for word in ["broken", "output", "on", "*"] {
-            block_on(store.search(SearchRequest::new(word))).unwrap();
+            block_on(store.view(Viewer::Sole).search(SearchRequest::new(word))).unwrap();
         }
         block_on(store.rebuild()).unwrap_or_else(|error| panic!("{sql}: {error}"));
         block_on(store.maintain(unspool_store::store::Maintenance::Full)).unwrap();
         assert_eq!(find(&store), 1, "{sql}");
-        assert_eq!(block_on(store.sessions(SessionFilter::default())).unwrap().len(), 2);
+        assert_eq!(
+            block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap().len(),
+            2
+        );
         assert!(check(&archive).count > 0, "{sql}");
         // Loading the damaged session reports an error.
-        let sessions = block_on(store.sessions(SessionFilter::default())).unwrap();
-        let outcomes = sessions.iter().map(|s| block_on(store.turns(s.row, TurnWindow::All)));
+        let sessions =
+            block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
+        let outcomes = sessions
+            .iter()
+            .map(|s| block_on(store.view(Viewer::Sole).turns(s.row, TurnWindow::All)));
         let errors: Vec<String> =
             outcomes.filter_map(|turns| turns.err()).map(|error| error.to_string()).collect();
         assert_eq!(errors.len(), 1, "{sql}");

@@ -15,7 +15,7 @@ use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Deleted;
 use unspool_store::rows::{FileRow, SourceRow, WarningRow};
-use unspool_store::store::{SessionFilter, Store, TurnWindow};
+use unspool_store::store::{SessionFilter, Store, TurnWindow, View};
 
 use crate::batches::busy_turn;
 use crate::harness::{AGENT, Harness, ask};
@@ -113,7 +113,8 @@ fn crowded<H: TestArchive>() -> Harness<H> {
         let file = block_on(harness.store().next_rows()).unwrap().file;
         let path = format!("/logs/{session}.jsonl");
         let stamp = FileStamp { size: 7, modified: 8, changed: 9, ..FileStamp::default() };
-        packer.batch().files.push(FileRow { row: file, path, stamp, ..FileRow::default() });
+        let saved = Some(format!("read {session}"));
+        packer.batch().files.push(FileRow { row: file, path, stamp, saved, ..FileRow::default() });
         packer.batch().warnings.push(WarningRow {
             file,
             session: Some(writer.row),
@@ -151,22 +152,22 @@ pub fn deleting_a_session_leaves_nothing_of_it<H: TestArchive>() {
     // R-004-20 C-12
     let harness = crowded::<H>();
     let kept = harness.session("kept");
-    let turns = block_on(harness.store().whole_turns(kept.row, TurnWindow::All)).unwrap();
+    let turns = block_on(harness.view().whole_turns(kept.row, TurnWindow::All)).unwrap();
     let gone = harness.session("gone");
     assert_eq!(harness.found("gone").len(), 4);
 
     assert_eq!(block_on(harness.store().delete(gone.row)).unwrap(), 1);
     assert_eq!(harness.archive.leftovers(), Vec::<String>::new());
     assert_eq!(harness.sessions(SessionFilter::default()), ["kept"]);
-    assert!(block_on(harness.store().whole_turns(gone.row, TurnWindow::All)).unwrap().is_empty());
+    assert!(block_on(harness.view().whole_turns(gone.row, TurnWindow::All)).unwrap().is_empty());
     assert!(block_on(harness.store().outline(id("gone"))).unwrap().is_none());
-    assert!(block_on(harness.store().warnings(gone.row)).unwrap().is_empty());
+    assert!(block_on(harness.view().warnings(gone.row)).unwrap().is_empty());
     assert!(harness.found("gone").is_empty());
     // The other session is unchanged, shared contents included.
     assert_eq!(harness.session("kept"), kept);
-    assert_eq!(block_on(harness.store().whole_turns(kept.row, TurnWindow::All)).unwrap(), turns);
+    assert_eq!(block_on(harness.view().whole_turns(kept.row, TurnWindow::All)).unwrap(), turns);
     assert_eq!(harness.found("content"), ["kept.2 tool"]);
-    let session_export = block_on(harness.store().session_export(kept.row)).unwrap();
+    let session_export = block_on(harness.view().session_export(kept.row)).unwrap();
     assert_eq!(session_export.snapshots.len(), 2);
     harness.is_clean();
     // Delete the remaining sessions.
@@ -383,12 +384,16 @@ pub fn what_is_kept_beside_the_turns_comes_back<H: TestArchive>() {
     // R-000-19 R-001-15 R-001-16
     let harness = crowded::<H>();
     let stored = harness.session("gone");
-    let session_export = block_on(harness.store().session_export(stored.row)).unwrap();
+    let session_export = block_on(harness.view().session_export(stored.row)).unwrap();
     assert_eq!(session_export.session.agent_session_id, "gone");
     assert_eq!(session_export.session.id, id("gone"));
     let source = &session_export.sources[0];
     assert_eq!((source.number, source.feed, source.first), (0, Feed::Log, u64::MAX));
     assert_eq!(source.records, records());
+    let files = block_on(harness.view().source_files(stored.row)).unwrap();
+    assert_eq!(files.len(), 1, "its own file, and no other session's");
+    assert_eq!((files[0].row, files[0].path.as_str()), (source.file, "/logs/gone.jsonl"));
+    assert_eq!(files[0].saved.as_deref(), Some("read gone"));
     assert_eq!(session_export.cursors.len(), 1);
     let (path, warning) = &session_export.warnings[0];
     assert_eq!((path.as_str(), warning.line), ("/logs/gone.jsonl", 3));
@@ -402,10 +407,10 @@ pub fn what_is_kept_beside_the_turns_comes_back<H: TestArchive>() {
     let both = ("5ha2ed", "policy", "\"both\"");
     assert_eq!(snapshots, [both, ("of-gone", "policy", "\"gone\"")]);
 
-    assert_eq!(block_on(harness.store().records(stored.row)).unwrap(), records());
-    assert_eq!(block_on(harness.store().records(99)).unwrap(), RecordCounts::default());
-    let warnings = block_on(harness.store().warnings(stored.row)).unwrap();
+    assert_eq!(block_on(harness.view().records(stored.row)).unwrap(), records());
+    assert_eq!(block_on(harness.view().records(99)).unwrap(), RecordCounts::default());
+    let warnings = block_on(harness.view().warnings(stored.row)).unwrap();
     assert_eq!(warnings.len(), 1);
     assert_eq!(warnings[0].what, "a line that is no JSON");
-    assert!(block_on(harness.store().session_export(99)).is_err(), "there is no such session");
+    assert!(block_on(harness.view().session_export(99)).is_err(), "there is no such session");
 }

@@ -13,7 +13,9 @@ use unspool_store::recorder::Recorder;
 use unspool_store::rows::{Batch, RowId};
 use unspool_store::search::{Hit, SearchRequest, SearchResults};
 use unspool_store::session_writer::SessionWriter;
-use unspool_store::store::{CheckReport, SessionFilter, Store, StoredSession, TurnWindow};
+use unspool_store::store::{
+    CheckReport, SessionFilter, Store, StoredSession, TurnWindow, View, Viewer,
+};
 
 use crate::script::{Line, prompt_name, started};
 use crate::test_archive::TestArchive;
@@ -47,6 +49,10 @@ impl<H: TestArchive> Harness<H> {
 
     pub fn store(&self) -> &H::Store {
         self.recorder.store()
+    }
+
+    pub fn view(&self) -> <H::Store as Store>::View {
+        self.store().view(Viewer::Sole)
     }
 
     /// The next event. Each has its own position in its source.
@@ -115,9 +121,7 @@ impl<H: TestArchive> Harness<H> {
     }
 
     pub fn stored(&self, id: SessionId) -> StoredSession {
-        let found = block_on(self.store().find(id.to_string())).unwrap();
-        assert_eq!(found.len(), 1);
-        found.into_iter().next().unwrap()
+        block_on(self.view().session(id)).unwrap().unwrap()
     }
 
     /// A session of the default agent.
@@ -126,12 +130,12 @@ impl<H: TestArchive> Harness<H> {
     }
 
     pub fn sessions(&self, filter: SessionFilter) -> Vec<String> {
-        let found = block_on(self.store().sessions(filter)).unwrap();
+        let found = block_on(self.view().sessions(filter)).unwrap();
         found.into_iter().map(|stored| stored.summary.session.agent_session_id).collect()
     }
 
     pub fn turns(&self, session: RowId) -> Vec<Turn> {
-        block_on(self.store().turns(session, TurnWindow::All)).unwrap()
+        block_on(self.view().turns(session, TurnWindow::All)).unwrap()
     }
 
     pub fn check(&self) -> CheckReport {
@@ -144,7 +148,7 @@ impl<H: TestArchive> Harness<H> {
     }
 
     pub fn search(&self, request: SearchRequest) -> SearchResults {
-        block_on(self.store().search(request)).unwrap()
+        block_on(self.view().search(request)).unwrap()
     }
 
     /// The hits of a query as short strings, in result order.
@@ -174,7 +178,7 @@ impl<H: TestArchive> Harness<H> {
 
     /// Every part of a session by its id.
     pub fn parts(&self, session: RowId) -> HashMap<PartId, Body> {
-        let turns = block_on(self.store().whole_turns(session, TurnWindow::All)).unwrap();
+        let turns = block_on(self.view().whole_turns(session, TurnWindow::All)).unwrap();
         turns.into_iter().flat_map(|turn| turn.parts).map(|part| (part.id, part.body)).collect()
     }
 }

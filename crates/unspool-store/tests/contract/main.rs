@@ -40,6 +40,7 @@ mod search;
 mod session_list;
 mod stats;
 mod test_archive;
+mod views;
 
 /// Instantiates the contract for one database. Another database is one more invocation at the end.
 macro_rules! contract {
@@ -135,6 +136,12 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
     stats {
         figures_can_be_narrowed,
         what_fails_again_and_again_and_what_takes_long_is_named,
+    }
+    views {
+        a_session_is_read_by_its_id_and_by_nothing_else,
+        sessions_are_read_together_in_the_order_of_the_ids,
+        a_view_sees_what_is_committed_after_it_was_made,
+        an_error_has_a_kind_and_says_where,
     }
     adoption {
         a_session_that_was_kept_elsewhere_goes_on_here,

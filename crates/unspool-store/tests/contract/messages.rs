@@ -9,7 +9,7 @@ use unspool_core::part::{Body, File, Kind};
 use unspool_core::session::Turn;
 use unspool_store::blocking::block_on;
 use unspool_store::rows::milliseconds;
-use unspool_store::store::{MessageFilter, Store, StoredMessage};
+use unspool_store::store::{MessageFilter, Store, StoredMessage, View, Viewer};
 
 use crate::fixtures::fixtures;
 use crate::harness::{AGENT, Harness, ask};
@@ -51,7 +51,8 @@ fn message_of(turn: &Turn, role: &str, bodies: Vec<&Body>, at: Option<i64>) -> S
 
 /// Compares the messages of a session with its turns.
 pub fn compare_messages<S: Store>(store: &S, session: SessionId, turns: &[Turn]) -> Outcome {
-    let stored = block_on(store.messages(session, MessageFilter::default())).unwrap();
+    let stored =
+        block_on(store.view(Viewer::Sole).messages(session, MessageFilter::default())).unwrap();
     let expected = computed(turns);
     same("messages", &stored, &expected)?;
     for (turn, pair) in turns.iter().zip(expected.iter().filter(|it| it.role == "assistant")) {
@@ -95,7 +96,7 @@ pub fn messages_are_filtered<H: TestArchive>() {
     let turns = harness.turns(stored.row);
     let id = stored.summary.session.id;
     let list = |filter: MessageFilter| {
-        let found = block_on(harness.store().messages(id, filter)).unwrap();
+        let found = block_on(harness.view().messages(id, filter)).unwrap();
         found.into_iter().map(|message| message.sequence).collect::<Vec<u64>>()
     };
     let all = MessageFilter::default;
@@ -120,7 +121,7 @@ pub fn messages_are_filtered<H: TestArchive>() {
     assert!(list(from(7, 1)).is_empty() && list(from(u64::MAX, 1)).is_empty());
     assert_eq!(list(MessageFilter { after: Some(1), limit: Some(2), ..role("assistant") }), [3, 5]);
     stored.summary.session.id = SessionId::of(AGENT, "nobody");
-    let none = block_on(harness.store().messages(stored.summary.session.id, all())).unwrap();
+    let none = block_on(harness.view().messages(stored.summary.session.id, all())).unwrap();
     assert!(none.is_empty());
 }
 

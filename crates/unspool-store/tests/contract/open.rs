@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use rusqlite::Connection;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoreError};
+use unspool_store::store::{SessionFilter, Store, StoreErrorKind, View, Viewer};
 
 use crate::batches::busy_turn;
 use crate::harness::Harness;
@@ -36,16 +36,20 @@ fn a_database_of_version_0_is_made() {
     // R-001-37
     let archive = SqliteTestArchive::new();
     let missing = Sqlite::open_to_read(&archive.path()).err().unwrap();
-    assert!(matches!(missing, StoreError::Missing(_)));
+    assert_eq!(missing.kind(), StoreErrorKind::Missing);
     assert!(!archive.path().exists(), "reading makes nothing");
     for empty in [false, true] {
         if empty {
             fs::write(archive.path(), "").unwrap();
             let missing = Sqlite::open_to_read(&archive.path()).err().unwrap();
-            assert!(matches!(missing, StoreError::Missing(_)), "an empty file is no archive");
+            assert_eq!(missing.kind(), StoreErrorKind::Missing, "an empty file is no archive");
         }
         let store = archive.open();
-        assert!(block_on(store.sessions(SessionFilter::default())).unwrap().is_empty());
+        assert!(
+            block_on(store.view(Viewer::Sole).sessions(SessionFilter::default()))
+                .unwrap()
+                .is_empty()
+        );
         let connection = archive.raw();
         assert!(number(&connection, "user_version") > 0);
         assert_eq!(number(&connection, "application_id"), 0x556e_7370, "Unsp");
@@ -150,11 +154,17 @@ fn an_archive_may_be_open_many_times() {
     let readers: Vec<Sqlite> = (0..20).map(|_| harness.archive.open_to_read()).collect();
     harness.record("s", busy_turn("one"));
     for reader in &readers {
-        assert_eq!(block_on(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+        assert_eq!(
+            block_on(reader.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap().len(),
+            1
+        );
     }
     let clones: Vec<Sqlite> = readers.iter().flat_map(|reader| [reader.clone(); 1]).collect();
     drop(readers);
     for reader in clones {
-        assert_eq!(block_on(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+        assert_eq!(
+            block_on(reader.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap().len(),
+            1
+        );
     }
 }

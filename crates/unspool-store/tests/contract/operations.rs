@@ -10,7 +10,7 @@ use unspool_core::id::SessionId;
 use unspool_core::part::Body;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
-use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow};
+use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::batches::busy_turn;
 use crate::harness::{AGENT, Harness, ask};
@@ -126,7 +126,7 @@ impl<H: TestArchive> Run<H> {
     }
 
     fn row(&self, session: usize) -> Option<i64> {
-        let found = block_on(self.harness.store().find(id(session).to_string())).unwrap();
+        let found = block_on(self.harness.view().find(id(session).to_string())).unwrap();
         assert_eq!(found.len(), usize::from(self.expected.sessions.contains_key(&session)));
         found.first().map(|stored| stored.row)
     }
@@ -246,14 +246,15 @@ impl<H: TestArchive> Run<H> {
 
     fn compare(&self) -> Outcome {
         let store = self.harness.store();
-        let listed = block_on(store.sessions(SessionFilter::default())).unwrap();
+        let listed = block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
         same("sessions", &listed.len(), &self.expected.sessions.len())?;
         for (session, model) in &self.expected.sessions {
             let stored = listed.iter().find(|stored| stored.summary.session.id == id(*session));
             let Some(stored) = stored else {
                 return Err(TestCaseError::fail(format!("{} is not there", NAMES[*session])));
             };
-            let turns = block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap();
+            let turns = block_on(store.view(Viewer::Sole).whole_turns(stored.row, TurnWindow::All))
+                .unwrap();
             same("turns", &turns, &model.rows())?;
             let name = self.expected.names.get(session).map(|name| (*name).to_owned());
             same("name", &stored.name, &name)?;

@@ -10,7 +10,7 @@ use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::pack::Extent::Whole;
 use unspool_store::pack::{Compressor, PartKey, decompress, left_out, pack, unpack};
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::store::{TurnWindow, View};
 
 use crate::bodies;
 use crate::fixtures::fixtures;
@@ -213,7 +213,7 @@ pub fn very_large_payloads_are_kept<H: TestArchive>() {
             mode,
             [ask("p", "go"), called("t", "Bash"), ended.into(), over(Completed)],
         );
-        let turns = block_on(harness.store().whole_turns(stored.row, TurnWindow::All)).unwrap();
+        let turns = block_on(harness.view().whole_turns(stored.row, TurnWindow::All)).unwrap();
         let Body::Tool(tool) = &turns[0].parts[0].body else { panic!() };
         assert!(tool.output.as_ref() == Some(&output));
         assert!(tool.result.as_ref() == Some(&result));

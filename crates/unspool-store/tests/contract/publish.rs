@@ -14,7 +14,7 @@ use unspool_store::batch::{IngestMode, Packer};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::{ChangeSet, Recorder};
 use unspool_store::session_writer::SessionWriter;
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::store::{Store, TurnWindow, View, Viewer};
 
 use crate::harness::{AGENT, Harness, ask};
 use crate::model::{Outcome, same};
@@ -44,10 +44,11 @@ impl Follower {
 
     fn load<S: Store>(&mut self, store: &S) {
         self.loads += 1;
-        let found = block_on(store.find(self.id.to_string())).unwrap().pop();
+        let found = block_on(store.view(Viewer::Sole).session(self.id)).unwrap();
         self.held = found.map(|stored| {
             let mut builder = TranscriptBuilder::resume(stored.summary.session);
-            let turns = block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap();
+            let turns = block_on(store.view(Viewer::Sole).whole_turns(stored.row, TurnWindow::All))
+                .unwrap();
             turns.into_iter().for_each(|turn| builder.adopt_turn(turn));
             (stored.seq, builder)
         });
@@ -145,14 +146,14 @@ fn follow<H: TestArchive>(ops: &[FollowOp]) -> Outcome {
         if is_paused {
             continue;
         }
-        let found = block_on(harness.store().find(id.to_string())).unwrap().pop();
+        let found = block_on(harness.view().session(id)).unwrap();
         for follower in &mut followers {
             follower.follow(harness.store());
             let seq = follower.held.as_ref().map(|(seq, _)| *seq);
             same("seq", &seq, &found.as_ref().map(|stored| stored.seq))?;
             if let Some(stored) = &found {
                 let turns =
-                    block_on(harness.store().whole_turns(stored.row, TurnWindow::All)).unwrap();
+                    block_on(harness.view().whole_turns(stored.row, TurnWindow::All)).unwrap();
                 same("followed", &turns, &follower.turns())?;
             }
         }
@@ -198,7 +199,7 @@ pub fn subscribers_receive_changes_from_their_subscription_on<H: TestArchive>() 
     harness.commit(&mut packer, &mut writer);
     follower.follow(harness.store());
     let row = harness.session("s").row;
-    let stored = block_on(harness.store().whole_turns(row, TurnWindow::All)).unwrap();
+    let stored = block_on(harness.view().whole_turns(row, TurnWindow::All)).unwrap();
     assert_eq!(follower.turns(), stored);
     assert!(follower.turns()[0].content().ends_with("18 19!"));
     // A commit without changes publishes nothing.
@@ -224,7 +225,7 @@ pub fn who_falls_behind_loads_again<H: TestArchive>() {
     slow.follow(harness.store());
     assert!(slow.loads > 1, "it was notified that it lagged");
     let row = harness.session("s").row;
-    let stored = block_on(harness.store().whole_turns(row, TurnWindow::All)).unwrap();
+    let stored = block_on(harness.view().whole_turns(row, TurnWindow::All)).unwrap();
     assert_eq!(slow.turns(), stored);
     quick.follow(harness.store());
     assert_eq!(quick.turns(), stored);
@@ -251,7 +252,7 @@ pub fn a_session_is_followed_through_restarts_of_its_recorder<H: TestArchive>() 
         harness.record("other", [ask(&format!("q{nth}"), "x")]);
         follower.follow(harness.store());
         let row = harness.session("s").row;
-        let stored = block_on(harness.store().whole_turns(row, TurnWindow::All)).unwrap();
+        let stored = block_on(harness.view().whole_turns(row, TurnWindow::All)).unwrap();
         assert_eq!(follower.turns(), stored);
     }
     assert_eq!(follower.loads, 2, "before it was there, and when it came");

@@ -11,7 +11,7 @@ use unspool_core::event::ToolEnd;
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::search::SearchRequest;
-use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow};
+use unspool_store::store::{Maintenance, SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::harness::{AGENT, Harness, ask};
 use crate::script::*;
@@ -35,7 +35,7 @@ fn turn(nth: u64) -> Vec<Line> {
 
 /// Checks that each call sees one snapshot. Returns the number of commits seen.
 fn look<S: Store>(store: &S) -> u64 {
-    let listed = block_on(store.sessions(SessionFilter::default())).unwrap();
+    let listed = block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
     let [one, other] = listed.as_slice() else { return 0 };
     let figures = |stored: &unspool_store::store::StoredSession| {
         (stored.seq, stored.summary.turns, stored.summary.parts, stored.summary.tools)
@@ -44,7 +44,7 @@ fn look<S: Store>(store: &S) -> u64 {
     let seen = one.summary.turns;
     assert_eq!((one.seq, one.summary.parts), (seen * 6, seen * 2 + 1));
 
-    let turns = block_on(store.whole_turns(one.row, TurnWindow::All)).unwrap();
+    let turns = block_on(store.view(Viewer::Sole).whole_turns(one.row, TurnWindow::All)).unwrap();
     assert!(turns.len() as u64 >= seen, "it went back");
     let newest = turns.len() - 1;
     assert_eq!(turns[0].parts.len(), 3);
@@ -52,9 +52,12 @@ fn look<S: Store>(store: &S) -> u64 {
     let count = turns[0].parts.iter().find(|part| part.body.kind().name() == "notice").unwrap();
     assert!(format!("{:?}", count.body).contains(&format!("\"count{newest}\"")), "half a commit");
 
-    let results =
-        block_on(store.search(SearchRequest { limit: 1000, ..SearchRequest::new("marker") }))
-            .unwrap();
+    let results = block_on(
+        store
+            .view(Viewer::Sole)
+            .search(SearchRequest { limit: 1000, ..SearchRequest::new("marker") }),
+    )
+    .unwrap();
     let of = |stored: &unspool_store::store::StoredSession| {
         let id = stored.summary.session.id;
         results.hits.iter().filter(|hit| hit.session == id).count() as u64
@@ -117,7 +120,10 @@ pub fn a_reader_reads_and_nothing_else<H: TestArchive>() {
     let harness = Harness::<H>::new();
     let row = harness.record("s", turn(0)).row;
     let reader = harness.archive.open_to_read();
-    assert_eq!(block_on(reader.sessions(SessionFilter::default())).unwrap().len(), 1);
+    assert_eq!(
+        block_on(reader.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap().len(),
+        1
+    );
     let batch = harness.batch("t", turn(0));
     let refused = [
         block_on(reader.write(batch)),

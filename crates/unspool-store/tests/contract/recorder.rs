@@ -12,7 +12,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::search::SearchRequest;
 use unspool_store::session_writer::SessionWriter;
-use unspool_store::store::{SessionFilter, Store, TurnWindow};
+use unspool_store::store::{SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::harness::AGENT;
 use crate::messages::compare_messages;
@@ -222,7 +222,7 @@ impl<H: TestArchive> Process<H> {
         for model in &models {
             compare_session(&store, model, &models)?;
         }
-        let listed = block_on(store.sessions(SessionFilter::default())).unwrap();
+        let listed = block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
         prop_assert_eq!(listed.len(), models.len());
         compare_search(&store, &models)?;
         let transcripts: Vec<_> = models.iter().map(|model| model.transcript()).collect();
@@ -235,18 +235,19 @@ impl<H: TestArchive> Process<H> {
 
 /// Compares one stored session with its model.
 pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Outcome {
-    let found = block_on(store.find(model.id.to_string())).unwrap();
+    let found = block_on(store.view(Viewer::Sole).find(model.id.to_string())).unwrap();
     prop_assert_eq!(found.len(), 1);
     let stored = &found[0];
-    let whole = block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap();
+    let whole =
+        block_on(store.view(Viewer::Sole).whole_turns(stored.row, TurnWindow::All)).unwrap();
     same("whole turns", &whole, &model.rows())?;
-    let shown = block_on(store.turns(stored.row, TurnWindow::All)).unwrap();
+    let shown = block_on(store.view(Viewer::Sole).turns(stored.row, TurnWindow::All)).unwrap();
     same("turns", &shown, &model.transcript().turns)?;
     compare_messages(store, model.id, &shown)?;
     same("summary", &stored.summary, &model.summary(all))?;
     same("seq", &stored.seq, &model.seq)?;
     same("oddities", &stored.skip_counts, &model.skip_counts())?;
-    let session_export = block_on(store.session_export(stored.row)).unwrap();
+    let session_export = block_on(store.view(Viewer::Sole).session_export(stored.row)).unwrap();
     same("head", &session_export.session, model.builder.session())?;
     let outline = block_on(store.outline(model.id)).unwrap().unwrap();
     same("cursors", &outline.cursors.into_iter().collect(), &model.cursors())?;
@@ -270,7 +271,7 @@ pub fn compare_search<S: Store>(store: &S, all: &[&Model]) -> Outcome {
     let parts: Vec<_> = texts.map(|(part, texts)| (part, words_in(&texts, &WORDS))).collect();
     for word in WORDS {
         let request = SearchRequest { limit: 10_000, ..SearchRequest::new(word) };
-        let results = block_on(store.search(request)).unwrap();
+        let results = block_on(store.view(Viewer::Sole).search(request)).unwrap();
         let hits: Vec<_> = results.hits.iter().filter_map(|hit| hit.part).collect();
         let found: BTreeSet<_> = hits.iter().copied().collect();
         prop_assert_eq!(hits.len(), found.len(), "one hit for each part");

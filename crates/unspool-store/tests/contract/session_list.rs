@@ -9,7 +9,7 @@ use unspool_core::session::{Parent, Usage};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::facets::FacetsRequest;
-use unspool_store::store::{ListPosition, SessionFilter, Store, TurnWindow};
+use unspool_store::store::{ListPosition, SessionFilter, Store, TurnWindow, View};
 
 use crate::harness::{AGENT, Harness, ask, in_project};
 use crate::script::*;
@@ -212,13 +212,13 @@ fn filters_of_all_kinds() -> Vec<SessionFilter> {
 pub fn a_session_by_itself_is_chosen_as_a_list_chooses_it<H: TestArchive>() {
     let harness = Harness::<H>::new();
     record_many(&harness);
-    let everything = block_on(harness.store().sessions(all())).unwrap();
+    let everything = block_on(harness.view().sessions(all())).unwrap();
     assert_eq!(everything.len(), 24);
     for filter in filters_of_all_kinds() {
         let mut chosen = everything.clone();
         chosen.retain(|stored| filter.allows(stored));
         assert_eq!(
-            block_on(harness.store().sessions(filter.clone())).unwrap(),
+            block_on(harness.view().sessions(filter.clone())).unwrap(),
             chosen,
             "{filter:?}"
         );
@@ -228,7 +228,7 @@ pub fn a_session_by_itself_is_chosen_as_a_list_chooses_it<H: TestArchive>() {
 pub fn facet_counts_match_the_filtered_lists<H: TestArchive>() {
     let harness = Harness::<H>::new();
     record_many(&harness);
-    let list = |filter: SessionFilter| block_on(harness.store().sessions(filter)).unwrap();
+    let list = |filter: SessionFilter| block_on(harness.view().sessions(filter)).unwrap();
     let length = |filter: SessionFilter| list(filter).len() as u64;
     for filter in filters_of_all_kinds() {
         let times = vec![500_000, 1_200_000];
@@ -237,7 +237,7 @@ pub fn facet_counts_match_the_filtered_lists<H: TestArchive>() {
             times: times.clone(),
             prices: Prices::default(),
         };
-        let counted = block_on(harness.store().facets(request)).unwrap();
+        let counted = block_on(harness.view().facets(request)).unwrap();
         assert_eq!((counted.all, counted.sessions), (24, length(filter.clone())), "{filter:?}");
         let with = |change: &dyn Fn(&mut SessionFilter)| {
             let mut filter = filter.clone();
@@ -328,7 +328,7 @@ pub fn a_session_is_found_by_what_people_call_it<H: TestArchive>() {
         harness.record(name, short(100, 200, "/a"));
     }
     let find = |text: &str| {
-        let found = block_on(harness.store().find(text.to_owned())).unwrap();
+        let found = block_on(harness.view().find(text.to_owned())).unwrap();
         let mut names: Vec<String> =
             found.into_iter().map(|stored| stored.summary.session.agent_session_id).collect();
         names.sort();
@@ -357,7 +357,7 @@ pub fn the_session_that_is_meant_exactly_is_never_crowded_out<H: TestArchive>() 
     for nth in 0..60 {
         harness.record(&format!("run-{nth}"), short(1000 + nth, 2000, "/a"));
     }
-    let found = block_on(harness.store().find("run".to_owned())).unwrap();
+    let found = block_on(harness.view().find("run".to_owned())).unwrap();
     let names: Vec<&str> =
         found.iter().map(|stored| stored.summary.session.agent_session_id.as_str()).collect();
     assert_eq!(names, ["run"]);
@@ -377,8 +377,8 @@ pub fn turns_come_in_windows<H: TestArchive>() {
     let row = harness.record("s", script).row;
     harness.record("other", short(1, 2, "/a"));
     let numbers = |window: TurnWindow| {
-        let shown = block_on(harness.store().turns(row, window)).unwrap();
-        let whole = block_on(harness.store().whole_turns(row, window)).unwrap();
+        let shown = block_on(harness.view().turns(row, window)).unwrap();
+        let whole = block_on(harness.view().whole_turns(row, window)).unwrap();
         assert_eq!(shown, whole, "nothing is hidden here");
         shown.iter().map(|turn| turn.number).collect::<Vec<u32>>()
     };
@@ -393,13 +393,13 @@ pub fn turns_come_in_windows<H: TestArchive>() {
     assert!(numbers(from(6, 1)).is_empty());
     assert_eq!(numbers(from(0, u32::MAX)).len(), 6);
     assert!(numbers(from(u32::MAX, u32::MAX)).is_empty());
-    assert!(block_on(harness.store().turns(row + 9, TurnWindow::All)).unwrap().is_empty());
+    assert!(block_on(harness.view().turns(row + 9, TurnWindow::All)).unwrap().is_empty());
     // `locate` finds the turn of a part, within its session only.
-    for turn in block_on(harness.store().turns(row, TurnWindow::All)).unwrap() {
+    for turn in block_on(harness.view().turns(row, TurnWindow::All)).unwrap() {
         for part in &turn.parts {
-            let found = block_on(harness.store().locate(row, None, part.id)).unwrap();
+            let found = block_on(harness.view().locate(row, None, part.id)).unwrap();
             assert_eq!(found, Some((turn.number, part.place)));
-            assert_eq!(block_on(harness.store().locate(row + 1, None, part.id)).unwrap(), None);
+            assert_eq!(block_on(harness.view().locate(row + 1, None, part.id)).unwrap(), None);
         }
     }
 }
@@ -420,7 +420,7 @@ pub fn what_is_not_shown_is_kept<H: TestArchive>() {
         )
         .row;
     let shown = harness.turns(row);
-    let whole = block_on(harness.store().whole_turns(row, TurnWindow::All)).unwrap();
+    let whole = block_on(harness.view().whole_turns(row, TurnWindow::All)).unwrap();
     assert_eq!((shown[0].parts.len(), whole[0].parts.len()), (1, 2));
     assert!(whole[0].parts.iter().any(|part| part.origin.hidden));
     assert_eq!(harness.session("s").summary.parts, 1);

@@ -11,7 +11,7 @@ use unspool_core::session::{Transcript, Usage};
 use unspool_store::batch::IngestMode;
 use unspool_store::blocking::block_on;
 use unspool_store::stats::{Stats, StatsRequest};
-use unspool_store::store::Store;
+use unspool_store::store::{Store, View, Viewer};
 
 use crate::harness::{AGENT, Harness, ask, in_project};
 use crate::model::{Outcome, same};
@@ -104,7 +104,7 @@ fn said(stats: &Stats) -> Counted {
 
 /// Compares the statistics of the whole archive with its transcripts.
 pub fn compare_figures<S: Store>(store: &S, transcripts: &[Transcript]) -> Outcome {
-    let stats = block_on(store.stats(StatsRequest::default())).unwrap();
+    let stats = block_on(store.view(Viewer::Sole).stats(StatsRequest::default())).unwrap();
     same("figures", &said(&stats), &counted(transcripts))?;
     // The sum over each grouping is the total.
     for groups in [&stats.by_day, &stats.by_agent, &stats.by_project] {
@@ -120,7 +120,7 @@ pub fn compare_figures<S: Store>(store: &S, transcripts: &[Transcript]) -> Outco
 pub fn figures_can_be_narrowed<H: TestArchive>() {
     // R-001-33
     let harness = Harness::<H>::new();
-    assert_eq!(block_on(harness.store().stats(StatsRequest::default())).unwrap(), Stats::default());
+    assert_eq!(block_on(harness.view().stats(StatsRequest::default())).unwrap(), Stats::default());
     let used = |step: &str, input: u64| -> Line {
         let usage = Usage { input, ..Usage::default() };
         EventKind::UsageUpdated { step: message(step), usage }.into()
@@ -147,7 +147,7 @@ pub fn figures_can_be_narrowed<H: TestArchive>() {
     let of = |change: fn(&mut StatsRequest)| {
         let mut request = StatsRequest::default();
         change(&mut request);
-        let totals = block_on(harness.store().stats(request)).unwrap().totals;
+        let totals = block_on(harness.view().stats(request)).unwrap().totals;
         (totals.sessions, totals.turns, totals.tool_calls, totals.usage.tokens.input)
     };
     assert_eq!(of(|_| {}), (2, 4, 4, 30));
@@ -162,7 +162,7 @@ pub fn figures_can_be_narrowed<H: TestArchive>() {
         (it.since, it.until) = (Some(5_000_000), Some(5_000_001));
     };
     assert_eq!(of(narrow), (1, 1, 1, 10));
-    let all = block_on(harness.store().stats(StatsRequest::default())).unwrap();
+    let all = block_on(harness.view().stats(StatsRequest::default())).unwrap();
     let bash = all.tools.iter().find(|tool| tool.name == "Bash").unwrap();
     assert_eq!((bash.failed, bash.error_rate), (2, Some(1.0)));
     assert_eq!((bash.duration.measured, bash.duration.median_ms), (2, Some(2000)));
@@ -185,10 +185,10 @@ pub fn what_fails_again_and_again_and_what_takes_long_is_named<H: TestArchive>()
         "two",
         [fails(2, "Exit code 2\n\nmake: no rule\nother", 9), fails(3, "once", 1)].concat(),
     );
-    let before = block_on(harness.store().stats(StatsRequest::default())).unwrap();
+    let before = block_on(harness.view().stats(StatsRequest::default())).unwrap();
     assert!(before.failures.is_empty(), "twice is not often");
     harness.record("three", fails(4, "Exit code 2\nmake: no rule", 7));
-    let stats = block_on(harness.store().stats(StatsRequest::default())).unwrap();
+    let stats = block_on(harness.view().stats(StatsRequest::default())).unwrap();
     let [often] = stats.failures.as_slice() else { panic!("{:?}", stats.failures) };
     assert_eq!((often.tool.as_str(), often.error.as_str()), ("Bash", "Exit code 2: make: no rule"));
     assert_eq!((often.count, often.sessions), (3, 3));
@@ -197,6 +197,6 @@ pub fn what_fails_again_and_again_and_what_takes_long_is_named<H: TestArchive>()
     assert_eq!(slow, [9000, 7000, 5000, 1000]);
     assert_eq!(stats.slowest[0].what, "make");
     let late = StatsRequest { since: Some(3_500_000), ..StatsRequest::default() };
-    let late = block_on(harness.store().stats(late)).unwrap();
+    let late = block_on(harness.view().stats(late)).unwrap();
     assert_eq!((late.slowest.len(), late.failures.len()), (1, 0));
 }

@@ -21,6 +21,9 @@ pub trait TestArchive: Sized {
     /// Opens the archive for reading, beside the recorder.
     fn open_to_read(&self) -> Self::Store;
 
+    /// Where the archive is, as an error names it.
+    fn place(&self) -> String;
+
     /// Orphaned rows, which no session references. Files and remembered deletions belong to no
     /// session and do not count.
     fn leftovers(&self) -> Vec<String>;
@@ -44,6 +47,10 @@ impl TestArchive for SqliteTestArchive {
 
     fn open_to_read(&self) -> Sqlite {
         Sqlite::open_to_read(&self.path()).unwrap()
+    }
+
+    fn place(&self) -> String {
+        self.path().display().to_string()
     }
 
     fn leftovers(&self) -> Vec<String> {

@@ -10,7 +10,7 @@ use unspool_core::redact::Rules;
 use unspool_engine::live::Subscription;
 use unspool_engine::query::reader::{Query, answer};
 use unspool_engine::recorder::request::Request;
-use unspool_store::store::Store;
+use unspool_store::store::View;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
 use crate::event::Event;
@@ -26,8 +26,8 @@ pub struct LocalBackend {
 
 impl LocalBackend {
     /// Starts the threads that answer queries and forward updates.
-    pub fn new<S: Store>(
-        store: S,
+    pub fn new<V: View>(
+        view: V,
         prices: Prices,
         rules: Rules,
         change_handler: ChangeHandler,
@@ -40,7 +40,7 @@ impl LocalBackend {
         thread::Builder::new().name("archive".to_owned()).spawn(move || {
             runtime.block_on(async {
                 while let Some((number, query)) = incoming.recv().await {
-                    let answer = answer(&store, &prices, &rules, query).await;
+                    let answer = answer(&view, &prices, &rules, query).await;
                     if responses
                         .send(Event::Backend(BackendEvent::Response(number, answer)))
                         .is_err()

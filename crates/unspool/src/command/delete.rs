@@ -24,7 +24,7 @@ pub struct Delete {
 
 impl Delete {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let stored = find(&archive.read()?, &self.session)?;
+        let stored = find(&archive.view()?, &self.session)?;
         let summary = &stored.summary;
         let title = summary.title.as_deref().unwrap_or("untitled");
         let what = format!(

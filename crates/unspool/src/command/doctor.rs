@@ -13,7 +13,7 @@ use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store};
+use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 use crate::archive::Archive;
 use crate::config;
@@ -100,8 +100,9 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
         config: config::path().filter(|path| path.exists()).map(|path| path.display().to_string()),
     };
     if report.exists {
-        let counted = Sqlite::open_to_read(&path)
-            .and_then(|store| block_on(store.sessions(SessionFilter::default())));
+        let counted = Sqlite::open_to_read(&path).and_then(|store| {
+            block_on(store.view(Viewer::Sole).sessions(SessionFilter::default()))
+        });
         match counted {
             Ok(sessions) => report.sessions = Some(sessions.len() as u64),
             Err(error) => report.problem = Some(error.to_string()),

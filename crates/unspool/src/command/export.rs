@@ -14,8 +14,8 @@ use unspool_core::redact::{RedactionReport, Rules};
 use unspool_engine::exchange::export;
 use unspool_render::project::{ALL, Options, Projection, Sdk, WriteMethod};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoredSession};
+use unspool_store::sqlite::SqliteView;
+use unspool_store::store::{SessionFilter, StoredSession, View};
 
 use crate::archive::{Archive, find};
 use crate::config;
@@ -57,10 +57,10 @@ fn projection() -> impl TypedValueParser<Value = &'static Projection> {
 
 impl Export {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let store = archive.read()?;
+        let view = archive.view()?;
         let sessions = match self.all {
-            true => block_on(store.sessions(SessionFilter::default()))?,
-            false => self.sessions.iter().map(|id| find(&store, id)).collect::<Result<Vec<_>>>()?,
+            true => block_on(view.sessions(SessionFilter::default()))?,
+            false => self.sessions.iter().map(|id| find(&view, id)).collect::<Result<Vec<_>>>()?,
         };
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
@@ -72,7 +72,7 @@ impl Export {
         let sdk = if self.sdk.as_deref() == Some("7") { Sdk::Seven } else { Sdk::Common };
         let prices = config::prices()?;
         let mut exporter = Exporter {
-            store: &store,
+            view: &view,
             projection: self.to,
             options: Options { sdk, prices },
             rules,
@@ -139,7 +139,7 @@ fn count_phrase(sessions: usize) -> String {
 }
 
 struct Exporter<'a> {
-    store: &'a Sqlite,
+    view: &'a SqliteView,
     projection: &'static Projection,
     options: Options,
     rules: Option<Rules>,
@@ -152,7 +152,7 @@ impl Exporter<'_> {
         for stored in sessions {
             let (projection, options) = (self.projection, &self.options);
             let rules = self.rules.as_ref();
-            let report = export::write(self.store, stored, projection, options, rules, out)?;
+            let report = export::write(self.view, stored, projection, options, rules, out)?;
             self.replaced.push((stored.summary.session.id, report));
         }
         Ok(())

@@ -10,7 +10,7 @@ use unspool_core::present::{self, format};
 use unspool_core::price::Prices;
 use unspool_engine::query::params::parse_time;
 use unspool_store::blocking::block_on;
-use unspool_store::store::{SessionFilter, Store, StoredSession};
+use unspool_store::store::{SessionFilter, StoredSession, View};
 
 use crate::archive::Archive;
 use crate::config;
@@ -57,7 +57,7 @@ impl List {
             ..SessionFilter::default()
         };
         let prices = config::prices()?;
-        let sessions = block_on(archive.read()?.sessions(filter))?;
+        let sessions = block_on(archive.view()?.sessions(filter))?;
         if self.json {
             let documents: Vec<SessionDocument<'_>> = sessions
                 .iter()

@@ -10,7 +10,7 @@ use unspool_core::present::format;
 use unspool_engine::query::params::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::block_on;
 use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
-use unspool_store::store::Store;
+use unspool_store::store::View;
 
 use crate::archive::Archive;
 use crate::paint::Style;
@@ -86,7 +86,7 @@ impl Search {
             },
         };
         let query = request.query.clone();
-        let findings = block_on(archive.read()?.search(request))?;
+        let findings = block_on(archive.view()?.search(request))?;
         if self.json {
             let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
             return super::write_json(&hits);

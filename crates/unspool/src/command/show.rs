@@ -17,8 +17,8 @@ use unspool_engine::query::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{Store, StoredSession, TurnWindow};
+use unspool_store::sqlite::SqliteView;
+use unspool_store::store::{StoredSession, TurnWindow, View};
 
 use crate::archive::{Archive, find};
 use crate::{config, paint};
@@ -99,10 +99,10 @@ impl Show {
     }
 
     fn show_stored(self, archive: &Archive, id: &str) -> Result<()> {
-        let store = archive.read()?;
-        let stored = find(&store, id)?;
+        let view = archive.view()?;
+        let stored = find(&view, id)?;
         let summary = &stored.summary;
-        let warnings: Vec<Warning> = block_on(store.warnings(stored.row))?
+        let warnings: Vec<Warning> = block_on(view.warnings(stored.row))?
             .into_iter()
             .map(|row| Warning {
                 file: row.file,
@@ -113,8 +113,8 @@ impl Show {
             .collect();
         if self.json {
             let window = self.turn.map_or(TurnWindow::All, TurnWindow::Turn);
-            let turns = load(&store, &stored, window)?;
-            let records = block_on(store.records(stored.row))?;
+            let turns = load(&view, &stored, window)?;
+            let records = block_on(view.records(stored.row))?;
             return write(summary, &turns, &records, &warnings);
         }
         super::warn(&warnings);
@@ -122,18 +122,18 @@ impl Show {
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(summary, &config::prices()?, &style, &mut out)?;
         if let Some(number) = self.turn {
-            let turns = load(&store, &stored, TurnWindow::Turn(number))?;
-            let subagents = block_on(subagents(&store, &summary.session.agent, &turns))?;
+            let turns = load(&view, &stored, TurnWindow::Turn(number))?;
+            let subagents = block_on(subagents(&view, &summary.session.agent, &turns))?;
             paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
             return Ok(());
         }
         out.flush()?;
         let mut number = 0;
         loop {
-            let turns = load(&store, &stored, TurnWindow::From { number, count: TURNS_PER_LOAD })?;
+            let turns = load(&view, &stored, TurnWindow::From { number, count: TURNS_PER_LOAD })?;
             let Some(last) = turns.last() else { break };
             number = last.number + 1;
-            let subagents = block_on(subagents(&store, &summary.session.agent, &turns))?;
+            let subagents = block_on(subagents(&view, &summary.session.agent, &turns))?;
             paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
         }
         Ok(())
@@ -141,8 +141,8 @@ impl Show {
 }
 
 /// Loads turns from the archive and settles their states.
-fn load(store: &Sqlite, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
-    let mut turns = block_on(store.turns(stored.row, window))?;
+fn load(view: &SqliteView, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
+    let mut turns = block_on(view.turns(stored.row, window))?;
     if let TurnWindow::Turn(number) = window
         && turns.is_empty()
     {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use unspool_engine::query::params::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
-use unspool_store::store::Store;
+use unspool_store::store::View;
 
 use crate::archive::Archive;
 use crate::config;
@@ -66,7 +66,7 @@ impl Stats {
             prices: config::prices()?,
         };
         let narrow = request.is_narrow();
-        let mut figures = block_on(archive.read()?.stats(request))?;
+        let mut figures = block_on(archive.view()?.stats(request))?;
         if self.json {
             if let Some(limit) = self.limit {
                 figures.truncate(limit);

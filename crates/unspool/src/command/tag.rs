@@ -25,13 +25,13 @@ impl Tag {
         if let Some(tag) = self.tags.iter().find(|tag| tag.trim().is_empty()) {
             bail!("invalid tag {tag:?}: a tag must not be blank");
         }
-        let stored = find(&archive.read()?, &self.session)?;
+        let stored = find(&archive.view()?, &self.session)?;
         if !self.tags.is_empty() || !self.remove.is_empty() {
             let session = stored.summary.session.id;
             let request = Request::Tag { session, add: self.tags, remove: self.remove };
             archive.writer()?.submit(request, &Progress::default())?;
         }
-        for tag in find(&archive.read()?, &self.session)?.summary.tags {
+        for tag in find(&archive.view()?, &self.session)?.summary.tags {
             println!("{}", make_visible(&tag));
         }
         Ok(())
@@ -49,11 +49,11 @@ pub struct Rename {
 
 impl Rename {
     pub fn run(self, archive: &Archive) -> Result<()> {
-        let stored = find(&archive.read()?, &self.session)?;
+        let stored = find(&archive.view()?, &self.session)?;
         let name = self.name.filter(|name| !name.trim().is_empty());
         let request = Request::Rename { session: stored.summary.session.id, name };
         archive.writer()?.submit(request, &Progress::default())?;
-        let title = find(&archive.read()?, &self.session)?.summary.title;
+        let title = find(&archive.view()?, &self.session)?.summary.title;
         println!("{}", make_visible(title.as_deref().unwrap_or("untitled")));
         Ok(())
     }

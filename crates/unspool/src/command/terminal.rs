@@ -43,7 +43,7 @@ impl Replay {
             bail!("replay needs a terminal; `unspool show` prints a session");
         }
         // Report an unknown session before taking over the terminal.
-        let stored = crate::archive::find(&archive.read()?, &self.session)?;
+        let stored = crate::archive::find(&archive.view()?, &self.session)?;
         open(archive, Some((stored.summary.session.id.to_string(), true)))
     }
 }
@@ -68,10 +68,10 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let sources = config::sources(config::environment(&folder)?)?;
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
-    let (store, updates) = (service.read()?, service.updates().subscribe());
+    let (view, updates) = (service.view()?, service.updates().subscribe());
     let (prices, rules) = (config::prices()?, config::redaction()?);
     let change_handler = change_handler(archive);
-    let backend = LocalBackend::new(store, prices, rules, change_handler, updates, sender.clone())
+    let backend = LocalBackend::new(view, prices, rules, change_handler, updates, sender.clone())
         .context("cannot start")?;
     let forward = sender.clone();
     let begin = move || service.spawn(move |event| report(&forward, event));

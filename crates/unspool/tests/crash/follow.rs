@@ -14,8 +14,8 @@ use unspool_engine::live::{Update, Updates};
 use unspool_engine::recorder::socket::Follower;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{Store, TurnWindow};
+use unspool_store::sqlite::SqliteView;
+use unspool_store::store::{Store, TurnWindow, View, Viewer};
 
 use crate::live::{GrowingFile, agents_at_work};
 use crate::random::Random;
@@ -23,7 +23,7 @@ use crate::sandbox::{DEADLINE, Sandbox, Unspool};
 
 /// A copy of a session, and the sequence number up to which it is current.
 struct Replica {
-    store: Sqlite,
+    view: SqliteView,
     id: SessionId,
     seq: u64,
     builder: TranscriptBuilder,
@@ -41,18 +41,18 @@ enum Outcome {
 
 impl Replica {
     /// Loads a session. None if it is not stored.
-    fn load(store: Sqlite, id: SessionId) -> Option<Replica> {
+    fn load(view: SqliteView, id: SessionId) -> Option<Replica> {
         let builder = TranscriptBuilder::new("", "");
-        let mut replica = Replica { store, id, seq: 0, builder };
+        let mut replica = Replica { view, id, seq: 0, builder };
         replica.reload().then_some(replica)
     }
 
     /// False if the session is not stored.
     fn reload(&mut self) -> bool {
         loop {
-            let find = || block_on(self.store.find(self.id.to_string())).unwrap().pop();
+            let find = || block_on(self.view.session(self.id)).unwrap();
             let Some(stored) = find() else { return false };
-            let turns = block_on(self.store.whole_turns(stored.row, TurnWindow::All)).unwrap();
+            let turns = block_on(self.view.whole_turns(stored.row, TurnWindow::All)).unwrap();
             // A write happened during the read, so the turns may be inconsistent.
             if find().is_none_or(|after| after.seq != stored.seq) {
                 continue;
@@ -133,14 +133,17 @@ impl FollowingClient {
         self.stopped.store(true, Ordering::Relaxed);
         let followed = self.following.join().unwrap();
         let store = self.unspool.store();
-        let stored = block_on(store.find(self.id.to_string())).unwrap().pop().unwrap();
+        let stored = block_on(store.view(Viewer::Sole).session(self.id)).unwrap().unwrap();
         assert_eq!(followed.seq, stored.seq);
         assert_eq!(
             followed.rows(),
-            block_on(store.whole_turns(stored.row, TurnWindow::All)).unwrap()
+            block_on(store.view(Viewer::Sole).whole_turns(stored.row, TurnWindow::All)).unwrap()
         );
         let mut seen = followed.builder.transcript();
-        assert_eq!(seen.turns, block_on(store.turns(stored.row, TurnWindow::All)).unwrap());
+        assert_eq!(
+            seen.turns,
+            block_on(store.view(Viewer::Sole).turns(stored.row, TurnWindow::All)).unwrap()
+        );
         // The parent is joined when the session is read from the store.
         seen.session.parent = stored.summary.session.parent.clone();
         assert_eq!(seen.session, stored.summary.session);
@@ -148,7 +151,7 @@ impl FollowingClient {
 }
 
 pub fn stored_seq(unspool: &Unspool, id: SessionId) -> Option<u64> {
-    block_on(unspool.store().find(id.to_string())).unwrap().pop().map(|stored| stored.seq)
+    block_on(unspool.store().view(Viewer::Sole).session(id)).unwrap().map(|stored| stored.seq)
 }
 
 /// Follows until the recorder ends. Fails on a duplicate or a missing change.
@@ -170,7 +173,7 @@ fn follow(
             held
         }
         None => loop {
-            if let Some(followed) = Replica::load(unspool.store(), id) {
+            if let Some(followed) = Replica::load(unspool.store().view(Viewer::Sole), id) {
                 break followed;
             }
             // Not stored yet: try again after the next write.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use unspool_store::blocking::block_on;
-use unspool_store::store::{SessionFilter, Store};
+use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 use crate::contents::Contents;
 use crate::corpus;
@@ -134,7 +134,8 @@ fn is_partial(unspool: &Unspool) -> bool {
     let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
         return false;
     };
-    let sessions = block_on(store.sessions(SessionFilter::default())).unwrap_or_default();
+    let sessions =
+        block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap_or_default();
     sessions.first().is_some_and(|session| (1..9600).contains(&session.summary.parts))
 }
 

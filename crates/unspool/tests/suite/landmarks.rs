@@ -10,8 +10,8 @@ use unspool_core::present::{Item, TurnView};
 use unspool_engine::query::window::{Anchor, Position, Size, WindowRequest, window};
 use unspool_render::turn::{fragments, turn};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoredSession};
+use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -19,11 +19,11 @@ use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, name
 use crate::harness::archive_of;
 
 /// The whole session as one window.
-fn views(store: &Sqlite, stored: &StoredSession) -> Vec<TurnView> {
+fn views(archive: &SqliteView, stored: &StoredSession) -> Vec<TurnView> {
     let size = Size { parts: 1_000_000, block: 1_000_000, long: 1_000_000 };
     let anchor = Anchor::From(Position::start_of(0));
     let request = WindowRequest { anchor, filter: None, size };
-    block_on(window(store, stored, request, |_| {})).unwrap().turns
+    block_on(window(archive, stored, request, |_| {})).unwrap().turns
 }
 
 /// How many parts the page marks with a landmark.
@@ -51,12 +51,13 @@ fn count_in_terminal(terminal: &mut TestHarness<Sqlite>, key: &str) -> usize {
 #[test]
 fn law_6_keys_stop_as_often_as_the_outline_counts() {
     let (store, folder) = archive_of(&all_cases());
+    let archive = store.view(Viewer::Sole);
     let reader = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(reader, (100, 30), Theme::named("mocha").unwrap()).unwrap();
     let (mut differences, mut seen) = (Vec::new(), [0, 0]);
-    for stored in block_on(store.sessions(SessionFilter::default())).unwrap() {
+    for stored in block_on(archive.sessions(SessionFilter::default())).unwrap() {
         let id = stored.summary.session.id.to_string();
-        let views = views(&store, &stored);
+        let views = views(&archive, &stored);
         let errors: usize = views.iter().map(|view| view.outline.errors).sum();
         let edits: usize = views.iter().map(|view| view.outline.edits).sum();
         if stored.summary.errors != errors as u64 {
@@ -103,12 +104,13 @@ fn cards_in_page(views: &[TurnView]) -> BTreeMap<PartId, bool> {
 #[test]
 fn law_6_the_same_cards_are_open_in_page_and_terminal() {
     let (store, folder) = archive_of(&all_cases());
+    let archive = store.view(Viewer::Sole);
     let reader = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(reader, (100, 30), Theme::named("mocha").unwrap()).unwrap();
     let (mut differences, mut compared) = (Vec::new(), [0, 0]);
-    for stored in block_on(store.sessions(SessionFilter::default())).unwrap() {
+    for stored in block_on(archive.sessions(SessionFilter::default())).unwrap() {
         let id = stored.summary.session.id.to_string();
-        let page = cards_in_page(&views(&store, &stored));
+        let page = cards_in_page(&views(&archive, &stored));
         terminal.open(&id);
         for (part, open) in terminal.calls() {
             let Some(in_page) = page.get(&part) else { continue };

@@ -17,7 +17,7 @@ use unspool_sources::discover::find_files;
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow};
+use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow, View, Viewer};
 
 use crate::case::{all_cases, name, root};
 
@@ -63,12 +63,14 @@ impl Archive {
     fn contents(&self) -> Vec<ArchivedSession> {
         let store = self.recorder.store();
         let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
-        let mut sessions = block_on(store.sessions(all)).unwrap();
+        let mut sessions = block_on(store.view(Viewer::Sole).sessions(all)).unwrap();
         sessions.sort_by_key(|session| session.summary.session.id.to_string());
         let contents = sessions.into_iter().map(|session| ArchivedSession {
-            turns: unnumbered(block_on(store.turns(session.row, TurnWindow::All)).unwrap()),
-            records: block_on(store.records(session.row)).unwrap(),
-            warnings: block_on(store.warnings(session.row)).unwrap(),
+            turns: unnumbered(
+                block_on(store.view(Viewer::Sole).turns(session.row, TurnWindow::All)).unwrap(),
+            ),
+            records: block_on(store.view(Viewer::Sole).records(session.row)).unwrap(),
+            warnings: block_on(store.view(Viewer::Sole).warnings(session.row)).unwrap(),
             summary: session.summary,
         });
         contents.collect()

@@ -10,26 +10,27 @@ use unspool_core::part::Part;
 use unspool_core::provenance::Feed;
 use unspool_engine::query::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow};
+use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow, View, Viewer};
 
 use crate::by_source::by_source;
 use crate::case::{cases, name};
 use crate::harness::{Machine, copy};
 
 /// Imports a path and opens the archive.
-fn read(machine: &Machine, path: &Path) -> Sqlite {
+fn read(machine: &Machine, path: &Path) -> SqliteView {
     machine.ok("data", &["import", path.to_str().unwrap()]);
-    Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap()
+    let path = machine.data("data").join("unspool.db");
+    Sqlite::open_to_read(&path).unwrap().view(Viewer::Sole)
 }
 
-fn sessions(store: &Sqlite) -> Vec<StoredSession> {
+fn sessions(store: &SqliteView) -> Vec<StoredSession> {
     let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
     block_on(store.sessions(all)).unwrap()
 }
 
 /// All parts with their raw records.
-fn parts_with_records(store: &Sqlite) -> Vec<(Part, Raw)> {
+fn parts_with_records(store: &SqliteView) -> Vec<(Part, Raw)> {
     let mut parts_with_records = Vec::new();
     for session in sessions(store) {
         for turn in block_on(store.turns(session.row, TurnWindow::All)).unwrap() {

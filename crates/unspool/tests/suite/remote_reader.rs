@@ -24,7 +24,8 @@ use unspool_engine::recorder::request::Request;
 use unspool_server::{App, Auth};
 use unspool_store::blocking::block_on;
 use unspool_store::recorder::ChangeSet;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::store::{Store, Viewer};
 use unspool_tui::backend::{Backend, BackendEvent, Credentials, RemoteBackend, RemoteError};
 use unspool_tui::event::Event;
 
@@ -100,7 +101,7 @@ fn local(machine: &Machine) -> Server {
 const LIST: Query = Query::List { after: None, limit: 10 };
 
 /// Every kind of query that the application sends for one session.
-fn queries(session: SessionId, archive: &Sqlite, prices: &Prices) -> Vec<Query> {
+fn queries(session: SessionId, archive: &SqliteView, prices: &Prices) -> Vec<Query> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let send_query = |anchor, filter, size| Query::Window { session, anchor, filter, size };
     let Response::Window(loaded) =
@@ -152,6 +153,7 @@ fn a_remote_reader_gets_what_a_local_one_gets() {
     }
     let server = Server::begin(&machine, "data", &[]);
     let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let archive = archive.view(Viewer::Sole);
     let (prices, rules) = (Prices::with(BTreeMap::new()), Rules::standard());
     let mut reader = Reader::of(&server);
     assert_eq!(reader.backend.name(), Some(&*format!("127.0.0.1:{}", server.port)));

@@ -12,7 +12,7 @@ use unspool_engine::query::window::{
 use unspool_render::turn::fragments;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, StoredSession};
+use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 
 use crate::case::root;
 use crate::harness::archive_of;
@@ -43,11 +43,12 @@ impl TestArchive {
     }
 
     fn sessions(&self) -> Vec<StoredSession> {
-        block_on(self.store.sessions(SessionFilter::default())).unwrap()
+        block_on(self.store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap()
     }
 
     fn load(&self, stored: &StoredSession, request: WindowRequest<'_>) -> WindowView {
-        block_on(window(&self.store, stored, request, |_: &mut [Turn]| {})).unwrap()
+        block_on(window(&self.store.view(Viewer::Sole), stored, request, |_: &mut [Turn]| {}))
+            .unwrap()
     }
 }
 
@@ -179,7 +180,9 @@ fn a_window_around_a_part_has_it() {
         for id in order.iter().step_by(7) {
             let part = unspool_core::id::PartId(id.parse().unwrap());
             let (turn, place) =
-                block_on(archive.store.locate(stored.row, None, part)).unwrap().unwrap();
+                block_on(archive.store.view(Viewer::Sole).locate(stored.row, None, part))
+                    .unwrap()
+                    .unwrap();
             let anchor = Anchor::Around(Position { turn, place });
             let shown = archive.load(stored, WindowRequest { size: SMALL, ..anchor.into() });
             assert!(ids(&shown).contains(id), "{id} is not in {:?}", ids(&shown));

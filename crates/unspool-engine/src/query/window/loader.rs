@@ -8,7 +8,7 @@ use unspool_core::present;
 use unspool_core::segment::SegmentRange;
 use unspool_core::session::Turn;
 use unspool_core::skeleton::Skeleton;
-use unspool_store::store::{Store, StoreError, StoredSession, TurnSize, TurnWindow};
+use unspool_store::store::{StoreError, StoredSession, TurnSize, TurnWindow, View};
 
 use super::slice::{Edge, TurnSlice, count_filtered};
 use super::{Anchor, PartFilter, Position, Size, WindowRequest, WindowView};
@@ -20,8 +20,8 @@ const MAX_TURNS_SCANNED: usize = 400;
 pub const MAX_WINDOW_PARTS: u64 = 4000;
 
 /// Loads one window of a session.
-struct WindowLoader<'a, S: Store> {
-    store: &'a S,
+struct WindowLoader<'a, V: View> {
+    view: &'a V,
     stored: &'a StoredSession,
     filter: Option<&'a PartFilter>,
     size: Size,
@@ -32,21 +32,21 @@ struct WindowLoader<'a, S: Store> {
 }
 
 /// Loads a window. `settle` decides whether turns without an end are still running.
-pub async fn window<S: Store>(
-    store: &S,
+pub async fn window<V: View>(
+    view: &V,
     stored: &StoredSession,
     request: WindowRequest<'_>,
     settle: impl Fn(&mut [Turn]),
 ) -> Result<WindowView, StoreError> {
     let WindowRequest { anchor, filter, size } = request;
-    let sizes = store.sizes(stored.row).await?;
+    let sizes = view.sizes(stored.row).await?;
     let (turns, turns_left) = (BTreeMap::new(), MAX_TURNS_SCANNED);
-    let mut loader = WindowLoader { store, stored, filter, size, turns_left, sizes, turns };
+    let mut loader = WindowLoader { view, stored, filter, size, turns_left, sizes, turns };
     loader.choose(anchor).await?;
     loader.show(settle).await
 }
 
-impl<S: Store> WindowLoader<'_, S> {
+impl<V: View> WindowLoader<'_, V> {
     async fn choose(&mut self, anchor: Anchor) -> Result<(), StoreError> {
         let parts = self.size.parts;
         let last = self.sizes.last().map_or(0, |size| size.number);
@@ -196,8 +196,8 @@ impl<S: Store> WindowLoader<'_, S> {
     async fn slice(&mut self, size: TurnSize) -> Result<Option<&mut TurnSlice>, StoreError> {
         if !self.turns.contains_key(&size.number) {
             let skeleton = match self.filter {
-                None => skeleton(self.store, self.stored, size, self.size.long).await?,
-                Some(_) => self.store.skeleton(self.stored.row, size.number).await?,
+                None => skeleton(self.view, self.stored, size, self.size.long).await?,
+                Some(_) => self.view.skeleton(self.stored.row, size.number).await?,
             };
             let Some(skeleton) = skeleton else { return Ok(None) };
             self.turns_left = self.turns_left.saturating_sub(1);
@@ -207,7 +207,7 @@ impl<S: Store> WindowLoader<'_, S> {
     }
 
     async fn show(self, settle: impl Fn(&mut [Turn])) -> Result<WindowView, StoreError> {
-        let WindowLoader { store, stored, sizes, filter, turns, .. } = self;
+        let WindowLoader { view, stored, sizes, filter, turns, .. } = self;
         let (first, last) = (turns.keys().next().copied(), turns.keys().next_back().copied());
         let (mut all, mut slices) = (Vec::new(), Vec::new());
         for (_, mut slice) in turns {
@@ -216,13 +216,13 @@ impl<S: Store> WindowLoader<'_, S> {
                 continue;
             }
             let places = slice.places();
-            fill(store, stored, &mut slice.skeleton, &places).await?;
+            fill(view, stored, &mut slice.skeleton, &places).await?;
             let TurnSlice { skeleton: Skeleton { turn, parts }, pieces, selected, .. } = slice;
             all.push(turn);
             slices.push((parts, pieces.len(), selected));
         }
         settle(&mut all);
-        let subagents = subagents(store, &stored.summary.session.agent, &all).await?;
+        let subagents = subagents(view, &stored.summary.session.agent, &all).await?;
         let options = present::PresentOptions {
             subagents,
             ..present::PresentOptions::of(&stored.summary.session)
@@ -245,22 +245,22 @@ impl<S: Store> WindowLoader<'_, S> {
 }
 
 /// The skeleton of a turn; a short turn comes with its parts.
-async fn skeleton<S: Store>(
-    store: &S,
+async fn skeleton<V: View>(
+    view: &V,
     stored: &StoredSession,
     size: TurnSize,
     long: u64,
 ) -> Result<Option<Skeleton>, StoreError> {
     if size.parts > long {
-        return store.skeleton(stored.row, size.number).await;
+        return view.skeleton(stored.row, size.number).await;
     }
-    let mut found = store.turns(stored.row, TurnWindow::Turn(size.number)).await?;
+    let mut found = view.turns(stored.row, TurnWindow::Turn(size.number)).await?;
     Ok(found.pop().map(|turn| Skeleton { parts: Skeleton::of(&turn), turn }))
 }
 
 /// Loads the parts at these places and drops all others.
-pub async fn fill<S: Store>(
-    store: &S,
+pub async fn fill<V: View>(
+    view: &V,
     stored: &StoredSession,
     skeleton: &mut Skeleton,
     places: &[Place],
@@ -269,7 +269,7 @@ pub async fn fill<S: Store>(
     if turn.parts.len() == part_skeletons.len() {
         turn.parts.retain(|part| places.binary_search(&part.place).is_ok());
     } else {
-        turn.parts = store.parts(stored.row, turn.number, places.to_vec()).await?;
+        turn.parts = view.parts(stored.row, turn.number, places.to_vec()).await?;
         // Parts written since the skeleton was read arrive as live updates.
         turn.parts.retain(|part| {
             let at = part_skeletons

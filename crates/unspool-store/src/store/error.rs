@@ -1,0 +1,166 @@
+//! Errors of a store, in terms that hold for every database. The database's own error is the source;
+//! where the archive is comes from whoever opened it.
+
+use std::error::Error;
+use std::fmt;
+use std::path::Path;
+
+use crate::index::CorruptIndex;
+use crate::pack::PackError;
+
+/// What went wrong, as far as a caller or the user can act on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoreErrorKind {
+    /// There is no archive.
+    Missing,
+    /// It belongs to another program.
+    Foreign,
+    /// It has a newer schema than this program.
+    Newer { version: usize, supported: usize },
+    /// It was opened for reading only.
+    ReadOnly,
+    /// No space left.
+    Full,
+    /// It may not be written.
+    NotWritable,
+    /// It may not be opened.
+    NotOpened,
+    /// The database is damaged.
+    Damaged,
+    /// A stored part or head cannot be decoded.
+    Payload,
+    /// The search index is damaged.
+    Index,
+    /// The disk failed.
+    Disk,
+    /// Another program holds a lock.
+    Busy,
+    /// Anything else that the database reports.
+    Database,
+    /// The thread that runs the database has ended.
+    Closed,
+}
+
+/// Why an operation on the archive failed. Every message tells the user what to do next.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    /// Where the archive is: the path of its file, or the name of its server.
+    place: Option<String>,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl StoreError {
+    pub(crate) fn new(kind: StoreErrorKind) -> StoreError {
+        StoreError { kind, place: None, cause: None }
+    }
+
+    pub(crate) fn because(
+        kind: StoreErrorKind,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> StoreError {
+        StoreError { kind, place: None, cause: Some(cause.into()) }
+    }
+
+    /// Adds the path of the archive to an error that lacks it.
+    pub(crate) fn at(mut self, path: &Path) -> StoreError {
+        self.place.get_or_insert_with(|| path.display().to_string());
+        self
+    }
+
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// The database's own error. Not `Error::source`, because the message includes what it says.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
+    /// What the cause says, in one line: SQLite may quote a whole schema or query after the first.
+    fn cause_line(&self) -> String {
+        let text = self.cause.as_ref().map(ToString::to_string).unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place.as_deref().unwrap_or("the archive");
+        let cause = self.cause_line();
+        match self.kind {
+            StoreErrorKind::Missing => {
+                write!(f, "there is no archive at {place} yet; `unspool sync` makes one")
+            }
+            StoreErrorKind::Foreign => write!(
+                f,
+                "{place} belongs to another program and was not changed; choose another folder \
+                 with --data"
+            ),
+            StoreErrorKind::Newer { version, supported } => write!(
+                f,
+                "{place} was written by a newer Unspool (its version is {version}, this program \
+                 supports {supported}); install the newer one, or choose another folder with --data"
+            ),
+            StoreErrorKind::ReadOnly => write!(f, "{place} is open read only"),
+            StoreErrorKind::Full => write!(
+                f,
+                "no space left on the disk of {place}; stored data is safe: make room and run it \
+                 again"
+            ),
+            StoreErrorKind::NotWritable => write!(
+                f,
+                "{place} cannot be written: the file or its folder is read-only; make it writable, \
+                 or choose another folder with --data"
+            ),
+            StoreErrorKind::NotOpened => write!(
+                f,
+                "{place} cannot be opened: the file and its folder must be readable and writable; \
+                 change their permissions, or choose another folder with --data"
+            ),
+            StoreErrorKind::Damaged => damaged(f, place, &cause),
+            StoreErrorKind::Payload => {
+                damaged(f, place, &format!("a stored part cannot be read: {cause}"))
+            }
+            StoreErrorKind::Index => write!(
+                f,
+                "the search index in {place} is damaged ({cause}); `unspool db rebuild` rebuilds it"
+            ),
+            StoreErrorKind::Disk => write!(
+                f,
+                "{place}: {cause}; its disk may be full, faulty or unmounted. Stored data is safe: \
+                 fix the disk and run it again"
+            ),
+            StoreErrorKind::Busy => {
+                write!(f, "another program has locked {place} for too long; stop it, or try again")
+            }
+            StoreErrorKind::Database => {
+                write!(f, "{place}: {cause}; the file may be damaged: run `unspool db check`")
+            }
+            StoreErrorKind::Closed => write!(f, "the archive was closed"),
+        }
+    }
+}
+
+fn damaged(f: &mut fmt::Formatter<'_>, place: &str, what: &str) -> fmt::Result {
+    write!(
+        f,
+        "{place} is damaged ({what}); restore a backup, or move it away: then `unspool sync` makes \
+         a new one from the agents' logs"
+    )
+}
+
+impl Error for StoreError {}
+
+impl From<PackError> for StoreError {
+    fn from(error: PackError) -> StoreError {
+        StoreError::because(StoreErrorKind::Payload, error)
+    }
+}
+
+/// A corrupt block means a damaged database.
+impl From<CorruptIndex> for StoreError {
+    fn from(error: CorruptIndex) -> StoreError {
+        StoreError::because(StoreErrorKind::Index, error)
+    }
+}
