@@ -209,7 +209,7 @@ impl Highlighter for Anywhere {
 }
 
 #[test]
-fn r_001_38_code_has_the_colours_that_are_known() {
+fn r_001_38_code_has_the_highlighted_colours() {
     let code =
         Code { language: Some("rust".into()), text: "fn a\n\tfn b".into(), first_line: None };
     let colours = Anywhere(vec![0, 2, 5, 9]);

@@ -165,9 +165,10 @@ fn patch_part(part: &mut Value, patch: &Value) {
     }
     if kind == "reasoning" && !patch["signature"].is_null() {
         body["signature"] = patch["signature"].clone();
-        match &patch["signer"] {
-            Value::Null => drop(body.as_object_mut().unwrap().remove("signer")),
-            signer => body["signer"] = signer.clone(),
+        if patch["signer"].is_null() {
+            body.as_object_mut().unwrap().remove("signer");
+        } else {
+            body["signer"] = patch["signer"].clone();
         }
     }
     if kind == "tool" {

@@ -158,7 +158,7 @@ fn at_every_moment(script: &[Line], check: fn(&Transcript) -> Outcome) -> Outcom
 }
 
 #[test]
-fn law_3_ids_and_places_are_unique_whatever_is_told() {
+fn law_3_ids_and_places_are_unique_for_any_events() {
     // R-003-01 R-003-03 C-02
     hold(200, ALL.script_with_repeats(30), |script| at_every_moment(script, check_shape));
 }

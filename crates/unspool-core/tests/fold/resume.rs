@@ -88,7 +88,7 @@ fn law_2_questions_and_rejections() {
 }
 
 #[test]
-fn law_2_agents_whose_end_was_inferred_beside_one_whose_end_was_told() {
+fn law_2_agents_with_inferred_and_observed_ends() {
     same_after_restart(
         vec![
             prompt("p1"),
@@ -112,7 +112,7 @@ fn law_2_the_end_of_an_agent_that_nobody_had_introduced() {
 }
 
 #[test]
-fn law_2_what_was_told_of_the_session() {
+fn law_2_facts_of_the_session() {
     let folder = |path: &str| {
         Line::from(EventKind::SessionUpdated {
             project: Some(path.to_owned()),
@@ -127,7 +127,7 @@ fn law_2_what_was_told_of_the_session() {
 }
 
 #[test]
-fn law_2_calls_of_a_like_told_without_an_id_after_the_cut() {
+fn law_2_similar_calls_without_an_id_after_the_cut() {
     use unspool_core::assemble::content_hash;
     use unspool_core::event::CallRef;
     use unspool_core::json::Json;

@@ -63,7 +63,7 @@ fn the_model_history_starts_at_the_last_compaction() {
                 }
             });
             let history = history(transcript);
-            if let Some(summary) = summaries.filter(|summary| !summary.is_empty()).last() {
+            if let Some(summary) = summaries.rev().find(|summary| !summary.is_empty()) {
                 let first = history[0]["content"][0]["text"].as_str().unwrap();
                 assert_eq!(first, summary, "{}", name(&case));
                 compacted += 1;

@@ -129,6 +129,7 @@ const ATTRIBUTES: &[&str] = &[
     "data-started",
     "data-state",
     "data-step",
+    "data-landmark",
     "data-tool",
     "data-turn",
     "data-version",

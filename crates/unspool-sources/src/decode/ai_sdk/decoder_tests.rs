@@ -15,6 +15,7 @@ use crate::read::{lines, source};
 fn recordings() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/ai-sdk");
     let cases = folder.read_dir().unwrap().map(|case| case.unwrap().path());
+    let cases = cases.filter(|case| case.is_dir());
     let files = cases.flat_map(|case| case.read_dir().unwrap().map(|file| file.unwrap().path()));
     let mut files: Vec<PathBuf> = files
         .filter(|file| file.extension().is_some_and(|form| form == "json" || form == "sse"))

@@ -15,6 +15,7 @@ use crate::read::{lines, source};
 fn recordings() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/thoughtflow");
     let cases = folder.read_dir().unwrap().map(|case| case.unwrap().path());
+    let cases = cases.filter(|case| case.is_dir());
     cases.map(|case| case.join("log.json")).collect()
 }
 

@@ -61,5 +61,5 @@ fn read<T: DeserializeOwned>(payload: &Fields<'_>) -> Option<T> {
 
 /// The event that adds a complete part.
 pub(super) fn given(name: Name, body: Body) -> Option<EventKind> {
-    body.kind().is_plain().then(|| EventKind::Part(Some(name), body))
+    body.kind().is_plain().then_some(EventKind::Part(Some(name), body))
 }
