@@ -95,7 +95,7 @@ async function list() {
 
 async function many() {
   const [data, home] = [await folder(), await folder()];
-  const made = spawnSync("cargo", ["run", "--quiet", "--release", "-p", "unspool-store", "--example", "many", "--", data, "50000"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  const made = spawnSync("cargo", ["run", "--quiet", "--release", "-p", "unspool-ingest", "--example", "large_archive", "--", data, "50000"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   if (made.status !== 0) throw new Error("the sessions could not be made");
   const server = await serve(test, data, ["--port", "0"], home);
   await pause(2000);

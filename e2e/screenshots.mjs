@@ -18,7 +18,7 @@ const undo = [];
 const here = { after: (cleanup) => undo.unshift(cleanup) };
 
 async function sheet() {
-  const files = ["theme.css", "page.css", "transcript.css"].map((name) => join(root, "crates/unspool-render/assets", name));
+  const files = ["theme.css", "page.css", "transcript.css"].map((name) => join(root, "crates/unspool-export/assets", name));
   return (await Promise.all(files.map((file) => readFile(file, "utf8")))).join("\n");
 }
 

@@ -1,11 +1,11 @@
 //! The bodies of the fuzz targets and the invariants that they check. The targets only pass bytes
 //! on, so all of this compiles with a stable compiler.
 
-use unspool_core::block::Block;
-use unspool_core::lines::{LineOptions, layout, turn_lines};
-use unspool_core::present::{self, ansi, markdown};
 use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::lines::{Line, LineReader};
+use unspool_view::block::Block;
+use unspool_view::lines::{LineOptions, layout, turn_lines};
+use unspool_view::present::{self, ansi, markdown};
 
 /// The line reader: the first bytes give the chunk sizes; the rest, split into those chunks, must
 /// give the same lines as unsplit.
@@ -93,7 +93,7 @@ pub fn present(data: &[u8]) {
 }
 
 /// Asserts that lines hold no control characters or bidirectional overrides.
-fn harmless(lines: &[unspool_core::lines::Line]) {
+fn harmless(lines: &[unspool_view::lines::Line]) {
     for line in lines {
         let obeyed = |c: char| {
             c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

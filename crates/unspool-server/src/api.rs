@@ -18,16 +18,12 @@ mod turns;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::{MethodRouter, any, get};
 use unspool_store::store::{Store, StoredSession, View};
 
 use crate::App;
-use crate::live;
 use crate::problem::Problem;
 use request_params::RequestParams;
 use route::{Endpoint, ROUTES, Route};
@@ -38,12 +34,12 @@ pub use response::ApiResponse;
 pub use schema::session_schema;
 pub use sessions::export_response;
 
-/// A route for every row of the table; everything else is 404.
-pub fn router<S: Store>() -> Router<Arc<App<S>>> {
+/// A route for every row of the table; everything else is 404. `live` handles the WebSocket.
+pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> {
     let mut router = Router::new();
     for route in ROUTES {
         let handler = match route.endpoint {
-            Endpoint::Live => get(connect::<S>),
+            Endpoint::Live => live.clone(),
             Endpoint::Sessions
             | Endpoint::Session
             | Endpoint::Turns
@@ -97,20 +93,6 @@ async fn respond<S: Store>(
         Endpoint::Search => archive::search(&app, params).await,
         Endpoint::Stats => archive::stats(&app, params).await,
         Endpoint::Document | Endpoint::Live => ApiResponse::json(params, &openapi()),
-    }
-}
-
-/// Upgrades to the WebSocket.
-async fn connect<S: Store>(
-    app: State<Arc<App<S>>>,
-    up: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Response {
-    match up {
-        Ok(up) => live::connect(app, up).await,
-        Err(error) => {
-            let what = format!("{}; connect to it as a WebSocket, version 13", error.body_text());
-            Problem::new(StatusCode::UPGRADE_REQUIRED, what).into_response()
-        }
     }
 }
 

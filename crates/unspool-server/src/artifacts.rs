@@ -2,21 +2,23 @@
 //! notifies subscribers. Only sessions with recent activity are written; the files of any other
 //! session are made on request (`pages/thoughtflow.rs`).
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::ws::Utf8Bytes;
 use jiff::{SignedDuration, Timestamp};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use serde_json::json;
-use unspool_core::id::SessionId;
-use unspool_engine::exchange::export;
-use unspool_engine::live::Update;
-use unspool_render::project::{Options, Projection};
+use unspool_export::export;
+use unspool_export::project::{Options, Projection};
+use unspool_model::id::SessionId;
+use unspool_query::live::Update;
 use unspool_store::blocking::block_on;
+use unspool_store::replace_file::FileReplacement;
 use unspool_store::store::{Store, StoredSession, View};
 
 use crate::App;
@@ -32,30 +34,60 @@ pub type ArtifactNotice = (SessionId, Utf8Bytes);
 /// Runs as long as the server does.
 pub async fn run<S: Store>(app: Arc<App<S>>, folder: PathBuf) {
     let mut updates = app.updates.subscribe();
-    let mut waiting: FxHashSet<SessionId> = FxHashSet::default();
+    let mut waiting = QuietSessions::default();
     loop {
-        let message = match waiting.is_empty() {
-            true => Some(updates.next().await),
-            false => tokio::time::timeout(QUIET_PERIOD, updates.next()).await.ok(),
+        let message = match waiting.next_due() {
+            None => Some(updates.next().await),
+            Some(due) => tokio::time::timeout_at(due.into(), updates.next()).await.ok(),
         };
         match message {
-            Some(Some(Update::Written(written))) => {
-                waiting.insert(written.session);
-            }
+            Some(Some(Update::Written(written))) => waiting.note(written.session, Instant::now()),
             Some(Some(Update::Lagged)) => {}
             Some(None) => return,
-            None => {
-                for session in waiting.drain() {
-                    let (app, folder) = (app.clone(), folder.clone());
-                    let artifacts = move || draw(&app, session, &folder);
-                    if let Ok(Err(error)) = tokio::task::spawn_blocking(artifacts).await {
-                        eprintln!(
-                            "unspool: cannot write the artifacts of session {session}: {error}"
-                        );
-                    }
-                }
+            None => {}
+        }
+        // Also after an update: beside a busy session there may always be another one.
+        for session in waiting.take_due(Instant::now()) {
+            let (app, folder) = (app.clone(), folder.clone());
+            let artifacts = move || draw(&app, session, &folder);
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(artifacts).await {
+                eprintln!("unspool: cannot write the artifacts of session {session}: {error}");
             }
         }
+    }
+}
+
+/// Sessions with recent updates. Each has its own quiet period: a busy session must not delay the
+/// artifacts of another.
+#[derive(Default)]
+struct QuietSessions {
+    due: FxHashMap<SessionId, Instant>,
+    queue: BTreeSet<(Instant, SessionId)>,
+}
+
+impl QuietSessions {
+    /// Begins the quiet period of a session anew.
+    fn note(&mut self, session: SessionId, now: Instant) {
+        let due = now + QUIET_PERIOD;
+        if let Some(before) = self.due.insert(session, due) {
+            self.queue.remove(&(before, session));
+        }
+        self.queue.insert((due, session));
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.queue.first().map(|(due, _)| *due)
+    }
+
+    /// Removes the sessions whose quiet period is over.
+    fn take_due(&mut self, now: Instant) -> Vec<SessionId> {
+        let mut quiet = Vec::new();
+        while self.next_due().is_some_and(|due| due <= now) {
+            let Some((_, session)) = self.queue.pop_first() else { break };
+            self.due.remove(&session);
+            quiet.push(session);
+        }
+        quiet
     }
 }
 
@@ -104,18 +136,16 @@ fn write<S: Store>(
 ) -> io::Result<bool> {
     let Some(projection) = Projection::named(form) else { return Ok(false) };
     let options = Options { prices: app.prices.clone(), ..Options::default() };
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let mut out = BufWriter::new(fs::File::create(&partial)?);
+    let mut out = FileReplacement::begin(path)?;
     export::write(&app.view(), stored, projection, &options, Some(&app.rules), &mut out)
         .map_err(io::Error::other)?;
-    out.flush()?;
-    drop(out);
-    if fs::read(&partial)? == fs::read(path).unwrap_or_default() {
-        fs::remove_file(&partial)?;
+    if out.changes_nothing()? {
         return Ok(false);
     }
-    fs::rename(&partial, path)?;
+    out.commit()?;
     Ok(true)
 }
+
+#[cfg(test)]
+#[path = "artifacts_tests.rs"]
+mod tests;

@@ -7,14 +7,15 @@
 
 pub mod login;
 mod password;
+mod request_limits;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, COOKIE, HOST,
-    LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -24,6 +25,7 @@ use unspool_store::store::Store;
 use crate::App;
 use crate::problem::Problem;
 use password::PasswordAuth;
+use request_limits::{malformed, too_large};
 
 pub use password::{hash_password, is_password_hash};
 
@@ -33,11 +35,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// The query parameter of the printed URL.
 const TOKEN: &str = "token";
-
-/// Limits in bytes: request body, URI, headers.
-const MAX_REQUEST_BYTES: u64 = 64 * 1024;
-const MAX_URI_BYTES: usize = 8 * 1024;
-const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// The token, and the host names that the server answers to.
 pub struct Auth {
@@ -198,7 +195,7 @@ pub async fn guard<S: Store>(
 
 fn reject(auth: &Auth, request: &Request) -> Option<Response> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    if let Some(refusal) = too_large(request) {
+    if let Some(refusal) = malformed(request).or_else(|| too_large(request)) {
         return Some(refusal.into_response());
     }
     if !text(HOST).is_some_and(|host| auth.is_allowed_host(host)) {
@@ -242,31 +239,6 @@ fn reject(auth: &Auth, request: &Request) -> Option<Response> {
     }
     let what = "not logged in; log in at /login, or send the token of the data folder as Authorization: Bearer";
     Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response())
-}
-
-/// Checks the size limits.
-fn too_large(request: &Request) -> Option<Problem> {
-    let headers = request.headers();
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if length
-        .is_some_and(|length| length.parse::<u64>().is_ok_and(|length| length > MAX_REQUEST_BYTES))
-    {
-        let what = format!("the request body is too large: the limit is {MAX_REQUEST_BYTES} bytes");
-        return Some(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
-    }
-    let uri = request.uri();
-    if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
-        let what = format!("the URL is too long: the limit is {MAX_URI_BYTES} bytes");
-        return Some(Problem::new(StatusCode::URI_TOO_LONG, what));
-    }
-    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    if size > MAX_HEADER_BYTES {
-        let what = format!(
-            "the headers are too large: the limit is {MAX_HEADER_BYTES} bytes; delete cookies"
-        );
-        return Some(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, what));
-    }
-    None
 }
 
 /// Exchanges a valid `token` parameter for a cookie and redirects to the URL without it.

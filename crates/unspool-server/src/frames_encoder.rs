@@ -9,12 +9,11 @@
 
 mod frame_writer;
 
-use serde_json::Value;
-use unspool_core::change::{Delta, Touched};
-use unspool_core::session::{Session, Turn};
-use unspool_core::transcript::TranscriptBuilder;
-
 use frame_writer::FrameWriter;
+use serde_json::Value;
+use unspool_model::change::{Delta, Touched};
+use unspool_model::session::{Session, Turn};
+use unspool_model::transcript::TranscriptBuilder;
 
 /// One channel: a session, and what of it was sent.
 pub struct FramesEncoder {

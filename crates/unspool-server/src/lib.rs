@@ -1,38 +1,53 @@
 //! The web server: HTML pages, the REST API and one WebSocket for everything live.
 //!
-//! It reads the archive through `Store` and receives `Update`s from the process that records
-//! (`Updates`). It never writes to the archive.
+//! It reads the archive through a `View` of a `Store` and receives `Update`s from the process that
+//! records (`Updates`). It never writes to the archive.
 
 mod api;
 pub mod artifacts;
+mod assets;
 mod auth;
 pub mod frames_encoder;
 mod list_hub;
+mod listen;
 mod live;
 mod pages;
 mod problem;
 mod query_params;
+mod request_log;
 mod session_hub;
+mod url_query;
 
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
-use unspool_core::price::Prices;
-use unspool_core::redact::Rules;
-use unspool_engine::live::Updates;
+use unspool_model::price::Prices;
+use unspool_query::live::Updates;
+use unspool_redact::Rules;
 use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
 pub use auth::{Auth, hash_password, is_password_hash};
-pub use pages::{Onboarding, OpenDemo};
-pub use unspool_render::page::SearchedFolder;
+pub use pages::{Onboarding, OpenDemo, SearchedFolder};
+
+/// The templates of the pages, public so that tests can paint hostile content without a server.
+pub mod templates {
+    pub use crate::auth::login::template as login;
+    pub use crate::pages::filters;
+    pub use crate::pages::search::template as search;
+    pub use crate::pages::session::template as session;
+    pub use crate::pages::sessions::template as sessions;
+    pub use crate::pages::stats::template as stats;
+    pub use crate::pages::thoughtflow::template as thoughtflow;
+    pub use crate::pages::welcome::template as welcome;
+    pub use crate::url_query::UrlQuery;
+}
 
 use crate::list_hub::ListHub;
 use crate::session_hub::Hubs;
@@ -98,14 +113,13 @@ pub async fn serve<S: Store>(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     // Loading the syntax definitions takes a while: do it before the first page needs them.
-    thread::spawn(unspool_render::highlight::warm_up);
+    thread::spawn(unspool_export::html::highlight::warm_up);
     let ending = app.clone();
     let shutdown = async move {
         shutdown.await;
         ending.shutdown.send_replace(());
     };
-    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
+    listen::serve(router(app), listener, shutdown).await
 }
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
@@ -127,10 +141,11 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
-        .merge(api::router())
+        .merge(api::router(get(live::connect::<S>)))
         .fallback(pages::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), auth::guard))
         .layer(CompressionLayer::new())
+        .layer(from_fn(request_log::log_request))
         .with_state(app)
 }

@@ -12,15 +12,15 @@ use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
-use unspool_core::id::{SessionId, digest};
-use unspool_core::live::MAX_SILENCE;
-use unspool_core::session::SessionState;
-use unspool_engine::live::{Subscription, Update};
-use unspool_engine::query::reader::activity;
-use unspool_render::page;
+use unspool_model::id::{SessionId, digest};
+use unspool_model::live::MAX_SILENCE;
+use unspool_model::session::SessionState;
+use unspool_query::live::{Subscription, Update};
+use unspool_query::reader::activity;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 
 use crate::App;
+use crate::pages::sessions::template;
 use crate::query_params::ListParams;
 
 /// Rows are repainted at most this often.
@@ -197,8 +197,9 @@ async fn load_rows<S: Store>(
     let mut rows = Vec::with_capacity(found.len());
     for stored in found {
         let activity = activity(&view, &stored).await?;
-        let row = page::Row { summary: &stored.summary, sub_agent: stored.is_agent(), activity };
-        let html = page::row(&row, &app.prices).into_string();
+        let row =
+            template::ListRow { summary: &stored.summary, sub_agent: stored.is_agent(), activity };
+        let html = template::row(&row, &app.prices).into_string();
         rows.push(PaintedRow { stored, html });
     }
     Ok(rows)

@@ -1,5 +1,5 @@
 //! The WebSocket for everything live. The first message selects a session, a start and a form; the
-//! server then streams from there without gaps or repeats. `{"reader": true}` starts the query
+//! server then streams from there without gaps or repeats. `{"read": true}` starts the query
 //! protocol of the remote terminal (`live/reader.rs`).
 
 mod changes;
@@ -10,14 +10,17 @@ mod reader;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
-use unspool_core::id::SessionId;
-use unspool_engine::query::reader::wire::MAX_QUERY_BYTES;
+use unspool_model::id::SessionId;
+use unspool_query::reader::wire::MAX_QUERY_BYTES;
 use unspool_store::store::{Store, View};
 
+use crate::problem::Problem;
 use crate::{App, api, list_hub};
 
 /// Read buffer per socket in bytes: small, since there may be thousands of sockets.
@@ -37,7 +40,7 @@ struct SubscribeRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Form {
-    /// The changes of `unspool-core`.
+    /// The changes of `unspool-model`.
     #[default]
     Json,
     /// DOM operations for the page.
@@ -46,7 +49,18 @@ enum Form {
     Frames,
 }
 
-pub async fn connect<S: Store>(State(app): State<Arc<App<S>>>, up: WebSocketUpgrade) -> Response {
+/// Upgrades to the WebSocket.
+pub async fn connect<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    up: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let up = match up {
+        Ok(up) => up,
+        Err(error) => {
+            let what = format!("{}; connect to it as a WebSocket, version 13", error.body_text());
+            return Problem::new(StatusCode::UPGRADE_REQUIRED, what).into_response();
+        }
+    };
     let up = up.max_message_size(MAX_QUERY_BYTES).max_frame_size(MAX_QUERY_BYTES);
     up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
         move |socket| async move {

@@ -1,19 +1,23 @@
-//! The HTML pages: handlers that read the archive and fill the templates of `unspool_render::page`.
+//! The HTML pages. Each is a handler that reads the archive, `pages/<name>.rs`, and the template
+//! that it fills, `pages/<name>/template.rs`. `shell` is the frame of all pages.
 
+mod chart;
+pub mod filters;
 mod part;
-mod search;
-mod session;
-mod sessions;
-mod stats;
-mod thoughtflow;
-mod welcome;
+pub mod search;
+pub mod session;
+pub mod sessions;
+mod shell;
+pub mod stats;
+pub mod thoughtflow;
+pub mod welcome;
 
+use crate::assets;
 use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use maud::Markup;
-use unspool_render::{assets, page};
 
 use crate::api::etag_matches;
 use crate::problem::Problem;
@@ -24,6 +28,7 @@ pub use session::{inline, session, tools, window};
 pub use sessions::{rows, sessions, suggestions};
 pub use stats::stats;
 pub use thoughtflow::{artifact, thoughtflow};
+pub use welcome::template::SearchedFolder;
 pub use welcome::{Onboarding, OpenDemo, demo};
 
 /// A page, or an error page.
@@ -41,7 +46,7 @@ impl IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
         let title = self.0.status().canonical_reason().unwrap_or("Error");
         let next = "Go back to the list, or run `unspool doctor`.";
-        (self.0.status(), html(&page::trouble(title, self.0.detail(), next))).into_response()
+        (self.0.status(), html(&shell::trouble(title, self.0.detail(), next))).into_response()
     }
 }
 

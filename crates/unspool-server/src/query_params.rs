@@ -5,9 +5,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use serde::Deserialize;
-use unspool_core::id::SessionId;
-use unspool_render::url_query::UrlQuery;
+use unspool_model::id::SessionId;
 use unspool_store::store::{ListPosition, SessionFilter};
+
+use crate::url_query::UrlQuery;
 
 /// The query of a page. An empty value counts as absent: forms submit every field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -3,7 +3,7 @@
 //! by agent reads it from here.
 
 use serde_json::Value;
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use crate::decode::{
     Fields, Format, ai_sdk, claude, codex, copilot, formats, gemini, opencode, rows, thoughtflow,
@@ -140,7 +140,7 @@ fn numbers(version: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use unspool_core::agent::AgentTraits;
+    use unspool_model::agent::AgentTraits;
 
     use super::*;
 

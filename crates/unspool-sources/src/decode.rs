@@ -20,7 +20,7 @@ mod warning;
 pub use emitter::{Emitter, Record};
 pub use fields::{Fields, json_of};
 pub use json_outline::JsonOutline;
-pub use unspool_core::source::{RecordCounts, RecordOutcome};
+pub use unspool_model::source::{RecordCounts, RecordOutcome};
 pub use warning::Warning;
 
 use std::borrow::Cow;
@@ -28,8 +28,8 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::Event;
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::event::Event;
+use unspool_model::provenance::{Feed, Name};
 
 use crate::agents::AGENTS;
 

@@ -4,14 +4,15 @@
 mod walk;
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use unspool_core::source::FileStamp;
+use unspool_model::source::FileStamp;
 
 use crate::agents::AGENTS;
 use crate::decode::Warning;
+use crate::read::regular_file::open_regular;
 use crate::read::{agent_meta, rows};
 pub use walk::SearchDepth;
 use walk::{SymlinkPolicy, WalkResult, walk};
@@ -238,7 +239,7 @@ fn may_be_log(path: &Path) -> bool {
 /// True if a document begins with messages or with ThoughtFlow conversations.
 fn begins_as_session(path: &Path) -> bool {
     let mut beginning = Vec::new();
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = open_regular(path) else { return false };
     if file.take(8 * 1024).read_to_end(&mut beginning).is_err() {
         return false;
     }

@@ -1,34 +1,31 @@
 //! Decodes one file or stream. Lines come in from `input.rs`. `FileDecoder` detects the format and
 //! the session of each record, runs one decoder per session, and passes the result of every record
-//! to a `RecordSink`. `in_memory` is a sink that folds in memory; the engine's worker is another.
+//! to a `RecordSink`. `in_memory` is a sink that folds in memory; a sync worker is another.
 //!
-//! The state can be saved after any line and resumed by another process (`checkpoint.rs`).
+//! `session.rs` finds the session of a record. `pending.rs` holds the lines before the first record
+//! that names one. The state can be saved after any line and resumed by another process
+//! (`checkpoint.rs`).
 
 mod checkpoint;
 mod file_digest;
 mod input;
+mod pending;
+mod session;
 
 use std::borrow::Cow;
-use std::path::Path;
 
-use unspool_core::event::Event;
-use unspool_core::id::digest;
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::event::Event;
+use unspool_model::id::digest;
+use unspool_model::provenance::{Feed, Name};
 
 use crate::agents::Agent;
-use crate::decode::{
-    Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, RecordOwner, SessionsPerFile,
-    Warning, recognise,
-};
+use crate::decode::{Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, Warning};
 use crate::read::lines::Line;
 
 pub use checkpoint::Checkpoint;
 pub use file_digest::FileDigest;
 pub use input::{LastLine, ReadOutcome, UNFINISHED_LINE_WARNING, decode_from};
-
-/// How many bytes of a file are held until a record identifies its session. Beyond this limit the
-/// file counts as unrecognised.
-const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
+use session::file_session;
 
 /// How many invalid records of a file get a warning each.
 const MAX_INVALID_WARNINGS: u32 = 20;
@@ -202,15 +199,18 @@ impl FileDecoder {
                 let replaced = matches!(text, Cow::Owned(_));
                 self.decode_fields(line, &text, replaced, &fields, sink);
             }
-            Err(error) => {
-                let warning = self.warning(line, format!("not a JSON object: {error}"));
-                match self.current {
-                    Some(session) => self.unreadable(session, line.offset, warning, sink),
-                    None => self.hold_unreadable(line.offset, warning, sink),
-                }
-            }
+            Err(error) => self.refuse(line, format!("not a JSON object: {error}"), sink),
         }
         self.outline = outline;
+    }
+
+    /// Counts a line that cannot be read, and reports why.
+    fn refuse(&mut self, line: Line<'_>, what: String, sink: &mut (impl RecordSink + ?Sized)) {
+        let warning = self.warning(line, what);
+        match self.current {
+            Some(session) => self.unreadable(session, line.offset, warning, sink),
+            None => self.hold_unreadable(line.offset, warning, sink),
+        }
     }
 
     fn decode_fields(
@@ -264,227 +264,6 @@ impl FileDecoder {
         Warning { file: self.name.clone(), line: line.number, what, bytes: line.bytes.to_vec() }
     }
 
-    // ── The session of a record ─────────────────────────────────────────────────────────────
-
-    /// The session of a record; `None` until a record of the file names one. Then the lines that
-    /// were held are decoded first.
-    fn session_of(
-        &mut self,
-        fields: &Fields<'_>,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) -> Option<SessionHandle> {
-        let session = self.session_by_id(fields, sink)?;
-        Some(self.side_chain(session, fields, sink).unwrap_or(session))
-    }
-
-    /// The sub-agent of a record, for logs that also hold the records of sub-agents.
-    fn side_chain(
-        &mut self,
-        session: SessionHandle,
-        fields: &Fields<'_>,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) -> Option<SessionHandle> {
-        let file_session = self.sessions.get_mut(session.0)?;
-        let chain = file_session.decoder.side_chain(&file_session.id, fields);
-        let ended = file_session.decoder.ended_chains();
-        for over in self.sessions.iter_mut().filter(|held| ended.iter().any(|id| **id == *held.id))
-        {
-            over.decoder = (self.format?.decoder)();
-        }
-        let chain = chain?;
-        let existing = self.sessions.len();
-        let opened = self.open_session(&chain.id, Some(&chain.parent), true, sink)?;
-        if opened.0 == existing {
-            self.sessions[opened.0].decoder.begin_side_chain(&chain);
-        }
-        // Records that name no session belong to the log's main session.
-        self.current = Some(session);
-        Some(opened)
-    }
-
-    fn session_by_id(
-        &mut self,
-        fields: &Fields<'_>,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) -> Option<SessionHandle> {
-        let recognised = match (self.format, self.current) {
-            // A log or a stream is one session, even if the program later drops the id that it
-            // began with. One file of hooks may hold several sessions.
-            (Some(format), Some(current)) if format.sessions_per_file == SessionsPerFile::One => {
-                return Some(current);
-            }
-            // A file keeps its format; its decoder also gets records of unknown kinds.
-            (Some(format), _) => (format.recognise)(fields).unwrap_or(RecordOwner::Format),
-            (None, _) => {
-                let (format, recognised) = recognise(fields)?;
-                if matches!(recognised, RecordOwner::Ambiguous(_)) {
-                    self.tentative_format = self.tentative_format.or(Some(format));
-                    return None;
-                }
-                self.set_format(format, sink);
-                recognised
-            }
-        };
-        match recognised {
-            RecordOwner::Format => self.current,
-            RecordOwner::FallbackId(name) => {
-                self.fallback_id.get_or_insert_with(|| name.into_owned());
-                self.current
-            }
-            // `None` until the main session was named.
-            RecordOwner::MainSession => {
-                let own = self.own()?;
-                self.current = Some(own);
-                self.current
-            }
-            RecordOwner::Session(id) | RecordOwner::Ambiguous(id) => {
-                self.open_session(&id, None, false, sink)
-            }
-            RecordOwner::SubAgent { id, parent } => {
-                self.open_session(&id, parent.as_deref(), true, sink)
-            }
-        }
-    }
-
-    /// Sets the format, and decodes the records that were held while it was ambiguous.
-    fn set_format(&mut self, format: &'static Format, sink: &mut (impl RecordSink + ?Sized)) {
-        self.format = Some(format);
-        if self.tentative_format.take().is_some() {
-            for (number, offset, bytes) in std::mem::take(&mut self.pending.records) {
-                self.decode_record(Line { number, offset, bytes: &bytes }, sink);
-            }
-        }
-    }
-
-    /// The main session of the file. Its sub-agents may appear before it does.
-    fn own(&self) -> Option<SessionHandle> {
-        self.sessions.iter().position(|session| !session.sub_agent).map(SessionHandle)
-    }
-
-    /// The handle of the session with this id. Opens it if it is new.
-    fn open_session(
-        &mut self,
-        id: &str,
-        parent: Option<&str>,
-        sub_agent: bool,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) -> Option<SessionHandle> {
-        let format = self.format?;
-        let is = |handle: &SessionHandle| self.sessions[handle.0].id == id;
-        let existing = self.current.filter(is);
-        let existing = existing.or_else(|| (0..self.sessions.len()).map(SessionHandle).find(is));
-        let session = existing.unwrap_or_else(|| {
-            let handle = SessionHandle(self.sessions.len());
-            let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
-            let mut decoder = (format.decoder)();
-            let own = self.own().filter(|_| sub_agent).and_then(|own| self.sessions.get(own.0));
-            if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
-                decoder.inherit_context(session_context);
-            }
-            let mut session = Session { id, sub_agent, parent, source: 0, decoder };
-            let first = self.first.unwrap_or_default();
-            session.source = sink.source(handle, &file_session(format, first, &session));
-            self.sessions.push(session);
-            handle
-        });
-        let first = self.current.replace(session).is_none();
-        if first || (existing.is_none() && !sub_agent) {
-            self.decode_pending(session, sink);
-            // Held lines may belong to other sessions.
-            self.current = Some(session);
-        }
-        Some(session)
-    }
-
-    // ── Lines before the first session ──────────────────────────────────────────────────────
-
-    fn hold_record(&mut self, line: Line<'_>, sink: &mut (impl RecordSink + ?Sized)) {
-        self.pending.size += line.bytes.len();
-        self.pending.records.push((line.number, line.offset, line.bytes.to_vec()));
-        self.limit_pending(sink);
-    }
-
-    fn hold_unreadable(
-        &mut self,
-        offset: u64,
-        warning: Warning,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) {
-        self.pending.size += warning.bytes.len();
-        self.pending.unreadable_lines.push((offset, warning));
-        self.limit_pending(sink);
-    }
-
-    /// Bounds memory: at the limit, decides with what is known so far.
-    fn limit_pending(&mut self, sink: &mut (impl RecordSink + ?Sized)) {
-        if self.pending.size > MAX_PENDING_BYTES {
-            self.settle(sink);
-            self.pending =
-                PendingRecords { given_up: self.current.is_none(), ..PendingRecords::default() };
-        }
-    }
-
-    fn decode_pending(&mut self, session: SessionHandle, sink: &mut (impl RecordSink + ?Sized)) {
-        let pending = std::mem::take(&mut self.pending);
-        for (offset, warning) in pending.unreadable_lines {
-            self.unreadable(session, offset, warning, sink);
-        }
-        for (number, offset, bytes) in pending.records {
-            self.decode_record(Line { number, offset, bytes: &bytes }, sink);
-        }
-    }
-
-    fn unreadable(
-        &mut self,
-        session: SessionHandle,
-        offset: u64,
-        warning: Warning,
-        sink: &mut (impl RecordSink + ?Sized),
-    ) {
-        let line = Line { number: warning.line, offset, bytes: &warning.bytes };
-        let outcome = RecordOutcome::Unreadable(warning.what.clone());
-        sink.record(DecodedRecord { session, line, outcome, events: &mut self.events });
-        sink.warn(Some(session), warning);
-    }
-
-    /// If no record named a session, takes the id from the head of the document, else from the
-    /// fallback id, else from the file name.
-    fn settle(&mut self, sink: &mut (impl RecordSink + ?Sized)) {
-        if let Some(format) = self.tentative_format {
-            // A later record may still decide otherwise.
-            self.named_by_file = true;
-            self.set_format(format, sink);
-        }
-        if let Some(format) = self.format.filter(|_| self.is_undecided()) {
-            let id = self.head(format).or_else(|| self.fallback_id.clone()).unwrap_or_else(|| {
-                let stem = Path::new(&self.name).file_stem().unwrap_or_default();
-                stem.to_string_lossy().into_owned()
-            });
-            self.named_by_file = true;
-            self.open_session(&id, None, false, sink);
-        }
-    }
-
-    /// The id of a document: on the line before its records or on the line after them.
-    fn head(&self, format: &Format) -> Option<String> {
-        let records = &self.pending.records;
-        let around = records.first().into_iter().chain(records.last());
-        around.into_iter().find_map(|(_, _, bytes)| {
-            let text = String::from_utf8_lossy(bytes);
-            let mut outline = JsonOutline::default();
-            let fields = outline.read(&text).ok()?;
-            let own = (format.recognise)(&fields).is_none();
-            let named = |name: &str| fields.string(name).filter(|id| own && !id.is_empty());
-            named("id").or_else(|| named("session_id"))
-        })
-    }
-
-    /// True while records are held until one names their session.
-    pub fn is_undecided(&self) -> bool {
-        let existing = self.format.or(self.tentative_format).is_some();
-        existing && (self.current.is_none() || !self.pending.records.is_empty())
-    }
-
     /// Ends the file as far as it is written. Held records go to a session named after the file.
     ///
     /// A growing file may be finished after every read. The guessed name can turn out wrong when
@@ -500,17 +279,6 @@ impl FileDecoder {
             (None, Some(_), Some(agent)) => Verdict::PromptHistory { agent: agent.name },
             (None, Some(_), None) => Verdict::Unknown,
         }
-    }
-}
-
-fn file_session<'a>(format: &'static Format, first: u64, session: &'a Session) -> SessionIdent<'a> {
-    SessionIdent {
-        agent: format.agent,
-        session: &session.id,
-        feed: format.feed,
-        first,
-        sub_agent: session.sub_agent,
-        parent: session.parent.as_deref(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::read::lines::{LineReader, Position};
+use crate::read::lines::{LineReader, ReadPosition};
 
 #[derive(Default)]
 struct RecordingSink {
@@ -124,7 +124,7 @@ fn unrecognised_input_is_dropped_at_the_limit() {
 }
 
 /// Decodes from `position` to the end of `text`.
-fn on(text: &str, position: &mut Position, last: LastLine) -> RecordingSink {
+fn on(text: &str, position: &mut ReadPosition, last: LastLine) -> RecordingSink {
     let (mut file_decoder, mut sink) =
         (FileDecoder::new("some-name.jsonl"), RecordingSink::default());
     let first = user("s");
@@ -142,23 +142,23 @@ fn on(text: &str, position: &mut Position, last: LastLine) -> RecordingSink {
 #[test]
 fn an_unfinished_line_is_left_unless_requested() {
     let text = "{\"a\":1}\n{\"b\":2}";
-    let mut position = Position::default();
+    let mut position = ReadPosition::default();
     assert_eq!(on(text, &mut position, LastLine::Leave).records.len(), 1);
-    assert_eq!(position, Position { number: 2, offset: 8 });
+    assert_eq!(position, ReadPosition { number: 2, offset: 8 });
 
-    let mut position = Position::default();
+    let mut position = ReadPosition::default();
     assert_eq!(on(text, &mut position, LastLine::TakeWhole).records.len(), 2);
     // Its line end is still missing; when it comes, it is not a new line.
-    assert_eq!(position, Position { number: 2, offset: 15 });
+    assert_eq!(position, ReadPosition { number: 2, offset: 15 });
     let sink = on(&format!("{text}\n{{\"c\":3}}\n"), &mut position, LastLine::Leave);
     assert_eq!(sink.records, [(0, 3, true)]);
-    assert_eq!(position, Position { number: 4, offset: 24 });
+    assert_eq!(position, ReadPosition { number: 4, offset: 24 });
 
-    let mut position = Position::default();
+    let mut position = ReadPosition::default();
     let cut = on("{\"a\":1}\n{\"b\":", &mut position, LastLine::TakeWhole);
     assert_eq!((cut.records.len(), cut.warnings.len()), (1, 1));
     assert_eq!((cut.warnings[0].0, cut.warnings[0].1), (Some(SessionHandle(0)), 2));
-    assert_eq!(position, Position { number: 2, offset: 8 });
+    assert_eq!(position, ReadPosition { number: 2, offset: 8 });
     assert_eq!(on("{\"a\":1}\n{\"b\":", &mut position, LastLine::Leave).warnings, []);
 }
 
@@ -176,18 +176,18 @@ fn decoding_stops_on_request_and_keeps_its_position_on_a_read_error() {
     }
     let (mut file_decoder, mut sink) = (FileDecoder::new("name"), RecordingSink::default());
     let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
-    let (mut position, leave) = (Position::default(), LastLine::Leave);
+    let (mut position, leave) = (ReadPosition::default(), LastLine::Leave);
     let read =
         decode_from(Failing(false), &mut position, leave, &mut file_decoder, &mut sink, go_on);
     assert!(read.is_err());
-    assert_eq!(position, Position { number: 2, offset: 8 });
+    assert_eq!(position, ReadPosition { number: 2, offset: 8 });
 
-    let stop = |_: &_, _: &mut _, at: Position| {
+    let stop = |_: &_, _: &mut _, at: ReadPosition| {
         if at.number > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let text = b"{\"b\":2}\n\n{\"c\":3}\n{\"d\":4}\n".as_slice();
     let read = decode_from(text, &mut position, leave, &mut file_decoder, &mut sink, stop).unwrap();
-    assert_eq!((read, position), (ReadOutcome::Stop, Position { number: 5, offset: 25 }));
+    assert_eq!((read, position), (ReadOutcome::Stop, ReadPosition { number: 5, offset: 25 }));
 }
 
 #[test]

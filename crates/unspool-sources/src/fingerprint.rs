@@ -16,8 +16,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use unspool_core::id::digest;
-use unspool_core::source::Fingerprint;
+use unspool_model::id::digest;
+use unspool_model::source::Fingerprint;
 
 /// How many bytes of each end are digested.
 const SAMPLE_BYTES: u64 = 4096;

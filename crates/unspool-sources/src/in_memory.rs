@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
-use unspool_core::assemble::Assembler;
-use unspool_core::change::SkipReason;
-use unspool_core::event::Event;
-use unspool_core::id::SessionId;
-use unspool_core::provenance::Feed;
-use unspool_core::session::Transcript;
-use unspool_core::transcript::TranscriptBuilder;
+use unspool_model::assemble::Assembler;
+use unspool_model::change::SkipReason;
+use unspool_model::event::Event;
+use unspool_model::id::SessionId;
+use unspool_model::provenance::Feed;
+use unspool_model::session::Transcript;
+use unspool_model::transcript::TranscriptBuilder;
 
 use crate::agents::Agent;
 use crate::decode::{RecordCounts, RecordOutcome, Warning};
 use crate::file_decoder::{
     self, DecodedRecord, LastLine, RecordSink, SessionHandle, SessionIdent, Verdict, decode_from,
 };
-use crate::read::lines::{Line, Position};
+use crate::read::lines::{Line, ReadPosition};
 use crate::read::source;
 
 /// Why a file gave no session.
@@ -205,7 +205,13 @@ impl SessionSet {
 
     fn finish(&mut self, input: OpenInput, watch: &mut dyn FnMut(RecordTrace<'_>)) -> Verdict {
         let OpenInput { mut input, number, mut sessions } = input;
-        input.finish(&mut FoldingSink { session_set: self, number, sessions: &mut sessions, watch })
+        let mut sink = FoldingSink { session_set: self, number, sessions: &mut sessions, watch };
+        let verdict = input.finish(&mut sink);
+        for session in sessions {
+            let DecodedSession { assembler, builder, .. } = &mut self.sessions[session];
+            builder.apply_all(assembler.order_sources());
+        }
+        verdict
     }
 
     /// Reads a whole file.
@@ -230,7 +236,7 @@ impl SessionSet {
         let OpenInput { input, number, sessions } = &mut opened;
         let mut fold =
             FoldingSink { session_set: self, number: *number, sessions, watch: &mut *watch };
-        let (mut start, last) = (Position::default(), LastLine::TakeWhole);
+        let (mut start, last) = (ReadPosition::default(), LastLine::TakeWhole);
         let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
         decode_from(from, &mut start, last, input, &mut fold, go_on)
             .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;

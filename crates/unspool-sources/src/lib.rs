@@ -4,10 +4,10 @@
 //! streams into lines. `decode` turns the records of one vendor into events. `file_decoder` runs
 //! the lines of one file through its decoders into a sink. `in_memory` is a sink that merges all
 //! feeds of each session in memory. `agents` lists the supported agents, `survey` reports which of
-//! them have logs on this machine, and `agent_table` reads tables of agent runs.
+//! them have logs on this machine, and `application_agents` reads tables of agent runs.
 
-pub mod agent_table;
 pub mod agents;
+pub mod application_agents;
 pub mod decode;
 pub mod discover;
 pub mod file_decoder;

@@ -5,6 +5,7 @@ pub mod agent_meta;
 pub mod document;
 mod document_detector;
 pub mod lines;
+pub mod regular_file;
 pub mod restartable_reader;
 pub mod rollout;
 pub mod rows;

@@ -12,16 +12,16 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 use serde_json::value::RawValue;
-use unspool_core::document::{SessionDocument, TurnDocument};
-use unspool_core::lines::{LineOptions, turn_lines};
-use unspool_core::part::Body;
-use unspool_core::present;
-use unspool_core::price::Prices;
-use unspool_core::session::Transcript;
-use unspool_core::summary::Completeness;
+use unspool_model::document::{SessionDocument, TurnDocument};
+use unspool_model::part::Body;
+use unspool_model::price::Prices;
+use unspool_model::session::Transcript;
+use unspool_model::summary::Completeness;
 use unspool_sources::decode::RecordCounts;
 use unspool_sources::in_memory::{DecodedSession, SessionSet};
 use unspool_sources::read::lines::{Line, LineReader};
+use unspool_view::lines::{LineOptions, turn_lines};
+use unspool_view::present;
 
 /// The bodies of the fuzz targets, so that a stable compiler builds and runs them too.
 #[path = "../../../fuzz/src/lib.rs"]

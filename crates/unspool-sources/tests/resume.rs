@@ -6,14 +6,14 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use unspool_core::event::Event;
-use unspool_core::provenance::Feed;
+use unspool_model::event::Event;
+use unspool_model::provenance::Feed;
 use unspool_sources::decode::{RecordOutcome, Warning};
 use unspool_sources::file_decoder::{
     Checkpoint, DecodedRecord, FileDecoder, LastLine, ReadOutcome, RecordSink, SessionHandle,
     SessionIdent, Verdict, decode_from,
 };
-use unspool_sources::read::lines::Position;
+use unspool_sources::read::lines::ReadPosition;
 
 /// A call that a sink receives.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +49,7 @@ impl RecordSink for RecordingSink {
 /// Decodes without stopping.
 fn whole(name: &str, bytes: &[u8]) -> (Vec<SinkCall>, Verdict) {
     let (mut file_decoder, mut sink) = (FileDecoder::new(name), RecordingSink::default());
-    let (mut position, go_on) = (Position::default(), ControlFlow::Continue(()));
+    let (mut position, go_on) = (ReadPosition::default(), ControlFlow::Continue(()));
     let last = LastLine::TakeWhole;
     let reached =
         decode_from(bytes, &mut position, last, &mut file_decoder, &mut sink, |_, _, _| go_on)
@@ -63,7 +63,7 @@ fn whole(name: &str, bytes: &[u8]) -> (Vec<SinkCall>, Verdict) {
 /// as JSON and the position. A decoder that cannot be saved is kept; returns how often that was.
 fn in_pieces(name: &str, bytes: &[u8], lines: usize) -> (Vec<SinkCall>, Verdict, usize) {
     let (mut file_decoder, mut sink) = (FileDecoder::new(name), RecordingSink::default());
-    let (mut position, mut kept) = (Position::default(), 0);
+    let (mut position, mut kept) = (ReadPosition::default(), 0);
     loop {
         let mut taken = 0;
         let stop = |_: &FileDecoder, _: &mut RecordingSink, _| {
@@ -193,7 +193,7 @@ fn what_is_saved_stays_small() {
             let text = text.replace("msg_", &format!("msg_{round}x"));
             lines += text.lines().count();
             let source = text.as_bytes();
-            let (mut position, last) = (Position::default(), LastLine::TakeWhole);
+            let (mut position, last) = (ReadPosition::default(), LastLine::TakeWhole);
             decode_from(source, &mut position, last, &mut file_decoder, &mut sink, go_on).unwrap();
             sink.0.clear();
             saved.push(

@@ -1,18 +1,21 @@
 //! Benchmarks of the full-text index, on one core: adding documents, finishing a segment, looking
-//! up words and fragments in a million documents, merging. The text is this repository's own source
-//! with identifiers varied by a fixed rule, so that it has as many different words as the logs of
-//! many projects; it is generated before timing starts. `INDEX_REPORT=1` also prints sizes.
+//! up words and fragments in a million documents, merging. The text (`shared/text.rs`) is generated
+//! before timing starts. `INDEX_REPORT=1` also prints sizes.
+
+#[path = "shared/text.rs"]
+mod text;
 
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
 use std::sync::LazyLock;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use unspool_store::index::{
-    Block, BlockRef, BlockStore, CorruptIndex, Limits, Segment, SegmentBuilder, SegmentHead,
+use unspool_index::{
+    BlockRef, BlockStore, CorruptIndex, Limits, Segment, SegmentBlock, SegmentBuilder, SegmentHead,
     SegmentItem, TextQuery, Tokeniser, WordsRef, candidates, merge,
 };
+
+use text::{SOURCE, Variation};
 
 /// Bytes of text of a batch, as in an import.
 const BATCH: usize = 16 << 20;
@@ -21,8 +24,6 @@ const DOCUMENT: usize = 2_500;
 const SMALL_DOCUMENT: usize = 280;
 const DOCUMENTS: u64 = 1_000_000;
 const SEGMENTS: u64 = 10;
-/// One in this many identifiers is made unique.
-const VARIED: u64 = 12;
 
 fn main() {
     if std::env::var_os("INDEX_REPORT").is_some() {
@@ -74,8 +75,8 @@ fn split_text(bencher: Bencher<'_, '_>) {
 
 struct Count(u64);
 
-impl unspool_store::index::WordSink for Count {
-    fn short(&mut self, word: unspool_store::index::ShortWord) {
+impl unspool_index::WordSink for Count {
+    fn short(&mut self, word: unspool_index::ShortWord) {
         black_box(word);
         self.0 += 1;
     }
@@ -137,7 +138,7 @@ fn merge_segments(bencher: Bencher<'_, '_>) {
         let mut size = 0;
         let counts = merge(sources, &mut |document| document % 10 != 0, &mut |piece| {
             size += match piece {
-                SegmentItem::Block(block) => block.size(),
+                SegmentItem::SegmentBlock(block) => block.size(),
                 SegmentItem::NgramBitmap(bitmap) => bitmap.size(),
             };
             Ok(())
@@ -230,7 +231,7 @@ static VOCABULARY: LazyLock<Segments> = LazyLock::new(|| {
         let mut builder = SegmentBuilder::default();
         builder.begin(number);
         for _ in 0..2_000_000 / SEGMENTS {
-            let word = variation.new_word();
+            let word = new_word(&mut variation);
             builder.text(&word);
         }
         builder.end();
@@ -239,72 +240,11 @@ static VOCABULARY: LazyLock<Segments> = LazyLock::new(|| {
     Segments(segments.collect())
 });
 
-/// The words of this repository's source, each with the separators after it.
-static SOURCE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let mut files = Vec::new();
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut files);
-    files.sort();
-    let mut pairs = Vec::new();
-    for text in files {
-        for line in text.split_inclusive(|it: char| !it.is_alphanumeric()) {
-            let word = line.trim_end_matches(|it: char| !it.is_alphanumeric());
-            pairs.push((word.to_owned(), line[word.len()..].to_owned()));
-        }
-    }
-    pairs
-});
-
-fn read(folder: &Path, files: &mut Vec<String>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            read(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.extend(std::fs::read_to_string(path));
-        }
-    }
-}
-
-/// Generates endless text that does not repeat exactly.
-struct Variation {
-    seed: u64,
-    place: usize,
-}
-
-impl Variation {
-    fn new(seed: u64) -> Self {
-        Variation { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), place: 0 }
-    }
-
-    fn random(&mut self) -> u64 {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        self.seed
-    }
-
-    fn document(&mut self, length: usize) -> String {
-        let mut text = String::with_capacity(length + 64);
-        self.place = self.random() as usize % SOURCE.len();
-        while text.len() < length {
-            let (word, behind) = &SOURCE[self.place % SOURCE.len()];
-            self.place += 1;
-            text.push_str(word);
-            if word.len() > 3 && self.random().is_multiple_of(VARIED) {
-                let number = self.random() >> (36 + self.random() % 24);
-                text.push_str(&format!("{number:x}x"));
-            }
-            text.push_str(behind);
-        }
-        text
-    }
-
-    /// A unique identifier of about ten bytes.
-    fn new_word(&mut self) -> String {
-        let place = self.random() as usize % SOURCE.len();
-        let word = SOURCE[place..].iter().find(|it| it.0.len() > 3).map_or("", |it| &it.0);
-        format!("{word}{:x} ", self.random() >> 42)
-    }
+/// A unique identifier of about ten bytes.
+fn new_word(variation: &mut Variation) -> String {
+    let place = variation.random() as usize % SOURCE.len();
+    let word = SOURCE[place..].iter().find(|it| it.0.len() > 3).map_or("", |it| &it.0);
+    format!("{word}{:x} ", variation.random() >> 42)
 }
 
 struct Segments(Vec<Segment>);
@@ -324,7 +264,7 @@ impl BlockStore for Segments {
         Ok(heads.map(|(it, id)| SegmentHead { id, documents: it.documents }).collect())
     }
 
-    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, CorruptIndex> {
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<SegmentBlock>, CorruptIndex> {
         let place = self.place(segment, word);
         Ok(place.map(|place| self.0[segment as usize].blocks[place].clone()))
     }
@@ -336,7 +276,8 @@ impl BlockStore for Segments {
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), CorruptIndex> {
         let place = self.place(segment, from).unwrap_or(0);
-        for Block { first, words, postings, .. } in &self.0[segment as usize].blocks[place..] {
+        for SegmentBlock { first, words, postings, .. } in &self.0[segment as usize].blocks[place..]
+        {
             if visit(BlockRef { first, words, postings }).is_break() {
                 break;
             }
@@ -362,7 +303,7 @@ impl BlockStore for Segments {
     ) -> Result<(), CorruptIndex> {
         let of_segment = &self.0[segment as usize].blocks;
         let end = blocks.end.min(of_segment.len());
-        for Block { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
+        for SegmentBlock { first, words, .. } in &of_segment[blocks.start.min(end)..end] {
             if visit(WordsRef { first, words }).is_break() {
                 break;
             }

@@ -1,8 +1,8 @@
 //! Facets of a session list: for every filter value, the number of sessions it would select
 //! together with the other active filters; and totals over the selected sessions.
 
-use unspool_core::price::Prices;
-use unspool_core::session::Usage;
+use unspool_model::price::Prices;
+use unspool_model::session::Usage;
 
 use crate::store::SessionFilter;
 

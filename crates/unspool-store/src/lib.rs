@@ -1,20 +1,18 @@
 //! The archive. It keeps sessions after the agents delete their own logs.
 //!
-//! The recorder is the only writer: it folds events into sessions, turns and parts and stores them
-//! as rows. Large payloads are stored once, by content; a full-text index covers every word.
+//! Sessions, turns and parts are rows. Large payloads are stored once, by content; the full-text
+//! index of `unspool-index` covers every word. The recorder in `unspool-ingest` is the only writer.
 //! Readers use a [`store::View`] of an async [`store::Store`], so another database could replace
 //! SQLite.
 
-pub mod batch;
+pub mod archive_lines;
 pub mod blocking;
 pub mod facets;
-pub mod index;
 pub mod pack;
-pub mod recorder;
+pub mod replace_file;
 pub mod rows;
 pub mod search;
 pub mod searchable;
-pub mod session_writer;
 pub mod sqlite;
 pub mod stats;
 pub mod store;

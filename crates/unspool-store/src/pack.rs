@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use memchr::{memchr, memchr2};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Part};
-use unspool_core::provenance::{Evidence, Origin};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Part};
+use unspool_model::provenance::{Evidence, Origin};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Tool output and result of at least this many bytes are stored by content.
@@ -221,9 +221,9 @@ pub fn unpack(
 
 /// The fields of a part that are stored only in columns.
 pub struct PartKey {
-    pub id: unspool_core::id::PartId,
-    pub place: unspool_core::part::Place,
-    pub step: Option<unspool_core::id::StepId>,
+    pub id: unspool_model::id::PartId,
+    pub place: unspool_model::part::Place,
+    pub step: Option<unspool_model::id::StepId>,
 }
 
 fn unpack_large(large: &[u8], extracted: &mut Extracted, extent: Extent) -> Result<(), PackError> {

@@ -1,15 +1,16 @@
-//! The rows of the archive, independent of the database. `batch.rs` builds them, a `Store` writes
-//! them. Columns only repeat facts that are in the parts, so that SQL can query them.
+//! The rows of the archive, independent of the database. The recorder's `Packer` (`unspool-ingest`)
+//! builds them, a `Store` writes them. Columns only repeat facts that are in the parts, so that SQL
+//! can query them.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use unspool_core::assemble::Cursor;
-use unspool_core::id::{PartId, SessionId, StepId, TurnId};
-use unspool_core::part::{Body, Part};
-use unspool_core::provenance::Feed;
-use unspool_core::session::{Session, Step, Turn};
-use unspool_core::source::{FileStamp, Fingerprint, RecordCounts};
+use unspool_model::assemble::Cursor;
+use unspool_model::id::{PartId, SessionId, StepId, TurnId};
+use unspool_model::part::{Body, Part};
+use unspool_model::provenance::Feed;
+use unspool_model::session::{Session, Step, Turn};
+use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
 
 /// A row number. The recorder assigns row numbers, so a batch can be built without the database.
 pub type RowId = i64;
@@ -24,7 +25,7 @@ pub struct Batch {
     /// Large payloads, stored once.
     pub contents: Vec<Content>,
     /// The index segment of the parts in this batch.
-    pub segment: Option<crate::index::Segment>,
+    pub segment: Option<unspool_index::Segment>,
     /// Parts that are not in a segment yet.
     pub unindexed: Vec<RowId>,
     /// Parts in this segment that may be marked as unindexed in the database.
@@ -206,11 +207,11 @@ pub fn user_place(nth: usize, of: usize) -> i64 {
 /// The id of the n-th body of the user's message in a turn.
 pub fn user_part_id(turn: TurnId, nth: usize) -> PartId {
     let nth = (nth as u64).to_le_bytes();
-    PartId(unspool_core::id::Id::derive([turn.0.bytes().as_slice(), b"user", &nth]))
+    PartId(unspool_model::id::Id::derive([turn.0.bytes().as_slice(), b"user", &nth]))
 }
 
 /// The columns of a part that are derived from its body.
-pub(crate) struct PartColumns {
+pub struct PartColumns {
     pub kind: &'static str,
     pub state: Option<&'static str>,
     pub tool: Option<String>,
@@ -218,7 +219,7 @@ pub(crate) struct PartColumns {
     pub duration: Option<i64>,
 }
 
-pub(crate) fn columns(body: &Body) -> PartColumns {
+pub fn columns(body: &Body) -> PartColumns {
     let kind = body.kind().name();
     let plain = PartColumns { kind, state: None, tool: None, call_id: None, duration: None };
     match body {
@@ -253,4 +254,18 @@ pub(crate) fn columns(body: &Body) -> PartColumns {
 /// True if a part is complete and can be packed and indexed.
 pub fn is_settled(part: &Part) -> bool {
     !part.body.is_open()
+}
+
+/// The sub-agents of an agent part: agent id, call id, session.
+pub fn sub_agents(agent: &str, body: &Body) -> Vec<(String, String, SessionId)> {
+    let Body::Agent(found) = body else { return Vec::new() };
+    found
+        .agents
+        .iter()
+        // An agent with a temporary id has no session yet.
+        .filter(|sub_agent| !sub_agent.id.starts_with("temp_"))
+        .map(|sub_agent| {
+            (sub_agent.id.clone(), found.call_id.clone(), SessionId::of(agent, &sub_agent.id))
+        })
+        .collect()
 }

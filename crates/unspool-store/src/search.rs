@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::part::{Body, Kind, Place};
+use unspool_index::{Matcher, Snippet, TextQuery, snippet};
+use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::part::{Body, Kind, Place};
 
-use crate::index::{Matcher, Snippet, TextQuery, snippet};
 use crate::searchable::{field_text, fields, unescape_json};
 
 /// The query and its filters.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
-use unspool_core::part::{Body, Question};
+use unspool_model::part::{Body, Question};
 
 /// A searchable field of a part.
 pub enum SearchField<'a> {
@@ -155,7 +155,7 @@ fn push_string(out: &mut String, quoted: &str) {
         return;
     }
     out.truncate(start);
-    match serde_json::from_str::<String>(&unspool_core::json::replace_lone_surrogates(quoted)) {
+    match serde_json::from_str::<String>(&unspool_model::json::replace_lone_surrogates(quoted)) {
         Ok(text) => out.push_str(&text),
         Err(_) => out.push_str(quoted),
     }

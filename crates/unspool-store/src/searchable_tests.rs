@@ -15,7 +15,8 @@ fn by_the_rule(raw: &str) -> String {
         }
         let behind = at + end.min(bytes.len()) + 2;
         let quoted = rest.get(at..behind).unwrap_or(&rest[at..]);
-        match serde_json::from_str::<String>(&unspool_core::json::replace_lone_surrogates(quoted)) {
+        match serde_json::from_str::<String>(&unspool_model::json::replace_lone_surrogates(quoted))
+        {
             Ok(text) => out.push_str(&text),
             Err(_) => out.push_str(quoted),
         }

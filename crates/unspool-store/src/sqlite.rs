@@ -2,11 +2,11 @@
 //! await the result. One connection writes and another reads. The database is in WAL mode, so
 //! readers never wait for the recorder.
 
-mod block_store;
+// Public for the benchmark that compares the index with FTS5.
+pub mod block_store;
 mod check;
 mod connection_thread;
 mod derived_columns;
-mod edits;
 mod error;
 mod facets;
 mod failures;
@@ -17,6 +17,7 @@ mod read;
 mod search;
 mod stats;
 mod subagents;
+mod user_changes;
 mod view;
 mod windows;
 mod write;
@@ -24,17 +25,17 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use connection_thread::ConnectionThread;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use unspool_core::id::{SessionId, TurnId};
-use unspool_core::part::Part;
+use unspool_model::id::{SessionId, TurnId};
+use unspool_model::part::Part;
 
 use crate::rows::{Batch, FileRow, RowId};
 use crate::store::{
     CheckReport, Maintenance, NextRows, SessionOutline, Store, StoreError, StoreErrorKind,
     StoredTurn, Viewer,
 };
-use connection_thread::ConnectionThread;
 
 pub use view::SqliteView;
 
@@ -54,11 +55,13 @@ impl Sqlite {
     /// Opens the archive for writing and creates it if missing. The caller must hold the recorder
     /// lock.
     pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+        create_private(path);
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error: rusqlite::Error| StoreError::from(error).at(path);
         // Check before any pragma, which would modify a file of another program.
         let version = migrate::check_version(&connection, path)?;
+        restrict_to_owner(path);
         if version == 0 {
             connection.pragma_update(None, "page_size", 8192).map_err(at)?;
             // Frees the pages of merged segments without rewriting the file. Set only on creation:
@@ -91,6 +94,14 @@ impl Sqlite {
             .map_err(|error| StoreError::from(error).at(path))?;
         let reader = ConnectionThread::start(connection)?;
         Ok(Sqlite { path: path.to_owned(), writer: None, reader })
+    }
+
+    /// The schema version that this program writes.
+    pub const SCHEMA_VERSION: usize = migrate::SCHEMA_VERSION;
+
+    /// The schema version of an archive.
+    pub fn schema_version(path: &Path) -> Result<usize, StoreError> {
+        migrate::check_version(&read_connection(path)?, path)
     }
 
     pub fn path(&self) -> &Path {
@@ -196,8 +207,10 @@ impl Store for Sqlite {
     }
 
     async fn rename(&self, session: RowId, name: Option<String>) -> Result<(), StoreError> {
-        self.run_on_writer(move |connection| edits::rename(connection, session, name.as_deref()))
-            .await
+        self.run_on_writer(move |connection| {
+            user_changes::rename(connection, session, name.as_deref())
+        })
+        .await
     }
 
     async fn tag(
@@ -206,29 +219,55 @@ impl Store for Sqlite {
         add: Vec<String>,
         remove: Vec<String>,
     ) -> Result<(), StoreError> {
-        self.run_on_writer(move |connection| edits::tag(connection, session, &add, &remove)).await
+        self.run_on_writer(move |connection| user_changes::tag(connection, session, &add, &remove))
+            .await
     }
 
     async fn delete(&self, session: RowId) -> Result<u64, StoreError> {
         let now = jiff::Timestamp::now().as_millisecond();
-        self.run_on_writer(move |connection| edits::delete(connection, session, now)).await
+        self.run_on_writer(move |connection| user_changes::delete(connection, session, now)).await
     }
 
     async fn undelete(&self, id: SessionId) -> Result<bool, StoreError> {
-        self.run_on_writer(move |connection| edits::undelete(connection, id)).await
+        self.run_on_writer(move |connection| user_changes::undelete(connection, id)).await
     }
 
     async fn setting(&self, name: String) -> Result<Option<String>, StoreError> {
-        self.read_own_writes(move |connection| edits::setting(connection, &name)).await
+        self.read_own_writes(move |connection| user_changes::setting(connection, &name)).await
     }
 
     async fn set(&self, name: String, value: Option<String>) -> Result<(), StoreError> {
-        self.run_on_writer(move |connection| edits::set(connection, &name, value.as_deref())).await
+        self.run_on_writer(move |connection| user_changes::set(connection, &name, value.as_deref()))
+            .await
     }
 
     async fn forget(&self, session: RowId) -> Result<(), StoreError> {
-        self.run_on_writer(move |connection| edits::forget(connection, session)).await
+        self.run_on_writer(move |connection| user_changes::forget(connection, session)).await
     }
+}
+
+/// Creates a missing file with mode 0600: sessions contain what agents read and wrote. SQLite gives
+/// its -wal and -shm files the same mode. An error shows when the file is opened.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.write(true).create_new(true).open(path);
+}
+
+/// Earlier versions created archives that others may read.
+fn restrict_to_owner(path: &Path) {
+    #[cfg(unix)]
+    if let Ok(found) = path.metadata() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = found.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            // Fails on a file of somebody else, who decides who may read it.
+            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode & 0o700));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
 }
 
 fn read_connection(path: &Path) -> Result<Connection, StoreError> {

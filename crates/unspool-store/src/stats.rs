@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
-use unspool_core::document::UsageDocument;
-use unspool_core::price::Prices;
-use unspool_core::session::Usage;
+use unspool_model::document::UsageDocument;
+use unspool_model::price::Prices;
+use unspool_model::session::Usage;
 
 /// What to count.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,5 +1,5 @@
-//! The `Store` trait, its data types and its errors, independent of the database. `tests/store`
-//! is the test suite that every implementation must pass.
+//! The `Store` trait, its data types and its errors, independent of the database. The contract
+//! suite in `crates/unspool-ingest/tests/contract` is what every implementation must pass.
 
 mod error;
 mod view;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::future::Future;
 
 use jiff::Timestamp;
-use unspool_core::assemble::{Cursor, TurnStub};
-use unspool_core::id::{SessionId, TurnId};
-use unspool_core::part::{Part, Place};
-use unspool_core::session::{Session, Turn};
-use unspool_core::summary::Summary;
+use unspool_model::assemble::{Cursor, TurnStub};
+use unspool_model::id::{SessionId, TurnId};
+use unspool_model::part::{Part, Place};
+use unspool_model::session::{Session, Turn};
+use unspool_model::summary::Summary;
 
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
 

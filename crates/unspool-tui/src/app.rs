@@ -3,13 +3,16 @@
 //! duration, so that keys are handled between two frames however many events arrive.
 
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use unspool_store::replace_file::replace_file;
+
 use crate::backend::{Backend, EventSender};
-use crate::event::Event;
+use crate::event::AppEvent;
 use crate::highlight_cache::HighlightThread;
 use crate::keys::Keys;
 use crate::screen::TerminalScreen;
@@ -38,7 +41,7 @@ pub struct AppOptions {
 }
 
 /// The channel on which all events arrive.
-pub fn events() -> (EventSender, Receiver<Event>) {
+pub fn events() -> (EventSender, Receiver<AppEvent>) {
     mpsc::channel()
 }
 
@@ -46,7 +49,7 @@ pub fn events() -> (EventSender, Receiver<Event>) {
 pub fn run(
     backend: &dyn Backend,
     sender: &EventSender,
-    events: &Receiver<Event>,
+    events: &Receiver<AppEvent>,
     options: AppOptions,
     on_first_frame: impl FnOnce(),
 ) -> io::Result<()> {
@@ -125,7 +128,7 @@ fn run_effects(
             Effect::Query(number, query) => backend.send_query(number, query),
             Effect::Change(request) => backend.change(request),
             Effect::Copy(text) => screen.copy(&text)?,
-            Effect::Save { name, text } => match std::fs::write(&name, text) {
+            Effect::Save { name, text } => match replace_file(Path::new(&name), text.as_bytes()) {
                 Ok(()) => state.set_status(format!("written to {name}")),
                 Err(error) => state.set_status(format!("✕ cannot write {name}: {error}")),
             },
@@ -144,17 +147,19 @@ fn spawn_input_thread(sender: EventSender) {
     thread::spawn(move || {
         loop {
             let event = match crossterm::event::read() {
-                Ok(crossterm::event::Event::Key(key)) => Event::Key(key),
-                Ok(crossterm::event::Event::Mouse(mouse)) => Event::Mouse(mouse),
-                Ok(crossterm::event::Event::Paste(text)) => Event::Paste(text),
-                Ok(crossterm::event::Event::Resize(width, height)) => Event::Resize(width, height),
+                Ok(crossterm::event::Event::Key(key)) => AppEvent::Key(key),
+                Ok(crossterm::event::Event::Mouse(mouse)) => AppEvent::Mouse(mouse),
+                Ok(crossterm::event::Event::Paste(text)) => AppEvent::Paste(text),
+                Ok(crossterm::event::Event::Resize(width, height)) => {
+                    AppEvent::Resize(width, height)
+                }
                 Ok(crossterm::event::Event::FocusGained | crossterm::event::Event::FocusLost) => {
                     continue;
                 }
                 // The terminal is gone.
-                Err(_) => Event::End,
+                Err(_) => AppEvent::End,
             };
-            let ended = matches!(event, Event::End);
+            let ended = matches!(event, AppEvent::End);
             if sender.send(event).is_err() || ended {
                 return;
             }
@@ -183,7 +188,7 @@ fn spawn_signal_thread(sender: EventSender) {
                 _ = hung_up.recv() => {}
                 _ = interrupted.recv() => {}
             }
-            let _ = sender.send(Event::End);
+            let _ = sender.send(AppEvent::End);
         });
     });
 }

@@ -6,9 +6,9 @@ mod remote;
 
 use std::sync::mpsc::Sender;
 
-use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::query::reader::{Query, Response};
-use unspool_engine::recorder::request::Request;
+use unspool_query::live::{Update, WriteNotice};
+use unspool_query::reader::{Query, Response};
+use unspool_query::request::Request;
 
 pub use local::{ChangeHandler, LocalBackend};
 pub use remote::{Credentials, RemoteBackend, RemoteError};
@@ -21,7 +21,7 @@ pub type QueryId = u64;
 pub enum BackendEvent {
     Response(QueryId, Response),
     /// The archive was written to.
-    Update(Update<SessionWrite>),
+    Update(Update<WriteNotice>),
     /// The connection is established, possibly again.
     Connected,
     /// The connection failed for this reason. The backend is reconnecting.
@@ -32,8 +32,8 @@ pub enum BackendEvent {
 
 /// Access to sessions, local or remote.
 pub trait Backend: Send {
-    /// Sends a query. The response arrives as [`BackendEvent::Response`]. If the connection is lost it
-    /// never arrives; after [`BackendEvent::Connected`] the query can be sent again.
+    /// Sends a query. The response arrives as [`BackendEvent::Response`]. If the connection is lost
+    /// it never arrives; after [`BackendEvent::Connected`] the query can be sent again.
     fn send_query(&self, number: QueryId, query: Query);
 
     /// Requests a change. Its outcome arrives as [`BackendEvent::ChangeDone`].
@@ -44,4 +44,4 @@ pub trait Backend: Send {
 }
 
 /// Where a backend sends its events. A closed channel means that the application is ending.
-pub type EventSender = Sender<crate::event::Event>;
+pub type EventSender = Sender<crate::event::AppEvent>;

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
-use unspool_core::block::{Block, Card, Node, Tone};
-use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::lines::{self, Highlighter, Line, LineOptions, Style};
-use unspool_core::part::{Kind, Place};
-use unspool_core::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
-use unspool_core::session::TurnState;
-use unspool_engine::query::window::Position;
+use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::part::{Kind, Place};
+use unspool_model::session::TurnState;
+use unspool_query::window::Position;
+use unspool_view::block::{Block, Card, Node, Tone};
+use unspool_view::lines::{self, Highlighter, Line, LineOptions, Style};
+use unspool_view::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
 
 /// The identity of an entry, stable when its content changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -165,8 +165,8 @@ impl Entry {
         self.layout.replace(None);
     }
 
-    /// The fold state unless the user chose another. The presenter decides which calls are more than
-    /// one line.
+    /// The fold state unless the user chose another. The presenter decides which calls are more
+    /// than one line.
     pub fn default_fold(&self) -> FoldState {
         let EntryContent::Item(item) = &self.content else { return FoldState::Open };
         match item {
@@ -317,7 +317,7 @@ fn card(part: &PartView) -> Option<&Card> {
 
 fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
     if let Some(session) = node.session {
-        found.push((unspool_core::block::text_of(&node.label), session));
+        found.push((unspool_view::block::text_of(&node.label), session));
     }
     node.children.iter().for_each(|child| agents_of(child, found));
 }
@@ -354,7 +354,7 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
 fn foot_line(header: &TurnHeader) -> Line {
     let mut facts = header.metrics();
     if header.state != TurnState::Completed {
-        facts.push(header.state.name().to_owned());
+        facts.push(header.state_text().to_owned());
     }
     Line::of(&facts.join(" · "), Style::tone(Tone::Muted))
 }

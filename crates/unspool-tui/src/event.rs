@@ -5,7 +5,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use crate::backend::BackendEvent;
 
 #[derive(Debug)]
-pub enum Event {
+pub enum AppEvent {
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),

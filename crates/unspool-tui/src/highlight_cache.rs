@@ -1,5 +1,5 @@
 //! Syntax highlighting on a thread of its own, since loading a grammar can take a tenth of a
-//! second. The layout gets what is cached, queues what is not, and `Event::Highlighted` announces
+//! second. The layout gets what is cached, queues what is not, and `AppEvent::Highlighted` announces
 //! results.
 
 use std::collections::VecDeque;
@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::id::digest;
-use unspool_core::lines::{self, Token, TokenSpans};
-use unspool_render::highlight;
+use unspool_export::html::highlight;
+use unspool_model::id::digest;
+use unspool_view::lines::{self, Token, TokenSpans};
 
-use crate::event::Event;
+use crate::event::AppEvent;
 
 /// The size of the cache in bytes. Evicts the least recently used.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
@@ -88,8 +88,8 @@ pub struct HighlightThread {
 }
 
 impl HighlightThread {
-    /// Starts the thread. It announces results with [`Event::Highlighted`].
-    pub fn start(events: Sender<Event>) -> HighlightThread {
+    /// Starts the thread. It announces results with [`AppEvent::Highlighted`].
+    pub fn start(events: Sender<AppEvent>) -> HighlightThread {
         let shared = Arc::new(Shared { state: Mutex::default(), work: Condvar::new() });
         let worker = shared.clone();
         // Without the thread code is shown without colours.
@@ -193,7 +193,7 @@ fn growth_key(language: u64, text: &str) -> CacheKey {
     (language, digest(text.as_bytes().get(..16).unwrap_or(text.as_bytes())))
 }
 
-fn work(shared: &Shared, events: Sender<Event>) {
+fn work(shared: &Shared, events: Sender<AppEvent>) {
     let mut notifier = Notifier { events, last: None, pending: false };
     while let Some(HighlightJob { key, language, text }) = next(shared, &mut notifier) {
         let found = highlight::tokens(&language, &text).map(Arc::new);
@@ -229,7 +229,7 @@ fn next(shared: &Shared, notifier: &mut Notifier) -> Option<HighlightJob> {
 }
 
 struct Notifier {
-    events: Sender<Event>,
+    events: Sender<AppEvent>,
     last: Option<Instant>,
     pending: bool,
 }
@@ -246,7 +246,7 @@ impl Notifier {
         if !pause.is_zero() {
             return Some(Some(pause));
         }
-        self.events.send(Event::Highlighted).ok()?;
+        self.events.send(AppEvent::Highlighted).ok()?;
         self.pending = false;
         self.last = Some(Instant::now());
         Some(None)

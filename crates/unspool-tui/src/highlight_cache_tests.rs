@@ -1,19 +1,19 @@
 use std::sync::mpsc::{self, Receiver};
 
-use unspool_core::lines::Highlighter as _;
+use unspool_view::lines::Highlighter as _;
 
 use super::*;
 
 const RUST: &str = "// why\nfn main() { println!(\"x\"); }\n";
 
-fn highlight_thread() -> (HighlightThread, Receiver<Event>) {
+fn highlight_thread() -> (HighlightThread, Receiver<AppEvent>) {
     let (events, receiver) = mpsc::channel();
     (HighlightThread::start(events), receiver)
 }
 
-fn wait_for_highlights(receiver: &Receiver<Event>) {
+fn wait_for_highlights(receiver: &Receiver<AppEvent>) {
     let event = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
-    assert!(matches!(event, Event::Highlighted));
+    assert!(matches!(event, AppEvent::Highlighted));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
-use unspool_core::id::SessionId;
-use unspool_core::session::SessionState;
-use unspool_engine::query::reader::{Query, SessionRow};
+use unspool_model::id::SessionId;
+use unspool_model::session::SessionState;
+use unspool_query::reader::{Query, SessionRow};
 
 /// The sessions on the first page, small so that something shows quickly, and on each further one.
 const FIRST_PAGE_SESSIONS: u64 = 120;

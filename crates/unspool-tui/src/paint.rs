@@ -7,7 +7,7 @@ use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
-use unspool_core::lines::{self, Line, make_visible};
+use unspool_view::lines::{self, Line, make_visible};
 
 use crate::theme::Theme;
 

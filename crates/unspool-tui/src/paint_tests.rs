@@ -1,6 +1,6 @@
 use ratatui::style::{Color, Modifier};
-use unspool_core::block::{Block, Span};
-use unspool_core::lines::{LineOptions, Run, Style as LineStyle, layout};
+use unspool_view::block::{Block, Span};
+use unspool_view::lines::{LineOptions, Run, Style as LineStyle, layout};
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn styles_patch_the_existing_cells() {
     buffer.set_style(area, theme.base().patch(theme.selection()));
     let ground = buffer[(0, 0)].bg;
     let mut line = plain("a");
-    line.push("東", LineStyle { strong: true, ..LineStyle::role(lines::Role::Code) });
+    line.push("東", LineStyle { strong: true, ..LineStyle::role(lines::TextRole::Code) });
     draw(&line, area, &mut buffer, &theme);
     assert_eq!((buffer[(0, 0)].fg, buffer[(0, 0)].bg), (Color::Rgb(0xcd, 0xd6, 0xf4), ground));
     for x in [1, 2] {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::scroll::EntryHeights;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 
 pub const SPEEDS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// The time between two updates while playing.
@@ -61,7 +61,7 @@ impl Replay {
     }
 
     /// Reveals the entries whose time has come.
-    pub fn play(&mut self, transcript: &mut Transcript, now: Instant) {
+    pub fn play(&mut self, transcript: &mut TranscriptPane, now: Instant) {
         if !self.playing {
             return;
         }
@@ -83,7 +83,7 @@ impl Replay {
     }
 
     /// Reveals the next visible entry, whatever its time, and pauses.
-    pub fn step(&mut self, transcript: &mut Transcript, now: Instant) {
+    pub fn step(&mut self, transcript: &mut TranscriptPane, now: Instant) {
         self.playing = false;
         while let Some(next) = transcript.entries.get(transcript.count()) {
             let (time, position) = (next.time(), next.position);
@@ -98,7 +98,7 @@ impl Replay {
         transcript.settle();
     }
 
-    pub fn step_back(&mut self, transcript: &mut Transcript, now: Instant) {
+    pub fn step_back(&mut self, transcript: &mut TranscriptPane, now: Instant) {
         self.playing = false;
         let last = transcript.count().saturating_sub(1);
         let before =
@@ -112,7 +112,7 @@ impl Replay {
     }
 
     /// The progress by session time, from 0 to 1.
-    pub fn progress(&self, transcript: &Transcript, now: Instant) -> f64 {
+    pub fn progress(&self, transcript: &TranscriptPane, now: Instant) -> f64 {
         let (Some((from, to)), Some(time)) = (span(transcript), self.time(now)) else { return 0.0 };
         let whole = to.duration_since(from).as_secs_f64();
         let seen = time.duration_since(from).as_secs_f64();
@@ -120,7 +120,7 @@ impl Replay {
     }
 
     /// Jumps to a fraction of the session time. False if that point is not loaded.
-    pub fn jump(&mut self, transcript: &mut Transcript, part: f64, now: Instant) -> bool {
+    pub fn jump(&mut self, transcript: &mut TranscriptPane, part: f64, now: Instant) -> bool {
         let Some((from, to)) = span(transcript) else { return false };
         let whole = to.duration_since(from).as_secs_f64();
         let Ok(passed) = SignedDuration::try_from_secs_f64(whole * part) else { return false };
@@ -148,7 +148,7 @@ impl Replay {
 }
 
 /// The start and end of a session.
-fn span(transcript: &Transcript) -> Option<(Timestamp, Timestamp)> {
+fn span(transcript: &TranscriptPane) -> Option<(Timestamp, Timestamp)> {
     let session_row = transcript.session_row.as_ref()?;
     session_row.started.zip(session_row.ended)
 }
@@ -159,7 +159,7 @@ enum Steppable {
 }
 
 /// A step stops at parts and user text; headers and footers appear along with them.
-fn steppable(transcript: &Transcript, at: usize) -> Steppable {
+fn steppable(transcript: &TranscriptPane, at: usize) -> Steppable {
     use crate::entry::EntryKey;
     match transcript.entries.get(at).map(|entry| entry.key) {
         Some(EntryKey::Item(_) | EntryKey::User(_)) => Steppable::Yes,

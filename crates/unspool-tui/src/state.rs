@@ -11,16 +11,16 @@ mod session_actions;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use unspool_core::id::SessionId;
-use unspool_engine::query::reader::{Query, SearchHit};
-use unspool_engine::recorder::request::Request;
+use unspool_model::id::SessionId;
+use unspool_query::reader::{Query, SearchHit};
+use unspool_query::request::Request;
 
 use crate::backend::QueryId;
-use crate::event::Event;
+use crate::event::AppEvent;
 use crate::keys::Keys;
 use crate::list::List;
 use crate::replay::Replay;
-use crate::transcript::{LoadReason, Transcript, ViewOptions};
+use crate::transcript::{LoadReason, TranscriptPane, ViewOptions};
 
 /// How long a row must stay selected before its preview is loaded.
 const PREVIEW_DELAY: Duration = Duration::from_millis(90);
@@ -47,7 +47,7 @@ pub enum Effect {
 
 /// A screen above the list. The last one is visible.
 pub enum Screen {
-    Session(Box<Transcript>),
+    Session(Box<TranscriptPane>),
     Search(Search),
 }
 
@@ -117,7 +117,7 @@ pub struct State {
     pub list: List,
     pub screens: Vec<Screen>,
     pub overlay: Option<Overlay>,
-    pub preview: Option<Transcript>,
+    pub preview: Option<TranscriptPane>,
     pub with_preview: bool,
     pub replay: Option<Replay>,
     pub size: (u16, u16),
@@ -202,14 +202,14 @@ impl State {
     }
 
     /// The open session, if a session is visible.
-    pub fn transcript(&self) -> Option<&Transcript> {
+    pub fn transcript(&self) -> Option<&TranscriptPane> {
         match self.screens.last()? {
             Screen::Session(transcript) => Some(transcript),
             Screen::Search(_) => None,
         }
     }
 
-    pub fn transcript_mut(&mut self) -> Option<&mut Transcript> {
+    pub fn transcript_mut(&mut self) -> Option<&mut TranscriptPane> {
         match self.screens.last_mut()? {
             Screen::Session(transcript) => Some(transcript),
             Screen::Search(_) => None,
@@ -217,22 +217,22 @@ impl State {
     }
 
     /// Handles an event.
-    pub fn take(&mut self, event: Event, now: Instant) -> Vec<Effect> {
+    pub fn take(&mut self, event: AppEvent, now: Instant) -> Vec<Effect> {
         self.now = now;
         let mut effects = match event {
-            Event::Key(key) => self.press(key),
-            Event::Mouse(mouse) => self.handle_mouse(mouse),
-            Event::Paste(text) => self.paste(&text),
-            Event::Resize(width, height) => {
+            AppEvent::Key(key) => self.press(key),
+            AppEvent::Mouse(mouse) => self.handle_mouse(mouse),
+            AppEvent::Paste(text) => self.paste(&text),
+            AppEvent::Resize(width, height) => {
                 self.size = (width, height);
                 Vec::new()
             }
-            Event::Backend(event) => self.handle_backend_event(event),
-            Event::Highlighted => {
+            AppEvent::Backend(event) => self.handle_backend_event(event),
+            AppEvent::Highlighted => {
                 self.apply_highlights();
                 Vec::new()
             }
-            Event::End => vec![Effect::Quit],
+            AppEvent::End => vec![Effect::Quit],
         };
         self.resize_screens();
         effects.extend(self.due());
@@ -265,7 +265,7 @@ impl State {
 
     /// True if something visible is animated.
     fn is_animating(&self) -> bool {
-        use unspool_core::session::SessionState;
+        use unspool_model::session::SessionState;
         let live = |state: SessionState| state == SessionState::Live;
         let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
         let here = open.is_some_and(|session_row| live(session_row.state));

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unspool_core::id::PartId;
-use unspool_core::price::Prices;
-use unspool_core::redact::Rules;
-use unspool_engine::query::reader::answer;
+use unspool_model::id::PartId;
+use unspool_model::price::Prices;
+use unspool_query::reader::answer;
+use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, Viewer};
 
 use crate::backend::BackendEvent;
-use crate::event::Event;
+use crate::event::AppEvent;
 use crate::keys::{Keys, KeysError};
 use crate::state::{Effect, State};
 use crate::theme::Theme;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 use crate::view;
 
 pub struct TestHarness<S: Store> {
@@ -55,7 +55,7 @@ impl<S: Store> TestHarness<S> {
                 self.outputs.push(text);
             } else if let Effect::Query(number, query) = effect {
                 let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
-                let event = Event::Backend(BackendEvent::Response(number, answer));
+                let event = AppEvent::Backend(BackendEvent::Response(number, answer));
                 waiting.extend(self.state.take(event, self.now));
             }
         }
@@ -66,7 +66,7 @@ impl<S: Store> TestHarness<S> {
         std::mem::take(&mut self.outputs)
     }
 
-    pub fn take(&mut self, event: Event) {
+    pub fn take(&mut self, event: AppEvent) {
         let effects = self.state.take(event, self.now);
         self.run_effects(effects);
     }
@@ -79,7 +79,7 @@ impl<S: Store> TestHarness<S> {
                 '\x1b' => KeyCode::Esc,
                 letter => KeyCode::Char(letter),
             };
-            self.take(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+            self.take(AppEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
         }
     }
 
@@ -88,32 +88,32 @@ impl<S: Store> TestHarness<S> {
         let mut pending = PendingEffects(Vec::new());
         for letter in keys.chars() {
             let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-            pending.0.extend(self.state.take(Event::Key(key), self.now));
+            pending.0.extend(self.state.take(AppEvent::Key(key), self.now));
         }
         pending
     }
 
     /// The responses that a backend would send.
-    pub fn responses(&self, pending: PendingEffects) -> Vec<Event> {
+    pub fn responses(&self, pending: PendingEffects) -> Vec<AppEvent> {
         let queries = pending.0.into_iter().filter_map(|effect| {
             if let Effect::Query(number, query) = effect { Some((number, query)) } else { None }
         });
         let answer = |(number, query)| {
             let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
-            Event::Backend(BackendEvent::Response(number, answer))
+            AppEvent::Backend(BackendEvent::Response(number, answer))
         };
         queries.map(answer).collect()
     }
 
     /// Delivers responses, and drops the effects they cause.
-    pub fn deliver(&mut self, responses: Vec<Event>) {
+    pub fn deliver(&mut self, responses: Vec<AppEvent>) {
         for event in responses {
             self.state.take(event, self.now);
         }
     }
 
     pub fn resize(&mut self, width: u16, height: u16) {
-        self.take(Event::Resize(width, height));
+        self.take(AppEvent::Resize(width, height));
     }
 
     /// Advances the clock.
@@ -140,7 +140,7 @@ impl<S: Store> TestHarness<S> {
     /// The loaded calls outside reasoning blocks, and whether they show more than one line by
     /// default.
     pub fn calls(&self) -> Vec<(PartId, bool)> {
-        self.state.transcript().map(Transcript::calls).unwrap_or_default()
+        self.state.transcript().map(TranscriptPane::calls).unwrap_or_default()
     }
 
     /// The part that keys act on in the open session.
@@ -163,7 +163,7 @@ impl<S: Store> TestHarness<S> {
                     continue;
                 }
                 row.push_str(cell.symbol());
-                hidden = unspool_core::lines::width(cell.symbol()).saturating_sub(1);
+                hidden = unspool_view::lines::width(cell.symbol()).saturating_sub(1);
             }
             out.push_str(row.trim_end());
             out.push('\n');

@@ -6,8 +6,8 @@ mod colour_math;
 mod tokens;
 
 use ratatui::style::{Color, Modifier, Style};
-use unspool_core::block::{self, Tone};
-use unspool_core::lines::{self, Role, Token};
+use unspool_view::block::{self, Tone};
+use unspool_view::lines::{self, TextRole, Token};
 
 use self::colour_math::{Rgb, colour, mixed, nearest_ansi, xterm_colour};
 use self::tokens::{ThemeColours, Tokens};
@@ -109,21 +109,21 @@ impl Theme {
         style
     }
 
-    fn role(&self, role: Role) -> Style {
+    fn role(&self, role: TextRole) -> Style {
         let tokens = &self.tokens;
         match role {
-            Role::Plain | Role::Path => Style::new(),
-            Role::Heading => Style::new().add_modifier(Modifier::BOLD),
-            Role::Code => tokens.accent.remove_modifier(Modifier::BOLD),
-            Role::Link => tokens.running.add_modifier(Modifier::UNDERLINED),
-            Role::Gutter => tokens.muted,
-            Role::Added => tokens.added,
-            Role::Removed => tokens.removed,
-            Role::AddedWord => tokens.added_word,
-            Role::RemovedWord => tokens.removed_word,
-            Role::Tone(tone) => self.tone(tone),
-            Role::Badge(tone) => self.badge(tone),
-            Role::Token(token) => self.token(token),
+            TextRole::Plain | TextRole::Path => Style::new(),
+            TextRole::Heading => Style::new().add_modifier(Modifier::BOLD),
+            TextRole::Code => tokens.accent.remove_modifier(Modifier::BOLD),
+            TextRole::Link => tokens.running.add_modifier(Modifier::UNDERLINED),
+            TextRole::Gutter => tokens.muted,
+            TextRole::Added => tokens.added,
+            TextRole::Removed => tokens.removed,
+            TextRole::AddedWord => tokens.added_word,
+            TextRole::RemovedWord => tokens.removed_word,
+            TextRole::Tone(tone) => self.tone(tone),
+            TextRole::Badge(tone) => self.badge(tone),
+            TextRole::Token(token) => self.token(token),
         }
     }
 
@@ -191,9 +191,9 @@ impl Theme {
     }
 
     /// Dims a style by blending it with the background. Muted styles are not dimmed twice.
-    fn dimmed(&self, style: Style, role: Role) -> Style {
+    fn dimmed(&self, style: Style, role: TextRole) -> Style {
         let is_quiet = [self.tokens.muted, self.tokens.pending].contains(&style);
-        let is_muted = is_quiet || role == Role::Token(Token::Comment);
+        let is_muted = is_quiet || role == TextRole::Token(Token::Comment);
         match (self.depth, style.fg) {
             (_, _) if is_muted => style,
             (ColourDepth::True(_), None) => style.patch(self.tokens.subtext),

@@ -1,4 +1,4 @@
-use unspool_core::lines::Style as LineStyle;
+use unspool_view::lines::Style as LineStyle;
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn r_003_50_states_have_their_colours() {
 
 #[test]
 fn r_000_21_badges_are_amber_cyan_and_magenta() {
-    let badge = |theme: &Theme, tone| theme.style(&LineStyle::role(Role::Badge(tone)));
+    let badge = |theme: &Theme, tone| theme.style(&LineStyle::role(TextRole::Badge(tone)));
     let mocha = Theme::mocha();
     assert_eq!(hex(badge(&mocha, Tone::Running)), "#f9c46b");
     assert_eq!(hex(badge(&mocha, Tone::Pending)), "#f9c46b");
@@ -45,7 +45,7 @@ fn r_000_21_badges_are_amber_cyan_and_magenta() {
 /// lighter than in R-003-50, because it uses them for whole sentences.
 #[test]
 fn c_18_the_tokens_are_those_of_the_page() {
-    let css = include_str!("../../unspool-render/assets/theme.css");
+    let css = include_str!("../../unspool-export/assets/theme.css");
     let token = |name: &str, at: usize| {
         let line = css.lines().find(|line| line.trim().starts_with(&format!("--{name}:")));
         let values = line.unwrap().split_once("light-dark(").unwrap().1;
@@ -157,13 +157,13 @@ fn dim_text_is_muted_but_never_twice() {
             let dim = theme.style(&LineStyle { dim: true, ..LineStyle::role(role) });
             let is_muted = loud == theme.muted()
                 || loud == theme.tone(Tone::Pending)
-                || role == Role::Token(Token::Comment);
+                || role == TextRole::Token(Token::Comment);
             assert_eq!(loud == dim, is_muted, "{} {role:?}", theme.name);
         }
     }
 }
 
-fn roles() -> impl Iterator<Item = Role> {
+fn roles() -> impl Iterator<Item = TextRole> {
     let tones = [
         Tone::Pending,
         Tone::Running,
@@ -192,17 +192,17 @@ fn roles() -> impl Iterator<Item = Role> {
         Token::Property,
     ];
     let plain = [
-        Role::Plain,
-        Role::Heading,
-        Role::Code,
-        Role::Link,
-        Role::Path,
-        Role::Gutter,
-        Role::Added,
-        Role::Removed,
-        Role::AddedWord,
-        Role::RemovedWord,
+        TextRole::Plain,
+        TextRole::Heading,
+        TextRole::Code,
+        TextRole::Link,
+        TextRole::Path,
+        TextRole::Gutter,
+        TextRole::Added,
+        TextRole::Removed,
+        TextRole::AddedWord,
+        TextRole::RemovedWord,
     ];
-    let tones = tones.into_iter().flat_map(|tone| [Role::Tone(tone), Role::Badge(tone)]);
-    plain.into_iter().chain(tones).chain(tokens.map(Role::Token))
+    let tones = tones.into_iter().flat_map(|tone| [TextRole::Tone(tone), TextRole::Badge(tone)]);
+    plain.into_iter().chain(tones).chain(tokens.map(TextRole::Token))
 }

@@ -10,12 +10,12 @@ pub mod seek;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::id::{PartId, SessionId};
-use unspool_core::lines::{Highlighter, Line};
-use unspool_core::part::{Kind, Place};
-use unspool_core::present::{Item, TurnView};
-use unspool_engine::query::reader::{Query, SessionRow};
-use unspool_engine::query::window::{Anchor, Position, Size, WindowView};
+use unspool_model::id::{PartId, SessionId};
+use unspool_model::part::{Kind, Place};
+use unspool_query::reader::{Query, SessionRow};
+use unspool_query::window::{Anchor, Position, Size, WindowView};
+use unspool_view::lines::{Highlighter, Line};
+use unspool_view::present::{Item, TurnView};
 
 use crate::entry::{Entry, EntryContent, EntryKey, FoldState, Inlines, LayoutContext};
 use crate::scroll::{EntryHeights, Scroll};
@@ -67,7 +67,7 @@ impl Default for ViewOptions {
 /// A query for a window, and its reason.
 pub type LoadRequest = (LoadReason, Query);
 
-pub struct Transcript {
+pub struct TranscriptPane {
     pub session: SessionId,
     pub session_row: Option<SessionRow>,
     pub entries: Vec<Entry>,
@@ -99,7 +99,7 @@ pub struct Transcript {
     stale: bool,
 }
 
-impl EntryHeights for Transcript {
+impl EntryHeights for TranscriptPane {
     fn count(&self) -> usize {
         match self.until {
             None => self.entries.len(),
@@ -112,13 +112,13 @@ impl EntryHeights for Transcript {
     }
 }
 
-impl Transcript {
+impl TranscriptPane {
     pub fn new(
         session: SessionId,
         session_row: Option<SessionRow>,
         view_options: ViewOptions,
-    ) -> Transcript {
-        Transcript {
+    ) -> TranscriptPane {
+        TranscriptPane {
             session,
             session_row,
             entries: Vec::new(),
@@ -144,11 +144,11 @@ impl Transcript {
     }
 
     /// A small window at the end of the session.
-    pub fn preview(session_row: &SessionRow, view_options: ViewOptions) -> Transcript {
+    pub fn preview(session_row: &SessionRow, view_options: ViewOptions) -> TranscriptPane {
         let size = Size { parts: 16, block: 8, long: 32 };
-        Transcript {
+        TranscriptPane {
             size,
-            ..Transcript::new(session_row.id, Some(session_row.clone()), view_options)
+            ..TranscriptPane::new(session_row.id, Some(session_row.clone()), view_options)
         }
     }
 

@@ -8,7 +8,7 @@ mod status;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unspool_core::lines::{Line, Style};
+use unspool_view::lines::{Line, Style};
 
 use crate::paint;
 use crate::state::{Screen, State};
@@ -93,7 +93,7 @@ impl Canvas<'_> {
 
     /// Draws text in one style, truncated to the area.
     fn text(&mut self, text: &str, style: Style, area: Rect) {
-        let line = Line::of(&unspool_core::lines::truncate(text, usize::from(area.width)), style);
+        let line = Line::of(&unspool_view::lines::truncate(text, usize::from(area.width)), style);
         self.line(&line, area);
     }
 

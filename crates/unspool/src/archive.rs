@@ -8,7 +8,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
 
-pub use unspool_engine::recorder::archive::{Archive, Writer};
+pub use unspool_ingest::service::archive::{Archive, Writer};
 
 /// The archive in this folder, or in the default one. Says on a terminal when it has to wait.
 pub fn open(data: Option<PathBuf>) -> Archive {

@@ -1,6 +1,6 @@
 //! One-line charts: bars and sparklines of block characters, and compact numbers for them.
 
-use unspool_core::present::format;
+use unspool_view::present::format;
 
 /// A bar of at most `room` columns, in eighths of a column. Any non-zero value is visible.
 pub fn bar(value: u64, most: u64, room: usize) -> String {

@@ -7,6 +7,8 @@
 //! # Scan twice a second instead of relying on file-system events: for network homes on a file
 //! # system that is not detected as one. UNSPOOL_POLL=1 does the same.
 //! poll = true
+//! # How many seconds an agent must be silent before its session may count as over.
+//! idle_after = 30
 //!
 //! # Dollars per million tokens; overrides the built-in price list.
 //! [prices."house-model"]
@@ -37,15 +39,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use unspool_core::price::{Price, Prices};
-use unspool_core::redact::{CustomRule, Rules};
-use unspool_engine::lock::DataFolder;
-use unspool_engine::recorder::service::Sources;
-use unspool_engine::recorder::watch::ChangeDetection;
+use unspool_ingest::lock::DataFolder;
+use unspool_ingest::service::Sources;
+use unspool_ingest::service::silence::SilencePolicy;
+use unspool_ingest::service::watch::ChangeDetection;
+use unspool_model::price::{Price, Prices};
+use unspool_redact::{CustomRule, Rules};
 use unspool_sources::discover::Environment;
+
+const DEFAULT_IDLE_AFTER: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -53,6 +59,7 @@ pub struct Config {
     homes: Vec<PathBuf>,
     prices: BTreeMap<String, Price>,
     poll: bool,
+    idle_after: Option<u64>,
     redaction: Redaction,
     pub terminal: Terminal,
 }
@@ -145,8 +152,19 @@ pub fn redaction() -> Result<Rules> {
 }
 
 /// What a recording process reads from these folders, and how it notices changes.
-pub fn sources(environment: Environment) -> Result<Sources> {
-    Ok(Sources { environment, change_detection: change_detection()? })
+pub fn sources(folder: &DataFolder, environment: Environment) -> Result<Sources> {
+    let silence = silence(folder, &environment)?;
+    Ok(Sources { environment, change_detection: change_detection()?, silence })
+}
+
+/// When a turn without an end counts as left by its agent.
+pub fn silence(folder: &DataFolder, environment: &Environment) -> Result<SilencePolicy> {
+    Ok(SilencePolicy::new(idle_after()?, folder.spool(), environment.other_homes.clone()))
+}
+
+/// How long an agent must be silent before its session may count as over.
+pub fn idle_after() -> Result<Duration> {
+    Ok(Config::load()?.idle_after.map_or(DEFAULT_IDLE_AFTER, Duration::from_secs))
 }
 
 /// How the watch loop detects changes.

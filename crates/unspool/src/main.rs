@@ -4,6 +4,7 @@ mod archive;
 mod chart;
 mod command;
 mod config;
+mod log;
 mod paint;
 mod progress;
 mod table;
@@ -23,6 +24,9 @@ struct Cli {
     /// Read from a running `unspool serve`, here or on another machine, by the address it prints
     #[arg(long, value_name = "URL")]
     connect: Option<String>,
+    /// Append Unspool's own log to this file; UNSPOOL_LOG sets what is logged, such as `debug`
+    #[arg(long, global = true, value_name = "FILE")]
+    log: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -48,11 +52,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Cli { data, connect, command } = Cli::parse();
+    let Cli { data, connect, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
         let what = "--connect works only with the terminal application and with replay";
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+    }
+    let is_hook = matches!(command, Some(Command::Hook(_)));
+    let stderr = if reads || is_hook { log::Stderr::Screen } else { log::Stderr::Lines };
+    match log::start(log.as_deref(), stderr) {
+        // A hook never fails: it runs without a log.
+        Err(error) if !is_hook => return fail(&error),
+        Ok(()) | Err(_) => {}
     }
     let archive = archive::open(data);
     let outcome = match command {
@@ -69,7 +80,7 @@ fn main() -> ExitCode {
         Some(Command::Rename(rename)) => rename.run(&archive),
         Some(Command::Delete(delete)) => delete.run(&archive),
         Some(Command::Db(db)) => db.run(&archive),
-        Some(Command::Doctor(doctor)) => doctor.run(&archive),
+        Some(Command::Doctor(doctor)) => doctor.run(&archive, log.as_deref()),
         Some(Command::Hooks(hooks)) => hooks.run(&archive),
         Some(Command::Hook(hook)) => {
             hook.run(&archive);
@@ -86,12 +97,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has closed the pipe.
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Messages may contain file names, and those may contain control characters.
-            for line in format!("unspool: {error:#}").lines() {
-                eprintln!("{}", unspool_core::lines::make_visible(line));
-            }
-            ExitCode::FAILURE
-        }
+        Err(error) => fail(&error),
     }
+}
+
+/// Prints an error. It may contain file names, and those may contain control characters.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    for line in format!("unspool: {error:#}").lines() {
+        eprintln!("{}", unspool_view::lines::make_visible(line));
+    }
+    ExitCode::FAILURE
 }

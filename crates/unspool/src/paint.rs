@@ -4,13 +4,15 @@
 use std::io::{self, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
-use unspool_core::block::{self, Tone};
-use unspool_core::lines::{Line, LineOptions, Role, Style as Look, layout, turn_lines};
-use unspool_core::present::agents::SubagentSessions;
-use unspool_core::price::Prices;
-use unspool_core::session::{Session, Turn};
-use unspool_core::summary::Summary;
-use unspool_core::{plain, present};
+use unspool_model::price::Prices;
+use unspool_model::session::{Session, Turn};
+use unspool_model::summary::Summary;
+use unspool_view::block::{self, Tone};
+use unspool_view::lines::{
+    Line, LineOptions, Style as Look, TextRole, item_lines, layout, turn_lines,
+};
+use unspool_view::present::agents::SubagentSessions;
+use unspool_view::{plain, present};
 
 /// How to paint.
 pub struct Style {
@@ -49,6 +51,36 @@ pub fn turns(
         let view = present::turn(turn, &shown);
         writeln!(out)?;
         write_lines(&turn_lines(&view, style.width, &style.options()), style, out)?;
+    }
+    out.flush()
+}
+
+/// Paints the header and the user's message of a turn, after an empty line.
+pub fn turn_head(
+    session: &Session,
+    turn: &Turn,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let head = Turn { parts: Vec::new(), ..turn.clone() };
+    turns(session, &[head], SubagentSessions::default(), style, out)
+}
+
+/// Paints the parts of a turn without its header, each item after an empty line.
+pub fn items(
+    session: &Session,
+    turn: &Turn,
+    subagents: SubagentSessions,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let shown = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+    for item in &present::turn(turn, &shown).items {
+        let lines = item_lines(item, style.width, &style.options());
+        if !lines.is_empty() {
+            writeln!(out)?;
+            write_lines(&lines, style, out)?;
+        }
     }
     out.flush()
 }
@@ -105,20 +137,20 @@ fn colour_of(colour: block::Color) -> Color {
 
 /// The sixteen colours of the terminal's own palette, so that light and dark terminals both stay
 /// readable. Badges are amber, cyan and magenta (R-000-21).
-fn role(role: Role) -> Ansi {
+fn role(role: TextRole) -> Ansi {
     let colour = |colour: AnsiColor| Ansi::new().fg_color(Some(colour.into()));
     match role {
         // `show` does not highlight code: loading the grammars would delay it.
-        Role::Plain | Role::Path | Role::Token(_) => Ansi::new(),
-        Role::Heading => Ansi::new().bold(),
-        Role::Code => colour(AnsiColor::Cyan),
-        Role::Link => colour(AnsiColor::Blue).underline(),
-        Role::Gutter => colour(AnsiColor::BrightBlack),
-        Role::Added => colour(AnsiColor::Green),
-        Role::Removed => colour(AnsiColor::Red),
-        Role::AddedWord => colour(AnsiColor::Green).bold().underline(),
-        Role::RemovedWord => colour(AnsiColor::Red).bold().underline(),
-        Role::Tone(tone) | Role::Badge(tone) => match tone {
+        TextRole::Plain | TextRole::Path | TextRole::Token(_) => Ansi::new(),
+        TextRole::Heading => Ansi::new().bold(),
+        TextRole::Code => colour(AnsiColor::Cyan),
+        TextRole::Link => colour(AnsiColor::Blue).underline(),
+        TextRole::Gutter => colour(AnsiColor::BrightBlack),
+        TextRole::Added => colour(AnsiColor::Green),
+        TextRole::Removed => colour(AnsiColor::Red),
+        TextRole::AddedWord => colour(AnsiColor::Green).bold().underline(),
+        TextRole::RemovedWord => colour(AnsiColor::Red).bold().underline(),
+        TextRole::Tone(tone) | TextRole::Badge(tone) => match tone {
             Tone::Running | Tone::Interrupted | Tone::Warning => colour(AnsiColor::Yellow),
             Tone::Ok => colour(AnsiColor::Cyan),
             Tone::Failed => colour(AnsiColor::Magenta),

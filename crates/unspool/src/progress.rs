@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use unspool_engine::report::Progress;
+use unspool_ingest::report::Progress;
 
 /// The bar appears only after this time.
 const SHOW_AFTER: Duration = Duration::from_millis(300);

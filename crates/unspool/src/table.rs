@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use unspool_core::lines::{make_visible, truncate, width};
+use unspool_view::lines::{make_visible, truncate, width};
 
 /// A column.
 pub struct Column {

@@ -9,13 +9,13 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use unspool_core::redact::Redactor;
-use unspool_core::session::{Turn, TurnState};
-use unspool_engine::exchange::export::collect_secrets;
-use unspool_engine::live::{Subscription, Update};
-use unspool_render::project::Sdk;
-use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder, DONE};
-use unspool_render::project::uimessage::{UiMessage, reply};
+use unspool_export::export::collect_secrets;
+use unspool_export::project::Sdk;
+use unspool_export::project::uimessage::stream::{ChunkEncoder, DONE, MessageChunk};
+use unspool_export::project::uimessage::{UiMessage, reply};
+use unspool_model::session::{Turn, TurnState};
+use unspool_query::live::{Subscription, Update};
+use unspool_redact::Redactor;
 use unspool_store::store::{Store, StoredSession, TurnWindow, View};
 
 use super::find;
@@ -80,8 +80,8 @@ fn message(stored: &StoredSession, turn: Turn, sdk: Sdk, redactor: &mut Redactor
     reply(&session, &redactor.release_live_turn(turn), sdk)
 }
 
-fn events(chunks: &[Chunk], end: &str) -> Bytes {
-    let mut text: String = chunks.iter().map(Chunk::event).collect();
+fn events(chunks: &[MessageChunk], end: &str) -> Bytes {
+    let mut text: String = chunks.iter().map(MessageChunk::event).collect();
     text.push_str(end);
     Bytes::from(text)
 }

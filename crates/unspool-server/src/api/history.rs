@@ -1,14 +1,14 @@
 //! Handlers for views over whole turns: message groups and the list of tool calls.
 
 use serde::Serialize;
-use unspool_core::document::{BodyDocument, PartDocument};
-use unspool_core::history::{
+use unspool_model::document::{BodyDocument, PartDocument};
+use unspool_model::history::{
     MessageGroup, ToolCallEntry, message_groups, tool_calls, unfinished_calls,
 };
-use unspool_core::id::{PartId, TurnId};
-use unspool_core::json::Json;
-use unspool_core::segment::{SegmentRule, TurnSegment, segment};
+use unspool_model::id::{PartId, TurnId};
+use unspool_model::json::Json;
 use unspool_store::store::{Store, TurnWindow, View};
+use unspool_view::segment::{SegmentRule, TurnSegment, segment};
 
 use super::find;
 use super::request_params::RequestParams;

@@ -81,7 +81,7 @@ fn responses(response: ResponseKind) -> Value {
             json!({ "200": document(list, headers), "304": unchanged, "default": problem })
         }
         ResponseKind::File => {
-            let forms = unspool_render::project::ALL.iter();
+            let forms = unspool_export::project::ALL.iter();
             let forms = forms.map(|form| (form.media_type.to_owned(), json!({})));
             let content: Map<String, Value> = forms.collect();
             json!({ "200": { "description": "A file", "content": content }, "default": problem })

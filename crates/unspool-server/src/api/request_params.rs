@@ -4,8 +4,8 @@ use axum::extract::{FromRequestParts, Query, RawPathParams};
 use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
-use unspool_core::id::{Id, digest};
-use unspool_engine::query::params::parse_time;
+use unspool_model::id::{Id, digest};
+use unspool_query::params::parse_time;
 
 use super::route::{Parameter, ParameterKind, Route, path_parameter};
 use crate::problem::Problem;

@@ -5,7 +5,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, LINK};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use unspool_core::id::digest;
+use unspool_model::id::digest;
 
 use super::request_params::RequestParams;
 use crate::problem::Problem;

@@ -179,13 +179,13 @@ pub const ROUTES: &[Route] = &[
         parameters: &[
             optional(
                 "kind",
-                ParameterKind::OneOf(unspool_engine::query::params::PART_KINDS),
+                ParameterKind::OneOf(unspool_query::params::PART_KINDS),
                 "only parts of this kind",
             ),
             optional("tool", ParameterKind::Text, "only calls of this tool"),
             optional(
                 "state",
-                ParameterKind::OneOf(unspool_engine::query::params::TOOL_STATES),
+                ParameterKind::OneOf(unspool_query::params::TOOL_STATES),
                 "only calls in this state",
             ),
             optional("after", ParameterKind::Id, "only parts after this one"),
@@ -251,7 +251,7 @@ pub const ROUTES: &[Route] = &[
         parameters: &[
             required(
                 "to",
-                ParameterKind::OneOf(unspool_render::project::NAMES),
+                ParameterKind::OneOf(unspool_export::project::NAMES),
                 "the format; jsonl has everything that is stored and can be re-imported with `unspool import`",
             ),
             SDK,
@@ -284,13 +284,13 @@ pub const ROUTES: &[Route] = &[
             PROJECT,
             optional(
                 "kind",
-                ParameterKind::OneOf(unspool_engine::query::params::SEARCH_KINDS),
+                ParameterKind::OneOf(unspool_query::params::SEARCH_KINDS),
                 "only in parts of this kind",
             ),
             optional("tool", ParameterKind::Text, "only in calls of this tool"),
             optional(
                 "state",
-                ParameterKind::OneOf(unspool_engine::query::params::TOOL_STATES),
+                ParameterKind::OneOf(unspool_query::params::TOOL_STATES),
                 "only in calls in this state",
             ),
             optional(

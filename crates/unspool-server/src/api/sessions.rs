@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use unspool_core::document::{SessionDocument, TurnDocument};
-use unspool_core::id::{Id, SessionId, digest};
-use unspool_core::redact::Rules;
-use unspool_core::session::Turn;
-use unspool_core::source::RecordCounts;
-use unspool_engine::exchange;
-use unspool_render::project::{Options, Projection};
+use unspool_export::export;
+use unspool_export::project::{Options, Projection};
+use unspool_model::document::{SessionDocument, TurnDocument};
+use unspool_model::id::{Id, SessionId, digest};
+use unspool_model::session::Turn;
+use unspool_model::source::RecordCounts;
+use unspool_redact::Rules;
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow, View,
 };
@@ -210,7 +210,7 @@ pub fn export_response<S: Store>(
     let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
     let view = app.view();
     let body = super::stream::body_written_by(move |out| {
-        exchange::export::write(&view, &stored, projection, &options, rules.as_ref(), out)
+        export::write(&view, &stored, projection, &options, rules.as_ref(), out)
             .map(drop)
             .map_err(std::io::Error::other)
     });

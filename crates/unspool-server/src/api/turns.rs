@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use unspool_core::document::{BodyDocument, PartDocument, TurnDocument, time};
-use unspool_core::id::{PartId, TurnId, digest};
-use unspool_core::part::{Part, ToolState};
-use unspool_core::session::Turn;
-use unspool_core::skeleton::{PartSkeleton, Skeleton};
-use unspool_engine::query::raw::{Raw, raw_of};
+use unspool_model::document::{BodyDocument, PartDocument, TurnDocument, time};
+use unspool_model::id::{PartId, TurnId, digest};
+use unspool_model::part::{Part, ToolState};
+use unspool_model::session::Turn;
+use unspool_model::skeleton::{PartSkeleton, Skeleton};
+use unspool_query::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow, View};
 
 use super::find;

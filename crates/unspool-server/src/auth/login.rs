@@ -1,5 +1,7 @@
 //! The login page: shows the password form (`form`) and handles its submission.
 
+pub mod template;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -12,7 +14,6 @@ use axum::http::header::{
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Deserialize;
-use unspool_render::page;
 use unspool_store::store::Store;
 
 use super::password::{LOGIN_LIFETIME, LoginOutcome};
@@ -41,7 +42,7 @@ pub async fn form<S: Store>(State(app): State<Arc<App<S>>>, request: Request) ->
 }
 
 fn page(status: StatusCode, wrong: Option<&str>, to: &str) -> Response {
-    let page = page::login(wrong, &local_path(to)).into_string();
+    let page = template::login(wrong, &local_path(to)).into_string();
     // With `no-referrer` browsers send `Origin: null`, and the check in `submit` would fail.
     let headers = [(CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "same-origin")];
     (status, headers, Html(page)).into_response()

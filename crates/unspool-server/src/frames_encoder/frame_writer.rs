@@ -3,11 +3,11 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use unspool_core::change::Touched;
-use unspool_core::document::{AnswerDocument, BodyDocument, QuestionDocument};
-use unspool_core::id::{PartId, TurnId, digest};
-use unspool_core::part::{Body, Kind, Part, Tool, ToolState};
-use unspool_core::session::{Session, Turn, TurnState};
+use unspool_model::change::Touched;
+use unspool_model::document::{AnswerDocument, BodyDocument, QuestionDocument};
+use unspool_model::id::{PartId, TurnId, digest};
+use unspool_model::part::{Body, Kind, Part, Tool, ToolState};
+use unspool_model::session::{Session, Turn, TurnState};
 use unspool_store::rows::user_part_id;
 
 pub struct FrameWriter {
@@ -130,7 +130,7 @@ impl FrameWriter {
     ) -> Option<SentTurn> {
         let (id, first) = (turn.id, sent.is_none());
         let mut sent = sent.unwrap_or(SentTurn::new(id));
-        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.hidden).collect();
+        let parts: Vec<&Part> = turn.parts.iter().filter(|part| !part.origin.is_hidden()).collect();
         let ended = (turn.state != TurnState::Running).then_some(turn.state);
         // A reply starts with its first part or its end.
         let begins = !sent.begun && (!parts.is_empty() || ended.is_some());
@@ -243,7 +243,7 @@ impl FrameWriter {
 
     /// A `message_id.delta`: text from an offset, or the whole part.
     fn delta(&self, message_id: &str, part: PartId, body: &Body, from: usize) -> Value {
-        let kind = body.kind().name();
+        let kind = frame_kind(body.kind());
         match body.streamed_text() {
             Some(text) => {
                 let text = text.get(from..).unwrap_or_default();
@@ -327,4 +327,10 @@ impl FrameWriter {
             self.push_frame(frames, "message.tool_result", frame);
         }
     }
+}
+
+/// The name of a part kind in frames. This dialect says `thinking` where everything else here says
+/// `reasoning` (C-01).
+fn frame_kind(kind: Kind) -> &'static str {
+    if kind == Kind::Reasoning { "thinking" } else { kind.name() }
 }

@@ -1,4 +1,4 @@
-//! The stream for programs: the changes of `unspool-core` with the seqs they lead from and to.
+//! The stream for programs: the changes of `unspool-model` with the seqs they lead from and to.
 //! A slow client receives several batches in one message and loses nothing. A client that lags
 //! beyond the backlog receives `behind`, followed by a new snapshot.
 
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
-use unspool_core::document::{SessionDocument, TurnDocument};
-use unspool_core::id::SessionId;
-use unspool_engine::live::Update;
+use unspool_model::document::{SessionDocument, TurnDocument};
+use unspool_model::id::SessionId;
+use unspool_query::live::Update;
 use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow, View};
 
 use super::{current_seq, is_connected, send_json};

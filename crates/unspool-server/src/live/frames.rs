@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message, WebSocket};
-use unspool_core::id::SessionId;
-use unspool_engine::live::Update;
+use unspool_model::id::SessionId;
+use unspool_query::live::Update;
 use unspool_store::store::{Store, TurnWindow, View};
 
 use super::{current_seq, is_connected, send_json};

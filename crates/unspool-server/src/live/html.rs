@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use unspool_core::id::SessionId;
+use unspool_model::id::SessionId;
 use unspool_store::store::Store;
 
 use super::{is_connected, send_json};

@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
-use unspool_core::change::Urgency;
-use unspool_core::id::SessionId;
-use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::query::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
-use unspool_engine::query::reader::{Query, Response, answer};
+use unspool_model::change::Urgency;
+use unspool_model::id::SessionId;
+use unspool_query::live::{Update, WriteNotice};
+use unspool_query::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
+use unspool_query::reader::{Query, Response, answer};
 use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 
@@ -126,8 +126,8 @@ struct PendingUpdates {
 }
 
 impl PendingUpdates {
-    fn take(&mut self, update: Update<SessionWrite>) {
-        let SessionWrite { session, urgency } = match update {
+    fn take(&mut self, update: Update<WriteNotice>) {
+        let WriteNotice { session, urgency } = match update {
             Update::Written(write) => write,
             Update::Lagged => return self.mark_missed(),
         };
@@ -148,11 +148,11 @@ impl PendingUpdates {
         !self.missed && self.written.is_empty()
     }
 
-    fn drain(&mut self) -> Vec<Update<SessionWrite>> {
+    fn drain(&mut self) -> Vec<Update<WriteNotice>> {
         let missed = std::mem::take(&mut self.missed).then_some(Update::Lagged);
         let written = self.written.drain();
         let written =
-            written.map(|(session, urgency)| Update::Written(SessionWrite { session, urgency }));
+            written.map(|(session, urgency)| Update::Written(WriteNotice { session, urgency }));
         missed.into_iter().chain(written).collect()
     }
 }
@@ -165,8 +165,8 @@ mod tests {
         SessionId::of("codex", &nth.to_string())
     }
 
-    fn write(nth: usize, urgency: Urgency) -> Update<SessionWrite> {
-        Update::Written(SessionWrite { session: session(nth), urgency })
+    fn write(nth: usize, urgency: Urgency) -> Update<WriteNotice> {
+        Update::Written(WriteNotice { session: session(nth), urgency })
     }
 
     #[test]

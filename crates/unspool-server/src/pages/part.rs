@@ -1,5 +1,7 @@
 //! Fragments for the session page: Markdown copies, the raw records of a part, find in session.
 
+pub mod template;
+
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -9,11 +11,10 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use unspool_core::id::{Id, PartId};
-use unspool_engine::exchange::export;
-use unspool_engine::query::raw::raw as read_raw;
-use unspool_render::page;
-use unspool_render::project::{Excerpt, Options};
+use unspool_export::export;
+use unspool_export::project::{Excerpt, Options};
+use unspool_model::id::{Id, PartId};
+use unspool_query::raw::raw as read_raw;
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, View};
 
@@ -118,16 +119,16 @@ pub async fn raw<S: Store>(
     let lost =
         |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot read the records; try again");
     let found = reading.map_err(lost)??.ok_or_else(no_part)?;
-    let records: Vec<page::RawRecord> = found
+    let records: Vec<template::RecordView> = found
         .records
         .iter()
-        .map(|record| page::RawRecord {
+        .map(|record| template::RecordView {
             file: record.file.clone(),
             offset: record.offset,
             text: record.text.as_ref().map(String::as_str).map_err(|absent| absent.explain(record)),
         })
         .collect();
-    Ok(html(&page::raw(&records, found.left_out)))
+    Ok(html(&template::raw(&records, found.left_out)))
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,17 +1,20 @@
 //! Search over all sessions: the page, and its hits for the page script while the user types.
 
+pub mod template;
+
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use jiff::Timestamp;
 use maud::Markup;
-use unspool_render::page::{self, FilterMenu, FilterOption};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
 use super::{ErrorPage, Page, html};
 use crate::App;
+use crate::pages::filters::FilterMenu;
+use crate::pages::filters::FilterOption;
 use crate::query_params::ListParams;
 
 /// Hits on the search page.
@@ -39,7 +42,7 @@ pub async fn search<S: Store>(app: &App<S>, words: &str, params: &ListParams) ->
     let kinds =
         FilterMenu { name: "kind", label: "Kind", any: "Everything", list: kinds.collect() };
     choices.push(kinds);
-    run_search(app, words, params, MAX_HITS, &choices, page::search).await
+    run_search(app, words, params, MAX_HITS, &choices, template::search).await
 }
 
 /// The hits as a fragment, while the user types.
@@ -48,7 +51,7 @@ pub async fn found<S: Store>(
     Query(params): Query<ListParams>,
 ) -> Page {
     let words = params.words().unwrap_or_default();
-    run_search(&app, words, &params, MAX_INSTANT_HITS, &[], page::found).await
+    run_search(&app, words, &params, MAX_INSTANT_HITS, &[], template::found).await
 }
 
 async fn run_search<S: Store>(
@@ -57,7 +60,7 @@ async fn run_search<S: Store>(
     params: &ListParams,
     limit: usize,
     choices: &[FilterMenu],
-    paint: fn(&page::SearchPage<'_>) -> Markup,
+    paint: fn(&template::SearchPage<'_>) -> Markup,
 ) -> Result<axum::response::Html<String>, ErrorPage> {
     let narrowed = params.filter(Timestamp::now(), 0);
     let kind = params.kind.clone().filter(|kind| !kind.is_empty());
@@ -73,7 +76,7 @@ async fn run_search<S: Store>(
         ..SearchRequest::new(words)
     };
     let findings = app.view().search(request).await?;
-    let found = findings.hits.iter().map(|hit| page::HitRow {
+    let found = findings.hits.iter().map(|hit| template::HitRow {
         session: hit.session.to_string(),
         agent: &hit.agent,
         project: hit.project.as_deref(),
@@ -93,7 +96,7 @@ async fn run_search<S: Store>(
     } else {
         None
     };
-    let page = page::SearchPage {
+    let page = template::SearchPage {
         query: words,
         found: found.collect(),
         more: findings.more || findings.hits.len() == limit,

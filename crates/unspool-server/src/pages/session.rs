@@ -1,5 +1,7 @@
 //! The page of one session, loaded window by window.
 
+pub mod template;
+
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -8,15 +10,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
-use unspool_core::id::{Id, PartId};
-use unspool_core::present::tools::Tasks;
-use unspool_core::session::Turn;
-use unspool_engine::query::reader::resume;
-use unspool_engine::query::window::{
+use unspool_model::id::{Id, PartId};
+use unspool_model::session::Turn;
+use unspool_query::reader::resume;
+use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
 };
-use unspool_render::page;
 use unspool_store::store::{Store, StoredSession, View};
+use unspool_view::present::tools::Tasks;
 
 use super::{ErrorPage, Page, html};
 use crate::App;
@@ -102,15 +103,15 @@ fn with_page<S: Store, T>(
     app: &App<S>,
     stored: &StoredSession,
     shown: &WindowView,
-    prompts: &[page::Prompt],
+    prompts: &[template::Prompt],
     tasks: &Tasks,
-    paint: impl FnOnce(&page::SessionPage<'_>) -> T,
+    paint: impl FnOnce(&template::SessionPage<'_>) -> T,
 ) -> T {
-    paint(&page::SessionPage {
+    paint(&template::SessionPage {
         summary: &stored.summary,
         prices: &app.prices,
         seq: stored.seq,
-        window: page::TranscriptWindow {
+        window: template::TranscriptWindow {
             turns: &shown.turns,
             earlier: shown.earlier.map(|position| position.to_string()),
             later: shown.later.map(|position| position.to_string()),
@@ -128,21 +129,21 @@ pub async fn session<S: Store>(
 ) -> Page {
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &requested).await?;
-    let prompts: Vec<page::Prompt> = app
+    let prompts: Vec<template::Prompt> = app
         .view()
         .prompts(stored.row)
         .await?
         .into_iter()
-        .map(|prompt| page::Prompt {
+        .map(|prompt| template::Prompt {
             turn: prompt.turn,
             number: prompt.number,
             said: prompt.said,
             errors: prompt.errors,
         })
         .collect();
-    let choice = page::Choice { only: requested.only.as_deref() };
+    let choice = template::Choice { only: requested.only.as_deref() };
     Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks(&app, &stored).await?, |page| {
-        page::session(page, &choice)
+        template::session(page, &choice)
     })))
 }
 
@@ -171,7 +172,7 @@ pub async fn window<S: Store>(
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
     };
-    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, page::window);
+    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, template::window);
     let tag = format!("W/\"{version}\"");
     if etag_matches(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
@@ -184,5 +185,5 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let stored = find(&app, &id).await?;
     let requested = WindowParams { turn: Some(0), ..WindowParams::default() };
     let shown = load(&app, &stored, &requested).await?;
-    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), page::inline)))
+    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), template::inline)))
 }

@@ -1,21 +1,25 @@
 //! The session list: live sessions on top, then one page of the rest; its fragments for the page
 //! script, and the filters with their counts.
 
+pub mod template;
+
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use jiff::Timestamp;
-use unspool_core::live::MAX_SILENCE;
-use unspool_core::present::activity::Activity;
-use unspool_core::session::SessionState;
-use unspool_engine::query::reader::activity;
-use unspool_render::page::{self, FilterMenu, FilterOption};
+use unspool_model::live::MAX_SILENCE;
+use unspool_model::session::SessionState;
+use unspool_query::reader::activity;
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
+use unspool_view::present::activity::Activity;
 
 use super::{Page, html, search, welcome};
 use crate::App;
+use crate::pages::filters::FilterMenu;
+use crate::pages::filters::FilterOption;
+use crate::pages::filters::since_label;
 use crate::query_params::{ListParams, encode_cursor, since};
 
 /// Sessions per page.
@@ -35,8 +39,8 @@ struct ListedSession {
 }
 
 impl ListedSession {
-    fn row(&self) -> page::Row<'_> {
-        page::Row {
+    fn row(&self) -> template::ListRow<'_> {
+        template::ListRow {
             summary: &self.stored.summary,
             sub_agent: self.stored.is_agent(),
             activity: self.activity.clone(),
@@ -86,7 +90,7 @@ pub async fn sessions<S: Store>(
     let filter = params.filter(now, PAGE_SIZE);
     let (facets, choices) = choices(&app, &filter, now).await?;
     if facets.all == 0 {
-        return Ok(html(&page::welcome(&welcome::page(&app))));
+        return Ok(html(&welcome::template::welcome(&welcome::page(&app))));
     }
     let chosen = params.query();
     let live = live(&app, &filter, now).await?;
@@ -102,13 +106,13 @@ pub async fn sessions<S: Store>(
         listed.retain(|stored| stored.summary.session.state != SessionState::Live);
     }
     let listed = with_activity(&app, listed).await?;
-    let shown = page::SessionsPage {
+    let shown = template::SessionsPage {
         live: live.iter().map(ListedSession::row).collect(),
         rows: listed.iter().map(ListedSession::row).collect(),
         projects: projects.as_ref().map(|projects| {
             projects
                 .iter()
-                .map(|(path, sessions, rows)| page::Project {
+                .map(|(path, sessions, rows)| template::Project {
                     path,
                     sessions: *sessions,
                     rows: rows.iter().map(ListedSession::row).collect(),
@@ -118,7 +122,7 @@ pub async fn sessions<S: Store>(
         next,
         chosen: &chosen,
         choices: &choices,
-        sum: page::Sum {
+        sum: template::Sum {
             sessions: facets.sessions,
             sub_agents: facets.sub_agents,
             errors: facets.errors,
@@ -128,7 +132,7 @@ pub async fn sessions<S: Store>(
         },
         prices: &app.prices,
     };
-    Ok(html(&page::sessions(&shown)))
+    Ok(html(&template::sessions(&shown)))
 }
 
 type ProjectSessions = (String, u64, Vec<ListedSession>);
@@ -174,8 +178,8 @@ pub async fn rows<S: Store>(
     let found = app.view().sessions(filter).await?;
     let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
     let shown = with_activity(&app, found).await?;
-    let rows: Vec<page::Row<'_>> = shown.iter().map(ListedSession::row).collect();
-    Ok(html(&page::more(&rows, &app.prices, before, next.as_deref())))
+    let rows: Vec<template::ListRow<'_>> = shown.iter().map(ListedSession::row).collect();
+    Ok(html(&template::more(&rows, &app.prices, before, next.as_deref())))
 }
 
 /// Sessions whose title matches the words typed so far; the newest ones without words.
@@ -203,11 +207,15 @@ pub async fn suggestions<S: Store>(
         let newest = SessionFilter { limit, without_agents: true, ..SessionFilter::default() };
         found = app.view().sessions(newest).await?;
     }
-    let rows: Vec<page::Row<'_>> = found
+    let rows: Vec<template::ListRow<'_>> = found
         .iter()
-        .map(|stored| page::Row { summary: &stored.summary, sub_agent: false, activity: None })
+        .map(|stored| template::ListRow {
+            summary: &stored.summary,
+            sub_agent: false,
+            activity: None,
+        })
         .collect();
-    Ok(html(&page::suggestions(&rows)))
+    Ok(html(&template::suggestions(&rows)))
 }
 
 /// The filter menus with their counts.
@@ -233,7 +241,7 @@ async fn choices<S: Store>(
     };
     let times = SINCE_OPTIONS.iter().zip(&facets.times).map(|(time, count)| FilterOption {
         value: (*time).to_owned(),
-        label: page::since_label(time),
+        label: since_label(time),
         count: Some(*count),
     });
     let choices = vec![
@@ -276,7 +284,7 @@ pub async fn uncounted_filters<S: Store>(app: &App<S>) -> Result<Vec<FilterMenu>
         |value: &String| FilterOption { value: value.clone(), label: value.clone(), count: None };
     let times = SINCE_OPTIONS.iter().map(|time| FilterOption {
         value: (*time).to_owned(),
-        label: page::since_label(time),
+        label: since_label(time),
         count: None,
     });
     Ok(vec![

@@ -1,12 +1,14 @@
 //! The stats page: figures over the archive, with the filters of the list.
 
+pub mod template;
+
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
-use unspool_render::dom;
-use unspool_render::page::{self, UsageBar};
+use template::UsageBar;
+use unspool_export::html::dom;
 use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
 use unspool_store::store::{Store, View};
 
@@ -35,8 +37,8 @@ pub async fn stats<S: Store>(
     let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<UsageBar>>();
     let (periods, period) = periods(&figures.by_day);
     let totals = &figures.totals;
-    let shown = page::StatsPage {
-        totals: page::Totals {
+    let shown = template::StatsPage {
+        totals: template::TotalsView {
             sessions: totals.sessions,
             sub_agents: totals.sub_agents,
             turns: totals.turns,
@@ -55,10 +57,9 @@ pub async fn stats<S: Store>(
         tools: figures
             .tools
             .into_iter()
-            .map(|tool| page::ToolStats {
+            .map(|tool| template::ToolStats {
                 name: tool.name,
                 calls: tool.calls,
-                failed: tool.failed,
                 error_rate: tool.error_rate,
                 median_ms: tool.duration.median_ms,
                 p95_ms: tool.duration.p95_ms,
@@ -68,7 +69,7 @@ pub async fn stats<S: Store>(
         slowest: figures
             .slowest
             .into_iter()
-            .map(|call| page::SlowCall {
+            .map(|call| template::SlowCallRow {
                 address: address(&call.place),
                 tool: call.tool,
                 what: call.what,
@@ -79,7 +80,7 @@ pub async fn stats<S: Store>(
         failures: figures
             .failures
             .into_iter()
-            .map(|failure| page::FailureRow {
+            .map(|failure| template::FailureRow {
                 address: address(&failure.last),
                 tool: failure.tool,
                 error: failure.error,
@@ -90,15 +91,15 @@ pub async fn stats<S: Store>(
         chosen: &params.query(),
         choices: &choices,
     };
-    Ok(html(&page::stats(&shown)))
+    Ok(html(&template::stats(&shown)))
 }
 
 fn address(place: &CallLocation) -> String {
     format!("/s/{}?part={}#{}", place.session, place.part, dom::part(&place.part))
 }
 
-fn spent(spent: &UsageFigures) -> page::Spent {
-    page::Spent {
+fn spent(spent: &UsageFigures) -> template::Spent {
+    template::Spent {
         tokens: spent.tokens,
         cost_usd: spent.cost_usd,
         estimated_usd: spent.estimated_cost_usd,
@@ -158,7 +159,7 @@ fn periods(days: &[GroupFigures]) -> (Vec<UsageBar>, &'static str) {
             sessions: 0,
             turns: 0,
             steps: 0,
-            spent: page::Spent::default(),
+            spent: template::Spent::default(),
         };
         while let Some(((day, group), rest)) =
             left.split_first().filter(|((day, _), _)| begin(*day) == date)
@@ -187,7 +188,7 @@ fn add(sum: Option<f64>, one: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use unspool_core::session::Usage;
+    use unspool_model::session::Usage;
 
     use super::*;
 

@@ -1,13 +1,14 @@
 //! The ThoughtFlow page of a session, and its runs as JSON and D2 files (R-002-29).
 
+pub mod template;
+
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
-use unspool_engine::exchange::export;
-use unspool_render::page;
-use unspool_render::project::{Options, Projection};
+use unspool_export::export;
+use unspool_export::project::{Options, Projection};
 use unspool_store::store::Store;
 
 use super::{Page, html};
@@ -34,13 +35,13 @@ pub async fn thoughtflow<S: Store>(
     let (turn, step) = (params.turn.unwrap_or(0), params.step.unwrap_or(0));
     let drawing = tokio::task::spawn_blocking(move || {
         let window = export::runs(&app.view(), &stored, turn, step, MAX_STEPS)?;
-        let flow = page::Flow {
+        let flow = template::FlowPage {
             summary: &stored.summary,
             runs: &window.runs,
             earlier: turn > 0 || step > 0,
             later: window.later,
         };
-        Ok::<_, export::ExportError>(html(&page::thoughtflow(&flow)))
+        Ok::<_, export::ExportError>(html(&template::thoughtflow(&flow)))
     });
     let lost = |what: String| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what);
     let drawn = drawing.await.map_err(|error| lost(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! The page of an empty archive, and the demo that it offers.
 
+pub mod template;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,12 +11,14 @@ use axum::http::HeaderMap;
 use axum::http::StatusCode;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
-use unspool_render::page::{self, Demo, SearchedFolder, WelcomePage};
 use unspool_store::store::Store;
 
 use super::html;
 use crate::App;
 use crate::problem::Problem;
+use template::Demo;
+use template::SearchedFolder;
+use template::WelcomePage;
 
 /// Opens the demo and returns its URL, or why it cannot be opened.
 pub type OpenDemo =
@@ -50,6 +54,6 @@ pub async fn demo<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMap) 
         Ok(address) if wants_json => {
             axum::Json(serde_json::json!({ "address": address })).into_response()
         }
-        Ok(address) => html(&page::demo(&address)).into_response(),
+        Ok(address) => html(&template::demo(&address)).into_response(),
     }
 }

@@ -4,17 +4,17 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::id::{PartId, TurnId, digest};
-use unspool_core::part::{Kind, Place, ToolState};
-use unspool_core::present::{self, ItemLayout, TurnView};
-use unspool_core::segment::{SegmentRange, SegmentRule};
-use unspool_core::skeleton::{PartSkeleton, Skeleton};
-use unspool_engine::query::window::block_parts;
-use unspool_render::dom;
-use unspool_render::page;
-use unspool_render::turn::fragments;
+use unspool_export::html::dom;
+use unspool_export::html::turn::fragments;
+use unspool_model::id::{PartId, TurnId, digest};
+use unspool_model::part::{Kind, Place, ToolState};
+use unspool_model::skeleton::{PartSkeleton, Skeleton};
+use unspool_query::window::block_parts;
+use unspool_view::present::{self, ItemLayout, TurnView};
+use unspool_view::segment::{SegmentRange, SegmentRule};
 
-use super::DomOp;
+use super::dom_op::DomOp;
+use crate::pages::session::template;
 
 /// If more pieces than this changed, pages reload instead.
 const MAX_PAINTED_PIECES: usize = 300;
@@ -98,7 +98,7 @@ impl PaintedTurn {
     pub fn plans(&self, parts: &FxHashSet<PartId>) -> bool {
         let part_skeletons = parts.iter().filter_map(|part| self.position(*part));
         let tools = part_skeletons.filter_map(|at| self.skeleton.parts.get(at)?.tool.as_deref());
-        tools.into_iter().any(unspool_core::tools::is_plan)
+        tools.into_iter().any(unspool_model::tools::is_plan)
     }
 
     /// Replaces the skeleton with a newer one of the same turn.
@@ -189,7 +189,7 @@ impl PaintedTurn {
                 None => DomOp::Piece { turn, html, after },
             });
         }
-        let entry = page::outline_entry(view).into_string();
+        let entry = template::outline_entry(view).into_string();
         let hash = digest(entry.as_bytes());
         if self.sent.insert("outline".to_owned(), hash) != Some(hash) {
             ops.push(DomOp::Outline { html: entry });

@@ -1,15 +1,15 @@
 //! The state of a session hub: painted turns, sub-agents, and the changes since the last paint.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::change::{Touched, Urgency};
-use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_store::recorder::ChangeSet;
+use unspool_model::change::ChangeSet;
+use unspool_model::change::{Touched, Urgency};
+use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_store::store::SubagentRef;
 
 use super::painted_turn::PaintedTurn;
 
 #[derive(Default)]
-pub struct State {
+pub struct HubState {
     pub seq: u64,
     pub head: u64,
     /// In order of last use, most recent last.
@@ -36,7 +36,7 @@ pub struct Pending {
     pub all: bool,
 }
 
-impl State {
+impl HubState {
     /// Records a published batch and returns how soon it must be painted. None if it need not be.
     pub fn take(&mut self, id: SessionId, published: &ChangeSet) -> Option<Urgency> {
         if published.session != id {
@@ -65,7 +65,7 @@ impl State {
     }
 
     fn note(&mut self, touched: &Touched) {
-        let State { painted, pending, .. } = self;
+        let HubState { painted, pending, .. } = self;
         pending.opened.extend(&touched.opened);
         let renumbered = |turn: &TurnId| !pending.opened.contains(turn);
         pending.all |= touched.renumbered.iter().any(renumbered) || !touched.renamed.is_empty();

@@ -2,8 +2,8 @@
 //! the text that `Json::canonical_digest` hashes, but is written straight from the record. Nearly
 //! all of it is copied; building a tree of each call's input cost as much as decoding the call.
 
-use unspool_core::id::digest;
-use unspool_core::json::Json;
+use unspool_model::id::digest;
+use unspool_model::json::Json;
 
 use super::fields::Fields;
 use super::json_outline::NodeKind;

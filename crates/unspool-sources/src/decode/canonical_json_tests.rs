@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use unspool_core::assemble::content_hash;
+use unspool_model::assemble::content_hash;
 
 use super::*;
 use crate::decode::JsonOutline;

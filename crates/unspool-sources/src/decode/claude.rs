@@ -15,7 +15,7 @@ mod result;
 mod stream;
 mod tree;
 
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 

@@ -19,7 +19,7 @@ mod text;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::provenance::{Feed, Name};
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
@@ -191,10 +191,10 @@ fn block_name(item: &str) -> Name {
 
 /// The n-th compaction of a turn: a legacy rollout has no id for it.
 fn compaction_name(nth: u32) -> Name {
-    Name::ByContent(unspool_core::id::digest(b"compaction"), nth)
+    Name::ByContent(unspool_model::id::digest(b"compaction"), nth)
 }
 
 /// The error part of a failed turn.
 fn failure_name() -> Name {
-    Name::ByContent(unspool_core::id::digest(b"failure"), 0)
+    Name::ByContent(unspool_model::id::digest(b"failure"), 0)
 }

@@ -10,7 +10,7 @@ mod message;
 mod questions;
 mod tool;
 
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 

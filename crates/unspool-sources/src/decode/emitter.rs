@@ -1,9 +1,9 @@
 //! `Record`, the input of a decoder, and `Emitter`, which builds its events.
 
 use jiff::Timestamp;
-use unspool_core::event::{Event, EventKey, EventKind};
-use unspool_core::id::digest;
-use unspool_core::provenance::{Evidence, Feed, Name};
+use unspool_model::event::{Event, EventKey, EventKind};
+use unspool_model::id::digest;
+use unspool_model::provenance::{Evidence, Feed, Name};
 
 /// One record of a source, with its position.
 #[derive(Clone, Copy, Debug)]

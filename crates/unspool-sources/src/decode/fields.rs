@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use serde::Deserialize;
-use unspool_core::json::Json;
+use unspool_model::json::Json;
 
 use super::json_outline::{ESCAPED_TAG, Node, NodeKind, tag};
 

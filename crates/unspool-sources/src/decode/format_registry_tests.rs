@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use super::{Format, JsonOutline, RecordOwner, SessionsPerFile, formats, recognise};
 use crate::agents::{AGENTS, Agent, VersionAge};

@@ -9,8 +9,8 @@ mod message;
 mod stream;
 mod tool;
 
-use unspool_core::id::digest;
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::id::digest;
+use unspool_model::provenance::{Feed, Name};
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 

@@ -19,11 +19,11 @@ mod user;
 
 use std::borrow::Cow;
 
+use decoder::OpenCodeDecoder;
 use jiff::Timestamp;
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
-use decoder::OpenCodeDecoder;
 
 pub use agent::AGENT;
 

@@ -1,17 +1,16 @@
 //! Flat history of applications that store no parts: one row per line, which is a message, a
 //! thought, a tool call, or a prompt with its result. `docs/rows.md` lists the field names. Rows
-//! become turns by the rule of `unspool_core::legacy`: a user row starts a turn, and all rows that
+//! become turns by the rule of `unspool_model::legacy`: a user row starts a turn, and all rows that
 //! follow belong to it (R-004-21 to R-004-23).
 
 mod decoder;
 mod row;
 
-use unspool_core::provenance::Feed;
+use row::NAME;
+use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use crate::agents::Agent;
-
-use row::NAME;
 
 pub const AGENT: Agent = Agent::new(NAME, "Rows of flat history", &[ROWS]);
 

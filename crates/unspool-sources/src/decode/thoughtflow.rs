@@ -13,7 +13,7 @@ mod steps;
 mod tool;
 mod unmapped;
 
-use unspool_core::provenance::Feed;
+use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use crate::agents::Agent;

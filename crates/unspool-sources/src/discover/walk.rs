@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
-
-use unspool_core::source::FileStamp;
+use unspool_model::source::FileStamp;
 
 use super::file_stamp;
 use crate::decode::Warning;

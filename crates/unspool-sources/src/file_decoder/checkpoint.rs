@@ -1,5 +1,5 @@
 //! The saved state of a `FileDecoder`, so that another process continues after the last decoded
-//! line as if decoding had never stopped. The engine stores it with the file's row.
+//! line as if decoding had never stopped. A sync stores it with the file's row.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,9 @@
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
-use unspool_core::id::digest;
+use unspool_model::id::digest;
 
-use crate::read::lines::{Lines, Position};
+use crate::read::lines::{Lines, ReadPosition};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FileDigest(u64);
@@ -16,7 +16,7 @@ impl FileDigest {
     /// The digest of the first `length` bytes of a text.
     pub fn of(text: impl Read, length: u64) -> io::Result<FileDigest> {
         let mut file_digest = FileDigest::default();
-        let mut lines = Lines::new(text.take(length), Position::default());
+        let mut lines = Lines::new(text.take(length), ReadPosition::default());
         while let Some(line) = lines.next_line()? {
             file_digest.add(line.offset, digest(line.bytes));
         }

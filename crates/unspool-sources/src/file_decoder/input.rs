@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::{FileDecoder, RecordSink};
 use crate::decode::Warning;
-use crate::read::lines::{Lines, Position, Unfinished};
+use crate::read::lines::{Line, Lines, MAX_LINE_BYTES, OverlongLine, ReadPosition, Unfinished};
 
 /// How to treat a last line without a line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,15 +41,16 @@ pub enum ReadOutcome {
 /// cannot seek (a pipe) loses input.
 pub fn decode_from<S: RecordSink + ?Sized>(
     source: impl Read,
-    position: &mut Position,
+    position: &mut ReadPosition,
     last: LastLine,
     file_decoder: &mut FileDecoder,
     sink: &mut S,
-    mut between: impl FnMut(&FileDecoder, &mut S, Position) -> ControlFlow<()>,
+    mut between: impl FnMut(&FileDecoder, &mut S, ReadPosition) -> ControlFlow<()>,
 ) -> io::Result<ReadOutcome> {
     let mut lines = Lines::new(source, *position);
     while let Some(line) = lines.next_line()? {
         file_decoder.take(line, sink);
+        refuse_overlong(lines.take_overlong(), file_decoder, sink);
         *position = lines.position();
         if between(file_decoder, sink, *position).is_break() {
             return Ok(ReadOutcome::Stop);
@@ -57,15 +58,35 @@ pub fn decode_from<S: RecordSink + ?Sized>(
     }
     // Skips trailing blank lines as well.
     *position = lines.position();
+    let overlong = match last {
+        LastLine::Leave => lines.take_overlong(),
+        LastLine::TakeWhole => lines.end_overlong(),
+    };
+    refuse_overlong(overlong, file_decoder, sink);
     if let (LastLine::TakeWhole, Some(unfinished)) = (last, lines.unfinished()) {
         take_unfinished(unfinished, position, file_decoder, sink);
     }
     Ok(ReadOutcome::End)
 }
 
+/// Reports lines that are too long to be read.
+fn refuse_overlong(
+    overlong: Vec<OverlongLine>,
+    file_decoder: &mut FileDecoder,
+    sink: &mut (impl RecordSink + ?Sized),
+) {
+    for OverlongLine { number, offset, length, digest, start } in overlong {
+        let what = format!(
+            "the line has {length} bytes, more than the {MAX_LINE_BYTES} that are read; it was left \
+             out (xxh3 {digest:016x})"
+        );
+        file_decoder.refuse(Line { number, offset, bytes: &start }, what, sink);
+    }
+}
+
 fn take_unfinished(
     unfinished: Unfinished,
-    position: &mut Position,
+    position: &mut ReadPosition,
     file_decoder: &mut FileDecoder,
     sink: &mut (impl RecordSink + ?Sized),
 ) {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::regular_file::open_regular;
+
 /// The file holds a few short fields.
 const MAX_META_BYTES: u64 = 1024 * 1024;
 
@@ -76,7 +78,9 @@ struct FirstRecord {
 
 fn first_record(log: &Path) -> Option<FirstRecord> {
     let mut line = Vec::new();
-    BufReader::new(File::open(log).ok()?.take(MAX_META_BYTES)).read_until(b'\n', &mut line).ok()?;
+    BufReader::new(open_regular(log).ok()?.take(MAX_META_BYTES))
+        .read_until(b'\n', &mut line)
+        .ok()?;
     serde_json::from_slice(&line).ok()
 }
 

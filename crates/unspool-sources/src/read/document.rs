@@ -11,7 +11,7 @@
 
 use std::io::{self, Read};
 
-use unspool_core::json::StringState;
+use unspool_model::json::StringState;
 
 /// The lists that are split into lines; only the first one of a document is. Some applications
 /// store other values in `conversations`, such as ids; those are not split.

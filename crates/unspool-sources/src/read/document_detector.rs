@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use unspool_core::json::StringState;
+use unspool_model::json::StringState;
 
 use super::document::{CONVERSATIONS, MESSAGES};
 use super::source::read_some;

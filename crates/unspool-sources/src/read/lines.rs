@@ -5,12 +5,14 @@
 //! (Claude Code 2.1.325). The encoding is not checked here; the decoder reports a line that is not
 //! UTF-8.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::regular_file::open_regular;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -19,6 +21,12 @@ const FIRST_CHUNK_BYTES: usize = 16 * 1024;
 /// The capacity kept between lines, so that one line of 100 MB does not hold its memory for the
 /// rest of a long run.
 const MAX_RETAINED_BYTES: usize = 1024 * 1024;
+
+/// The longest line that is read. A record holds a whole tool result or file, some of them of tens
+/// of megabytes; without a limit, a small compressed file could fill the memory.
+pub const MAX_LINE_BYTES: usize = 128 * 1024 * 1024;
+/// How much of a longer line is kept, to see what it was.
+const KEPT_BYTES: usize = 1024;
 
 /// A complete line that is not blank, without its line end and without a byte order mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,23 +40,23 @@ pub struct Line<'a> {
 
 /// The start of a line, from which reading can continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Position {
+pub struct ReadPosition {
     /// The number of the line that begins here, counted from 1.
     pub number: u64,
     pub offset: u64,
 }
 
-impl Position {
+impl ReadPosition {
     /// The start of the line after one of this length.
-    fn after(self, length: usize) -> Position {
-        Position { number: self.number + 1, offset: self.offset + length as u64 + 1 }
+    fn after(self, length: usize) -> ReadPosition {
+        ReadPosition { number: self.number + 1, offset: self.offset + length as u64 + 1 }
     }
 }
 
-impl Default for Position {
+impl Default for ReadPosition {
     /// The start of the file.
-    fn default() -> Position {
-        Position { number: 1, offset: 0 }
+    fn default() -> ReadPosition {
+        ReadPosition { number: 1, offset: 0 }
     }
 }
 
@@ -69,6 +77,25 @@ impl Unfinished {
     }
 }
 
+/// A line that was left out because of its length.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OverlongLine {
+    pub number: u64,
+    pub offset: u64,
+    pub length: u64,
+    /// The XXH3 digest of the whole line.
+    pub digest: u64,
+    /// Its first bytes.
+    pub start: Vec<u8>,
+}
+
+/// A line that is being skipped.
+struct Skipping {
+    start: Vec<u8>,
+    length: u64,
+    digest: Xxh3Default,
+}
+
 /// Splits chunks into lines.
 ///
 /// ```
@@ -85,7 +112,7 @@ impl Unfinished {
 #[derive(Debug, Default)]
 pub struct LineReader {
     /// The start of the unfinished line.
-    next: Position,
+    next: ReadPosition,
     /// The bytes of it so far.
     held: Vec<u8>,
 }
@@ -96,12 +123,12 @@ impl LineReader {
     }
 
     /// Continues from the position of another reader.
-    pub fn resume(position: Position) -> LineReader {
+    pub fn resume(position: ReadPosition) -> LineReader {
         LineReader { next: position, held: Vec::new() }
     }
 
     /// The start of the first line that was not emitted: where to resume.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> ReadPosition {
         self.next
     }
 
@@ -135,7 +162,7 @@ impl LineReader {
 }
 
 /// The line that begins at `start`, unless it is blank.
-fn cut(start: Position, bytes: &[u8]) -> Option<Line<'_>> {
+fn cut(start: ReadPosition, bytes: &[u8]) -> Option<Line<'_>> {
     let mark = mark_length(start, bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let bytes = bytes.get(mark..).unwrap_or_default();
@@ -143,15 +170,15 @@ fn cut(start: Position, bytes: &[u8]) -> Option<Line<'_>> {
     (!is_blank(bytes)).then_some(line)
 }
 
-fn unfinished(start: Position, bytes: &[u8]) -> Option<Unfinished> {
+fn unfinished(start: ReadPosition, bytes: &[u8]) -> Option<Unfinished> {
     let mark = mark_length(start, bytes);
     let bytes = bytes[mark..].to_vec();
-    let Position { number, offset } = start;
+    let ReadPosition { number, offset } = start;
     (!is_blank(&bytes)).then_some(Unfinished { number, offset: offset + mark as u64, bytes })
 }
 
 /// The length of a byte order mark, which counts only at the start of a file.
-fn mark_length(start: Position, bytes: &[u8]) -> usize {
+fn mark_length(start: ReadPosition, bytes: &[u8]) -> usize {
     let marked = start.offset == 0 && bytes.starts_with(BYTE_ORDER_MARK);
     if marked { BYTE_ORDER_MARK.len() } else { 0 }
 }
@@ -164,36 +191,52 @@ fn is_blank(bytes: &[u8]) -> bool {
 /// the position.
 ///
 /// ```
-/// use unspool_sources::read::lines::{Lines, Position};
+/// use unspool_sources::read::lines::{Lines, ReadPosition};
 ///
-/// let mut lines = Lines::new(b"one\ntwo\nthr".as_slice(), Position::default());
+/// let mut lines = Lines::new(b"one\ntwo\nthr".as_slice(), ReadPosition::default());
 /// assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"one");
-/// assert_eq!(lines.position(), Position { number: 2, offset: 4 });
+/// assert_eq!(lines.position(), ReadPosition { number: 2, offset: 4 });
 /// assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"two");
 /// assert!(lines.next_line().unwrap().is_none());
 /// assert_eq!(lines.unfinished().unwrap().bytes, b"thr");
 /// ```
-#[derive(Debug)]
 pub struct Lines<R> {
     source: R,
+    /// A longer line is left out.
+    limit: usize,
+    skipping: Option<Box<Skipping>>,
+    overlong: Vec<OverlongLine>,
     buffer: Vec<u8>,
     /// `start..end` was read and not yet emitted; `start..searched` holds no line end.
     start: usize,
     searched: usize,
     end: usize,
     /// The position of `start` in the file.
-    next: Position,
+    next: ReadPosition,
 }
 
 impl<R: Read> Lines<R> {
     /// `source` must already be at `from`.
-    pub fn new(source: R, from: Position) -> Lines<R> {
-        let buffer = vec![0; FIRST_CHUNK_BYTES];
-        Lines { source, buffer, start: 0, searched: 0, end: 0, next: from }
+    pub fn new(source: R, from: ReadPosition) -> Lines<R> {
+        Lines::with_limit(source, from, MAX_LINE_BYTES)
+    }
+
+    fn with_limit(source: R, from: ReadPosition, limit: usize) -> Lines<R> {
+        Lines {
+            source,
+            limit,
+            skipping: None,
+            overlong: Vec::new(),
+            buffer: vec![0; FIRST_CHUNK_BYTES],
+            start: 0,
+            searched: 0,
+            end: 0,
+            next: from,
+        }
     }
 
     /// Where to continue: after the last emitted line and the blank lines that follow it.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> ReadPosition {
         self.next
     }
 
@@ -204,6 +247,11 @@ impl<R: Read> Lines<R> {
             match memchr(b'\n', &self.buffer[self.searched..self.end]) {
                 Some(found) => {
                     let bytes = self.start..self.searched + found;
+                    if self.skipping.is_some() || bytes.len() > self.limit {
+                        self.skip_to(bytes.end);
+                        self.end_skipped_line();
+                        continue;
+                    }
                     let start = self.next;
                     self.next = start.after(bytes.len());
                     (self.start, self.searched) = (bytes.end + 1, bytes.end + 1);
@@ -213,6 +261,9 @@ impl<R: Read> Lines<R> {
                 }
                 None => {
                     self.searched = self.end;
+                    if self.skipping.is_some() || self.end - self.start > self.limit {
+                        self.skip_to(self.end);
+                    }
                     if self.fill()? == 0 {
                         return Ok(None);
                     }
@@ -220,6 +271,41 @@ impl<R: Read> Lines<R> {
             }
         };
         Ok(cut(start, &self.buffer[bytes]))
+    }
+
+    /// Drops bytes of a line that is too long.
+    fn skip_to(&mut self, end: usize) {
+        let bytes = &self.buffer[self.start..end];
+        let skipping = self.skipping.get_or_insert_with(|| {
+            let start = bytes[..bytes.len().min(KEPT_BYTES)].to_vec();
+            Box::new(Skipping { start, length: 0, digest: Xxh3Default::new() })
+        });
+        skipping.length += bytes.len() as u64;
+        skipping.digest.update(bytes);
+        (self.start, self.searched) = (end, end);
+    }
+
+    /// Goes on behind the line end of a skipped line.
+    fn end_skipped_line(&mut self) {
+        let Some(skipped) = self.skipping.take() else { return };
+        let ReadPosition { number, offset } = self.next;
+        let Skipping { start, length, digest } = *skipped;
+        self.overlong.push(OverlongLine { number, offset, length, digest: digest.digest(), start });
+        self.next = ReadPosition { number: number + 1, offset: offset + length + 1 };
+        (self.start, self.searched) = (self.start + 1, self.start + 1);
+    }
+
+    /// The lines left out since the last call because of their length.
+    pub fn take_overlong(&mut self) -> Vec<OverlongLine> {
+        std::mem::take(&mut self.overlong)
+    }
+
+    /// Ends a last line that is too long and has no line end.
+    pub fn end_overlong(&mut self) -> Vec<OverlongLine> {
+        if self.skipping.is_some() {
+            self.end_skipped_line();
+        }
+        self.take_overlong()
     }
 
     /// Reads more into the buffer: the unfinished line is moved to the front, and the buffer grows
@@ -261,13 +347,13 @@ impl<R: Read> Lines<R> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinesEnd {
     /// Where to resume: after the last complete line.
-    pub position: Position,
+    pub position: ReadPosition,
     pub unfinished: Option<Unfinished>,
 }
 
 /// Reads all lines of a source, through a buffer of fixed size.
 pub fn read(source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<LinesEnd> {
-    let mut lines = Lines::new(source, Position::default());
+    let mut lines = Lines::new(source, ReadPosition::default());
     while let Some(line) = lines.next_line()? {
         take(line);
     }
@@ -276,7 +362,7 @@ pub fn read(source: impl Read, take: &mut impl FnMut(Line<'_>)) -> io::Result<Li
 
 /// Reads all lines of a file.
 pub fn read_file(path: &Path, take: &mut impl FnMut(Line<'_>)) -> io::Result<LinesEnd> {
-    read(File::open(path)?, take)
+    read(open_regular(path)?, take)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Lines from chunks of any size (R-001-13 to R-001-15).
 
 use proptest::prelude::*;
+use std::fs::File;
 
 use super::*;
 
@@ -100,14 +101,14 @@ fn reading_goes_on_where_it_stood() {
     let mut reader = LineReader::new();
     reader.push(input, &mut |_| {});
     let position = reader.position();
-    assert_eq!(position, Position { number: 4, offset: 6 });
+    assert_eq!(position, ReadPosition { number: 4, offset: 6 });
 
     let mut again = LineReader::resume(position);
     let mut lines = Vec::new();
     again.push(&input[position.offset as usize..], &mut |_| panic!("it is not finished"));
     again.push(b"c\n", &mut |line| lines.push((line.number, line.offset, line.bytes.to_vec())));
     assert_eq!(lines, [(4, 6, b"ccc".to_vec())]);
-    assert_eq!(again.position(), Position { number: 5, offset: 10 });
+    assert_eq!(again.position(), ReadPosition { number: 5, offset: 10 });
     assert_eq!(again.finish(), None);
 }
 
@@ -152,7 +153,7 @@ impl io::Read for Slow<'_> {
 /// leads to the right offset.
 fn read_pulled(input: &[u8], at_a_time: usize, stops: usize) -> Read {
     let mut lines = Vec::new();
-    let mut position = Position::default();
+    let mut position = ReadPosition::default();
     loop {
         let mut pulled = Lines::new(Slow(&input[position.offset as usize..], at_a_time), position);
         let mut taken = 0;
@@ -176,7 +177,7 @@ fn a_long_line_is_pulled_whole_and_its_memory_is_not_kept() {
     input.extend_from_slice(b"\ny\n");
     input.extend_from_slice(&vec![b'z'; CHUNK_BYTES - 10]);
     input.extend_from_slice(b"\n{\"half");
-    let mut lines = Lines::new(input.as_slice(), Position::default());
+    let mut lines = Lines::new(input.as_slice(), ReadPosition::default());
     let mut lengths = Vec::new();
     while let Some(line) = lines.next_line().unwrap() {
         lengths.push((line.number, line.bytes.len()));
@@ -190,7 +191,7 @@ fn a_long_line_is_pulled_whole_and_its_memory_is_not_kept() {
 fn a_file_that_grows_is_pulled_on() {
     let path = std::env::temp_dir().join(format!("unspool-grows-{}.jsonl", std::process::id()));
     std::fs::write(&path, "one\ntw").unwrap();
-    let mut lines = Lines::new(File::open(&path).unwrap(), Position::default());
+    let mut lines = Lines::new(File::open(&path).unwrap(), ReadPosition::default());
     assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"one");
     assert_eq!(lines.next_line().unwrap(), None);
     let position = lines.position();
@@ -216,7 +217,7 @@ fn a_file_is_read_to_its_end() {
     let length = long.len() as u64;
     assert_eq!(lines, [(1, 3, long.len()), (3, length + 6, 2)]);
     let end = end.unwrap();
-    assert_eq!(end.position, Position { number: 4, offset: length + 9 });
+    assert_eq!(end.position, ReadPosition { number: 4, offset: length + 9 });
     assert_eq!(end.unfinished.unwrap().bytes, b"{\"half");
 }
 
@@ -278,5 +279,49 @@ proptest! {
         };
         let expected = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&file);
         prop_assert_eq!(content(&out), content(expected));
+    }
+}
+
+#[test]
+fn a_line_beyond_the_limit_is_left_out_and_the_next_is_read() {
+    let long = "x".repeat(3000);
+    let text = format!("one\n{long}\ntwo\n{long}");
+    for chunk in [1, 7, 4096, 100_000] {
+        let source = Chunked { rest: text.as_bytes(), chunk };
+        let mut lines = Lines::with_limit(source, ReadPosition::default(), 100);
+        assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"one");
+        let line = lines.next_line().unwrap().unwrap();
+        assert_eq!((line.number, line.offset, line.bytes), (3, 3005, b"two".as_slice()));
+        let expected = OverlongLine {
+            number: 2,
+            offset: 4,
+            length: 3000,
+            digest: xxhash_rust::xxh3::xxh3_64(long.as_bytes()),
+            start: long.as_bytes()[..lines.overlong[0].start.len()].to_vec(),
+        };
+        assert_eq!(lines.take_overlong(), [expected]);
+        // The last line may still grow.
+        assert!(lines.next_line().unwrap().is_none());
+        assert_eq!(lines.position(), ReadPosition { number: 4, offset: 3009 });
+        assert_eq!(lines.take_overlong(), []);
+        assert!(lines.unfinished().is_none());
+        assert_eq!(lines.end_overlong()[0].length, 3000);
+        assert!(lines.buffer.len() <= CHUNK_BYTES);
+    }
+}
+
+/// Gives at most `chunk` bytes at a time.
+struct Chunked<'a> {
+    rest: &'a [u8],
+    chunk: usize,
+}
+
+impl io::Read for Chunked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.rest.len().min(self.chunk).min(buffer.len());
+        let (bytes, rest) = self.rest.split_at(length);
+        buffer[..length].copy_from_slice(bytes);
+        self.rest = rest;
+        Ok(length)
     }
 }

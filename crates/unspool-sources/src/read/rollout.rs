@@ -12,11 +12,12 @@
 //! The base is found by its thread id in the file names of the same tree. If it is missing, its
 //! text is left out.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+
+use super::regular_file::open_regular;
 
 /// How many forks of forks are followed. A longer chain is a cycle.
 const MAX_FORK_DEPTH: usize = 64;
@@ -170,7 +171,7 @@ fn first_of(name: &str, thread: &str) -> bool {
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     Ok(if path.extension().is_some_and(|form| form == "zst") {
         Box::new(zstd::Decoder::new(file)?)
     } else {
@@ -188,7 +189,7 @@ pub fn text(ranges: &[FileRange]) -> io::Result<Box<dyn Read + Send>> {
             io::copy(&mut (&mut part).take(piece.from), &mut io::sink())?;
             part
         } else {
-            let mut file = File::open(&piece.path)?;
+            let mut file = open_regular(&piece.path)?;
             file.seek(SeekFrom::Start(piece.from))?;
             Box::new(file)
         };

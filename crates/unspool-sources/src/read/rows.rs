@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
+use unspool_model::source::FileStamp;
 
+use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
-use unspool_core::source::FileStamp;
 
 /// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -91,7 +92,7 @@ pub fn open(database: &Path, session: &str) -> io::Result<Source> {
 
 fn is_sqlite(database: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
-    std::fs::File::open(database)?.take(16).read_to_end(&mut beginning)?;
+    open_regular(database)?.take(16).read_to_end(&mut beginning)?;
     Ok(beginning == b"SQLite format 3\0")
 }
 

@@ -6,13 +6,14 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use unspool_model::source::FileStamp;
+
 use super::document::DocumentLines;
-use super::lines::Position;
+use super::lines::ReadPosition;
+use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
 use super::{agent_meta, document_detector, rollout, rows};
-use unspool_core::source::FileStamp;
-
 use crate::discover::file_stamp;
 
 pub trait ReadSeek: Read + Seek + Send {}
@@ -34,7 +35,7 @@ impl Source {
     }
 
     /// The text from a saved position.
-    pub fn from(&mut self, position: Position) -> io::Result<&mut dyn ReadSeek> {
+    pub fn from(&mut self, position: ReadPosition) -> io::Result<&mut dyn ReadSeek> {
         self.text.seek(SeekFrom::Start(position.offset))?;
         Ok(&mut *self.text)
     }
@@ -54,11 +55,16 @@ enum Form {
     SseLines,
 }
 
+/// How a compressed stream begins.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// How many bytes tell the form of a stream: the longest field name of server-sent events.
+const LEAST_BEGINNING: usize = 6;
+
 pub fn open(path: &Path) -> io::Result<Source> {
     if let Some((database, session)) = rows::split(path) {
         return rows::open(&database, &session);
     }
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let stamp = file_stamp(&file.metadata()?);
     if let Some(text) = agent_meta::text(path, &mut file)? {
         return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
@@ -77,7 +83,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let path = path.to_owned();
     let begin = move || -> io::Result<Box<dyn Read + Send>> {
-        let file = File::open(&path)?;
+        let file = open_regular(&path)?;
         Ok(match form {
             Form::Lines => Box::new(file),
             Form::Packed => Box::new(zstd::Decoder::new(file)?),
@@ -107,27 +113,68 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     Ok(if is_document { Form::DocumentLines } else { form })
 }
 
-/// The lines of a stream that cannot be rewound.
-pub fn lines_of(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut beginning = [0; 64];
-    let length = read_some(&mut stream, &mut beginning)?;
-    let mut beginning = beginning[..length].to_vec();
-    let mut form = form_by(&beginning);
-    if form == Form::Lines {
-        let mut seen = Vec::new();
-        let begun = std::mem::take(&mut beginning);
-        let mut text = Cursor::new(begun).chain(&mut stream);
-        if document_detector::is_document(&mut text, |bytes| seen.extend_from_slice(bytes))? {
-            form = Form::DocumentLines;
+/// A stream that cannot be rewound, such as standard input.
+pub struct TextStream {
+    form: Form,
+    text: Box<dyn Read + Send>,
+}
+
+impl TextStream {
+    /// Reads as much of a stream as it takes to see what it is.
+    pub fn open(mut stream: impl Read + Send + 'static) -> io::Result<TextStream> {
+        let mut beginning = begin(&mut stream)?;
+        if beginning.starts_with(&ZSTD_MAGIC) {
+            let text = zstd::Decoder::new(Cursor::new(beginning).chain(stream))?;
+            return Ok(TextStream { form: Form::Packed, text: Box::new(text) });
         }
-        beginning = seen;
+        let mut form = form_by(&beginning);
+        if form == Form::Lines {
+            let mut seen = Vec::new();
+            let begun = std::mem::take(&mut beginning);
+            let mut text = Cursor::new(begun).chain(&mut stream);
+            if document_detector::is_document(&mut text, |bytes| seen.extend_from_slice(bytes))? {
+                form = Form::DocumentLines;
+            }
+            beginning = seen;
+        }
+        Ok(TextStream { form, text: Box::new(Cursor::new(beginning).chain(stream)) })
     }
-    let whole = Cursor::new(beginning).chain(stream);
-    Ok(match form {
-        Form::Lines | Form::Packed => Box::new(whole),
-        Form::DocumentLines => Box::new(DocumentLines::new(whole)),
-        Form::SseLines => Box::new(SseLines::new(whole)),
-    })
+
+    /// True if it is one document, whose lines make sense only together.
+    pub fn is_document(&self) -> bool {
+        self.form == Form::DocumentLines
+    }
+
+    /// The bytes of the stream.
+    pub fn into_text(self) -> Box<dyn Read + Send> {
+        self.text
+    }
+
+    pub fn into_lines(self) -> Box<dyn Read + Send> {
+        match self.form {
+            Form::Lines | Form::Packed => self.text,
+            Form::DocumentLines => Box::new(DocumentLines::new(self.text)),
+            Form::SseLines => Box::new(SseLines::new(self.text)),
+        }
+    }
+}
+
+/// The lines of a stream that cannot be rewound.
+pub fn lines_of(stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(TextStream::open(stream)?.into_lines())
+}
+
+/// The first bytes of a stream, no more than it takes to tell its form: a live stream may send the
+/// rest much later.
+fn begin(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut buffer, mut length) = ([0; 64], 0);
+    while length < LEAST_BEGINNING {
+        match read_some(stream, &mut buffer[length..])? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    Ok(buffer[..length].to_vec())
 }
 
 /// Detects the form from the first bytes. Both lines of JSON and a document may begin with an

@@ -2,11 +2,11 @@ use std::io::{Cursor, Read};
 
 use super::{lines_of, open};
 use crate::fingerprint::fingerprint;
-use crate::read::lines::Position;
+use crate::read::lines::ReadPosition;
 
 fn text_of(path: &std::path::Path) -> String {
     let mut text = String::new();
-    open(path).unwrap().from(Position::default()).unwrap().read_to_string(&mut text).unwrap();
+    open(path).unwrap().from(ReadPosition::default()).unwrap().read_to_string(&mut text).unwrap();
     text
 }
 
@@ -47,6 +47,10 @@ fn streams_are_recognised_by_their_first_bytes() {
     assert_eq!(of("data: {\"a\":1}\n\n"), "{\"a\":1}\n");
     assert_eq!(of("data: {\"a\":1}"), "");
     assert_eq!(of(""), "");
+    let packed = zstd::encode_all(&b"{\"a\":1}\n"[..], 3).unwrap();
+    let mut lines = String::new();
+    lines_of(Cursor::new(packed)).unwrap().read_to_string(&mut lines).unwrap();
+    assert_eq!(lines, "{\"a\":1}\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use super::lines::{Lines, Position};
+use super::lines::{Lines, ReadPosition};
 
 pub struct SseLines<R> {
     lines: Lines<R>,
@@ -16,7 +16,7 @@ pub struct SseLines<R> {
 
 impl<R: Read> SseLines<R> {
     pub fn new(source: R) -> SseLines<R> {
-        let lines = Lines::new(source, Position::default());
+        let lines = Lines::new(source, ReadPosition::default());
         SseLines { lines, data: Vec::new(), out: Vec::new(), given: 0 }
     }
 

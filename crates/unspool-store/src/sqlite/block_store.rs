@@ -1,14 +1,14 @@
-//! The search index in SQLite: writes and reads its blocks and n-gram bitmaps as rows. Implements
-//! `BlockStore` for lookups.
+//! The index of `unspool-index` in SQLite: writes and reads its blocks and n-gram bitmaps as rows.
+//! Implements `BlockStore` for lookups.
 
 use std::ops::{ControlFlow, Range};
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
-
-use crate::index::{
-    Block, BlockRef, BlockStore, NgramBitmap, Segment, SegmentCounts, SegmentHead, SegmentItem,
-    WordsRef,
+use unspool_index::{
+    BlockRef, BlockStore, NgramBitmap, Segment, SegmentBlock, SegmentCounts, SegmentHead,
+    SegmentItem, WordsRef,
 };
+
 use crate::rows::RowId;
 use crate::store::StoreError;
 
@@ -39,17 +39,17 @@ impl<'c> SegmentWriter<'c> {
 
     pub fn put(&mut self, piece: &SegmentItem) -> rusqlite::Result<()> {
         match piece {
-            SegmentItem::Block(block) => self.block(block),
+            SegmentItem::SegmentBlock(block) => self.block(block),
             SegmentItem::NgramBitmap(bitmap) => self.bitmap(bitmap),
         }
     }
 
-    fn block(&mut self, block: &Block) -> rusqlite::Result<()> {
+    fn block(&mut self, block: &SegmentBlock) -> rusqlite::Result<()> {
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO word_block (segment, number, first, last, words, postings)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
-        let Block { first, last, words, postings } = block;
+        let SegmentBlock { first, last, words, postings } = block;
         insert.execute(params![self.segment, self.blocks, first, last, words, postings])?;
         self.blocks += 1;
         Ok(())
@@ -89,7 +89,7 @@ impl<'c> Blocks<'c> {
         Blocks { connection, segment, next: 0 }
     }
 
-    fn read(&self) -> rusqlite::Result<Option<Block>> {
+    fn read(&self) -> rusqlite::Result<Option<SegmentBlock>> {
         let mut find = self.connection.prepare_cached(
             "SELECT first, last, words, postings FROM word_block
              WHERE segment = ?1 AND number = ?2",
@@ -99,7 +99,7 @@ impl<'c> Blocks<'c> {
 }
 
 impl Iterator for Blocks<'_> {
-    type Item = Result<Block, StoreError>;
+    type Item = Result<SegmentBlock, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let found = self.read();
@@ -108,8 +108,13 @@ impl Iterator for Blocks<'_> {
     }
 }
 
-fn block(row: &SqlRow<'_>) -> rusqlite::Result<Block> {
-    Ok(Block { first: row.get(0)?, last: row.get(1)?, words: row.get(2)?, postings: row.get(3)? })
+fn block(row: &SqlRow<'_>) -> rusqlite::Result<SegmentBlock> {
+    Ok(SegmentBlock {
+        first: row.get(0)?,
+        last: row.get(1)?,
+        words: row.get(2)?,
+        postings: row.get(3)?,
+    })
 }
 
 /// The index, for lookups.
@@ -127,7 +132,7 @@ impl BlockStore for SqliteBlockStore<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<Block>, StoreError> {
+    fn block_with(&self, segment: i64, word: &[u8]) -> Result<Option<SegmentBlock>, StoreError> {
         let mut statement = self.0.prepare_cached(
             "SELECT first, last, words, postings FROM word_block
              WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",

@@ -3,8 +3,9 @@
 
 use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
-use unspool_core::part::{Kind, Part};
-use unspool_core::session::{Session, Turn};
+use unspool_index::{BitmapRebuilder, NgramBitmap, SegmentItem, merge};
+use unspool_model::part::{Kind, Part};
+use unspool_model::session::{Session, Turn};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::block_store::Blocks;
@@ -14,8 +15,7 @@ use super::derived_columns::{
 };
 use super::error::sqlite_error;
 use super::load::Loader;
-use crate::batch::agents;
-use crate::index::{BitmapRebuilder, NgramBitmap, SegmentItem, merge};
+use crate::rows::sub_agents;
 use crate::rows::{RowId, is_settled};
 use crate::searchable::texts;
 use crate::store::{CheckReport, StoreError, StoreErrorKind};
@@ -165,7 +165,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         if names_of(&part).any(|name| !names.contains(&name)) {
             report.problem(format!("the turn of part {id} lacks one of its names"));
         }
-        if !part.origin.hidden && !indexed.has(number, &part) {
+        if !part.origin.is_hidden() && !indexed.has(number, &part) {
             report.problem(format!("the words of part {id} are not in the index"));
         }
     }
@@ -182,7 +182,7 @@ fn agents_match(
     if part.body.kind() != Kind::Agent {
         return Ok(true);
     }
-    let mut found = agents(agent, &part.body);
+    let mut found = sub_agents(agent, &part.body);
     found.sort_by(|one, other| one.0.cmp(&other.0));
     found.dedup_by(|one, other| one.0 == other.0);
     let mut statement = connection.prepare_cached(

@@ -4,13 +4,13 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use rustc_hash::FxHashSet;
-use unspool_core::part::{Kind, Part, ToolState};
-use unspool_core::present::landmark::Landmark;
-use unspool_core::provenance::Name;
-use unspool_core::session::{Session, Turn};
+use unspool_model::landmark::Landmark;
+use unspool_model::part::{Kind, Part, ToolState};
+use unspool_model::provenance::Name;
+use unspool_model::session::{Session, Turn};
 
 use super::load::Loader;
-use crate::batch::agents;
+use crate::rows::sub_agents;
 use crate::rows::{RowId, columns, milliseconds};
 use crate::store::StoreError;
 
@@ -110,7 +110,7 @@ pub(super) fn part_values(part: &Part) -> Vec<Value> {
         milliseconds(part.started).into(),
         milliseconds(part.ended).into(),
         stored.duration.into(),
-        part.origin.hidden.into(),
+        part.origin.is_hidden().into(),
         first.map(|record| i64::from(record.source)).into(),
         first.map(|record| record.offset as i64).into(),
         first.map(|record| i64::from(record.length)).into(),
@@ -238,7 +238,7 @@ pub(super) fn first_prompt(
         .query_row([first], |row| row.get(0))
         .optional()?
         .flatten();
-    Ok(stored.as_deref().and_then(unspool_core::session::title_of_prompt))
+    Ok(stored.as_deref().and_then(unspool_model::session::title_of_prompt))
 }
 
 /// The models of a session's steps, in the order of their first use.
@@ -310,7 +310,7 @@ fn derive_parts(
             "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
              VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
-        for (id, call, of) in agents(&session.agent, &loaded.part.body) {
+        for (id, call, of) in sub_agents(&session.agent, &loaded.part.body) {
             agent.execute((row, id, call, of.to_string(), session_row))?;
         }
     }

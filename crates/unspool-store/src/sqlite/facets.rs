@@ -1,18 +1,21 @@
 //! Facet counts, in one pass over the sessions. All filters are evaluated for each session; one
 //! that fails exactly one filter counts towards that filter's other values.
 
+mod counts;
+
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::price::{Prices, Spending};
-use unspool_core::session::Usage;
+use unspool_model::price::{Prices, Spending};
+use unspool_model::session::Usage;
 
+use self::counts::{FacetCounts, FilterOutcome, FilterValues};
 use super::load::usage;
 use super::read::NOT_EMPTY;
 use super::subagents::spending;
-use crate::facets::{Facets, FacetsRequest, ProjectFacet};
+use crate::facets::{Facets, FacetsRequest};
 use crate::pack::PackError;
 use crate::rows::RowId;
-use crate::store::{SessionFilter, StoreError};
+use crate::store::StoreError;
 
 /// A session's values for filtering and totals.
 struct SessionEntry {
@@ -25,54 +28,22 @@ struct SessionEntry {
     reported_usd: Option<f64>,
 }
 
-/// Which filters a session passes.
-struct FilterOutcome {
-    agent: bool,
-    project: bool,
-    model: bool,
-    tag: bool,
-    errors: bool,
-    since: bool,
-    until: bool,
-    own: bool,
-}
-
-impl FilterOutcome {
-    /// True if the session passes all filters, `left_out` disregarded.
-    fn all_except(&self, left_out: &bool) -> bool {
-        let all = [
-            &self.agent,
-            &self.project,
-            &self.model,
-            &self.tag,
-            &self.errors,
-            &self.since,
-            &self.until,
-            &self.own,
-        ];
-        all.into_iter().all(|outcome| *outcome || std::ptr::eq(outcome, left_out))
-    }
-}
-
+/// The distinct model lists. Each is parsed once: many sessions share few lists.
 #[derive(Default)]
-struct ValueCounts(FxHashMap<String, u64>);
+struct ModelLists {
+    lists: Vec<Vec<String>>,
+    by_text: FxHashMap<String, usize>,
+}
 
-impl ValueCounts {
-    fn add(&mut self, name: &str) {
-        if let Some(count) = self.0.get_mut(name) {
-            *count += 1;
-        } else {
-            self.0.insert(name.to_owned(), 1);
+impl ModelLists {
+    /// The index in `lists` of a model list, given as JSON.
+    fn index_of(&mut self, written: &str) -> Result<usize, StoreError> {
+        if let Some(earlier) = self.by_text.get(written) {
+            return Ok(*earlier);
         }
-    }
-
-    /// Most first.
-    fn into_list(self) -> Vec<(String, u64)> {
-        let mut list: Vec<(String, u64)> = self.0.into_iter().collect();
-        list.sort_by(|(one, of_one), (other, of_other)| {
-            of_other.cmp(of_one).then_with(|| one.cmp(other))
-        });
-        list
+        self.lists.push(serde_json::from_str(written).map_err(PackError::from)?);
+        self.by_text.insert(written.to_owned(), self.lists.len() - 1);
+        Ok(self.lists.len() - 1)
     }
 }
 
@@ -89,125 +60,49 @@ pub fn facets(connection: &Connection, request: &FacetsRequest) -> Result<Facets
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([])?;
-    let mut found = Facets { times: vec![0; request.times.len()], ..Facets::default() };
-    let [mut by_agent, mut by_model, mut by_tag] = [(); 3].map(|()| ValueCounts::default());
-    let mut by_project: FxHashMap<String, (u64, Option<i64>)> = FxHashMap::default();
+    let mut counts = FacetCounts::new(request);
     let mut seen: Vec<SessionEntry> = Vec::new();
-    // Parse each distinct model list once: many sessions share few lists.
-    let mut lists: Vec<Vec<String>> = Vec::new();
-    let mut by_text: FxHashMap<String, usize> = FxHashMap::default();
+    let mut models = ModelLists::default();
     let mut parents_by_id: Vec<(usize, String)> = Vec::new();
     while let Some(row) = rows.next()? {
-        found.all += 1;
         let number: RowId = row.get(0)?;
-        let id = row.get_ref(1)?.as_str()?;
-        let agent = row.get_ref(2)?.as_str()?;
-        let project = row.get_ref(3)?.as_str_or_null()?;
-        let written = row.get_ref(4)?.as_str()?;
-        let list = match by_text.get(written) {
-            Some(earlier) => *earlier,
-            None => {
-                lists.push(serde_json::from_str(written).map_err(PackError::from)?);
-                by_text.insert(written.to_owned(), lists.len() - 1);
-                lists.len() - 1
-            }
-        };
-        let models: &[String] = &lists[list];
+        let list = models.index_of(row.get_ref(4)?.as_str()?)?;
         let (started, ended): (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
         let parent = row.get_ref(9)?.as_str_or_null()?;
-        let named = agents.get(id);
+        let named = agents.get(row.get_ref(1)?.as_str()?);
         let is_agent = row.get::<_, bool>(6)?
             || parent.is_some()
             || named.is_some_and(|by| by.iter().any(|by| *by != number));
-        let last = ended.or(started);
-        let own_tags = tags.get(&number).map(Vec::as_slice).unwrap_or_default();
-        let has_errors = row.get::<_, i64>(5)? > 0;
-        let outcome = FilterOutcome {
-            agent: filter.agent.as_deref().is_none_or(|wanted| wanted == agent),
-            project: allows_project(filter, project),
-            model: filter.model.as_ref().is_none_or(|model| models.contains(model)),
-            tag: filter.tag.as_ref().is_none_or(|tag| own_tags.contains(tag)),
-            errors: has_errors || !filter.with_errors,
-            since: filter.since.is_none_or(|since| last.is_some_and(|last| last >= since)),
-            until: filter.until.is_none_or(|until| started.is_some_and(|at| at < until)),
-            own: !(filter.without_agents && is_agent),
+        let values = FilterValues {
+            agent: row.get_ref(2)?.as_str()?,
+            project: row.get_ref(3)?.as_str_or_null()?,
+            models: &models.lists[list],
+            tags: tags.get(&number).map(Vec::as_slice).unwrap_or_default(),
+            has_errors: row.get::<_, i64>(5)? > 0,
+            is_agent,
+            started,
+            last: ended.or(started),
         };
-        if outcome.all_except(&outcome.agent) {
-            by_agent.add(agent);
-        }
-        if let Some(project) = project
-            && outcome.all_except(&outcome.project)
-        {
-            match by_project.get_mut(project) {
-                Some(of) => *of = (of.0 + 1, of.1.max(last)),
-                None => {
-                    by_project.insert(project.to_owned(), (1, last));
-                }
-            }
-        }
-        if outcome.all_except(&outcome.model) {
-            models.iter().for_each(|model| by_model.add(model));
-        }
-        if outcome.all_except(&outcome.tag) {
-            own_tags.iter().for_each(|tag| by_tag.add(tag));
-        }
-        found.errors += u64::from(has_errors && outcome.all_except(&outcome.errors));
-        found.sub_agents += u64::from(is_agent && outcome.all_except(&outcome.own));
-        if outcome.all_except(&outcome.since) {
-            for (count, since) in found.times.iter_mut().zip(&request.times) {
-                *count += u64::from(last.is_some_and(|last| last >= *since));
-            }
-        }
-        let is_selected = outcome.all_except(&true);
-        found.sessions += u64::from(is_selected);
+        let outcome = FilterOutcome::of(&values, filter);
+        counts.add(&values, &outcome);
         parents_by_id.extend(parent.map(|parent| (seen.len(), parent.to_owned())));
-        let parents = named.cloned().unwrap_or_default();
-        let (used, reported_usd) = (usage(row, 11)?, row.get(10)?);
         seen.push(SessionEntry {
             row: number,
-            parents,
-            is_selected,
-            used,
+            parents: named.cloned().unwrap_or_default(),
+            is_selected: outcome.is_selected(),
+            used: usage(row, 11)?,
             models: list,
-            reported_usd,
+            reported_usd: row.get(10)?,
         });
     }
     let mut find = connection.prepare_cached("SELECT row FROM session WHERE id = ?1")?;
     for (at, parent) in parents_by_id {
         seen[at].parents.extend(find.query_row([parent], |row| row.get::<_, RowId>(0)).optional()?);
     }
-    let sums = Sums { connection, seen: &seen, lists: &lists, prices: &request.prices };
+    let mut found = counts.into_facets();
+    let sums = Sums { connection, seen: &seen, lists: &models.lists, prices: &request.prices };
     sums.add_up(&mut found)?;
-    found.agents = by_agent.into_list();
-    found.models = by_model.into_list();
-    found.tags = by_tag.into_list();
-    found.projects = projects(by_project);
     Ok(found)
-}
-
-/// The project filter matches a substring of the path, so a path counts all paths containing it.
-fn projects(exact: FxHashMap<String, (u64, Option<i64>)>) -> Vec<ProjectFacet> {
-    let mut list: Vec<ProjectFacet> = exact
-        .keys()
-        .map(|path| {
-            let within = exact.iter().filter(|(other, _)| other.contains(path));
-            let (mut sessions, mut last) = (0, None);
-            for (_, (count, heard)) in within {
-                sessions += count;
-                last = last.max(*heard);
-            }
-            ProjectFacet { path: path.clone(), sessions, last }
-        })
-        .collect();
-    list.sort_by(|one, other| {
-        other.sessions.cmp(&one.sessions).then_with(|| one.path.cmp(&other.path))
-    });
-    list
-}
-
-fn allows_project(filter: &SessionFilter, project: Option<&str>) -> bool {
-    let Some(wanted) = &filter.project else { return true };
-    project.is_some_and(|project| project.contains(wanted.as_str()))
 }
 
 /// Totals over the selected sessions and their sub-agents. A reported cost covers a session and its

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::part::{Body, ToolState};
-use unspool_core::present::format::first_line;
+use unspool_model::part::{Body, ToolState};
+use unspool_view::present::format::first_line;
 
 use super::load::Loader;
 use super::stats::{Conditions, conditions};
@@ -54,10 +54,10 @@ impl Slowest {
 
 /// The one-line summary of a call, as on its card.
 fn summary(body: &Body) -> String {
-    let shown = unspool_core::present::body(body);
+    let shown = unspool_view::present::body(body);
     let summary = shown.iter().find_map(|block| {
-        let unspool_core::block::Block::Card(card) = block else { return None };
-        Some(unspool_core::block::text_of(&card.summary))
+        let unspool_view::block::Block::Card(card) = block else { return None };
+        Some(unspool_view::block::text_of(&card.summary))
     });
     first_line(&summary.unwrap_or_default(), MAX_LINE_CHARS)
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use unspool_core::id::{Id, PartId, StepId};
-use unspool_core::part::{Body, Part, Place};
-use unspool_core::provenance::{Name, Positions};
-use unspool_core::session::{Provenance, Step, Turn, Usage};
+use unspool_model::id::{Id, PartId, StepId};
+use unspool_model::part::{Body, Part, Place};
+use unspool_model::provenance::{Name, Positions};
+use unspool_model::session::{Provenance, Step, Turn, Usage};
 
 use crate::pack::{self, Extent, PartKey};
 use crate::rows::RowId;
@@ -40,7 +40,7 @@ const PART: &str = "SELECT part.row, place, id, role, step, text, chunk, at, siz
     payload FROM part LEFT JOIN journal ON journal.part = part.row";
 
 /// The row of a part, its payload not decoded yet.
-pub struct PartRow {
+pub struct RawPart {
     row: RowId,
     place: i64,
     id: String,
@@ -62,8 +62,8 @@ impl LoadedPart {
     }
 }
 
-fn raw(row: &SqlRow<'_>) -> rusqlite::Result<PartRow> {
-    Ok(PartRow {
+fn raw(row: &SqlRow<'_>) -> rusqlite::Result<RawPart> {
+    Ok(RawPart {
         row: row.get(0)?,
         place: row.get(1)?,
         id: row.get(2)?,
@@ -106,13 +106,13 @@ impl<'c> Loader<'c> {
         }
     }
 
-    fn row(&self, row: RowId) -> Result<Option<PartRow>, StoreError> {
+    fn row(&self, row: RowId) -> Result<Option<RawPart>, StoreError> {
         let sql = format!("{PART} WHERE part.row = ?1");
         Ok(self.connection.prepare_cached(&sql)?.query_row([row], raw).optional()?)
     }
 
     /// The rows of many parts in one query. Rows that are missing are left out.
-    pub fn rows(&self, rows: &[RowId]) -> Result<FxHashMap<RowId, PartRow>, StoreError> {
+    pub fn rows(&self, rows: &[RowId]) -> Result<FxHashMap<RowId, RawPart>, StoreError> {
         let sql = format!("{PART} WHERE part.row IN (SELECT value FROM json_each(?1))");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let found = statement.query_map([json_list(rows.iter().copied())], raw)?;
@@ -122,7 +122,7 @@ impl<'c> Loader<'c> {
     /// Decodes a part, or gives None if it is damaged.
     pub fn open_if_readable(
         &mut self,
-        raw: PartRow,
+        raw: RawPart,
         extent: Extent,
     ) -> Result<Option<LoadedPart>, StoreError> {
         let opened = self.open(raw, extent);
@@ -132,7 +132,7 @@ impl<'c> Loader<'c> {
     /// The parts of a turn in order, the user's message first.
     pub fn parts(&mut self, turn: RowId) -> Result<Vec<LoadedPart>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 ORDER BY place");
-        let raws: Vec<PartRow> = self
+        let raws: Vec<RawPart> = self
             .connection
             .prepare_cached(&sql)?
             .query_map([turn], raw)?
@@ -144,12 +144,12 @@ impl<'c> Loader<'c> {
     pub fn user(&mut self, turn: RowId) -> Result<Vec<Body>, StoreError> {
         let sql = format!("{PART} WHERE turn = ?1 AND place < 0 ORDER BY place");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let raws: Vec<PartRow> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
+        let raws: Vec<RawPart> = statement.query_map([turn], raw)?.collect::<Result<_, _>>()?;
         let bodies = raws.into_iter().map(|raw| Ok(self.open(raw, Extent::Whole)?.part.body));
         bodies.collect()
     }
 
-    fn open(&mut self, raw: PartRow, extent: Extent) -> Result<LoadedPart, StoreError> {
+    fn open(&mut self, raw: RawPart, extent: Extent) -> Result<LoadedPart, StoreError> {
         let columns = PartKey {
             id: PartId(id(&raw.id)?),
             place: Place(raw.place),

@@ -2,10 +2,10 @@
 //! from the stored parts.
 
 use rusqlite::{Connection, Transaction};
+use unspool_index::{SegmentBuilder, SegmentItem, merge, plan_merge};
 
 use super::block_store::{Blocks, SegmentWriter, add_segment};
 use super::load::Loader;
-use crate::index::{SegmentBuilder, SegmentItem, merge, plan_merge};
 use crate::rows::{RowId, is_settled};
 use crate::searchable::{SearchField, fields};
 use crate::store::{Maintenance, StoreError};
@@ -76,7 +76,7 @@ fn index_pending(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-fn index_part(words: &mut SegmentBuilder, row: RowId, body: &unspool_core::part::Body) {
+fn index_part(words: &mut SegmentBuilder, row: RowId, body: &unspool_model::part::Body) {
     words.begin(row as u64);
     fields(body, &mut |field| match field {
         SearchField::Text(text) => words.text(text),

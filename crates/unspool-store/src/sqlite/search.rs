@@ -4,12 +4,12 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
-use unspool_core::id::{PartId, SessionId, TurnId};
-use unspool_core::part::Place;
+use unspool_index::{Candidates, Limits, TextQuery, candidates};
+use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::part::Place;
 
 use super::block_store::SqliteBlockStore;
-use super::load::{Loader, PartRow, id, json_list};
-use crate::index::{Candidates, Limits, TextQuery, candidates};
+use super::load::{Loader, RawPart, id, json_list};
 use crate::pack::Extent;
 use crate::rows::RowId;
 use crate::search::{Hit, SearchRequest, SearchResults, verify, verify_fields, weight};
@@ -359,7 +359,7 @@ impl Search<'_, '_> {
         &mut self,
         query: &TextQuery,
         scored: ScoredHit,
-        text: Option<PartRow>,
+        text: Option<RawPart>,
     ) -> Result<(), StoreError> {
         self.read += 1;
         let is_listed = |hit: &Hit| hit.part.is_some() && hit.part == scored.hit.part;

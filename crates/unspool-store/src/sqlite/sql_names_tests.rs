@@ -1,6 +1,6 @@
 //! Kind and state names in SQL are those of the model.
 
-use unspool_core::part::{Kind, ToolState};
+use unspool_model::part::{Kind, ToolState};
 
 const SQL: &[&str] = &[
     include_str!("schema.sql"),
@@ -10,10 +10,20 @@ const SQL: &[&str] = &[
     include_str!("facets.rs"),
     include_str!("failures.rs"),
     include_str!("read.rs"),
+    include_str!("read/session.rs"),
+    include_str!("read/session_list.rs"),
+    include_str!("read/sources.rs"),
     include_str!("search.rs"),
     include_str!("stats.rs"),
+    include_str!("stats/tool_calls.rs"),
+    include_str!("stats/usage_totals.rs"),
     include_str!("subagents.rs"),
     include_str!("windows.rs"),
+    include_str!("write.rs"),
+    include_str!("write/parts.rs"),
+    include_str!("write/payloads.rs"),
+    include_str!("write/sums.rs"),
+    include_str!("write/turns.rs"),
 ];
 
 /// The texts that a column is compared with. Names put in by `format!` are not literals.

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
-use unspool_core::id::SessionId;
-use unspool_core::part::Place;
-use unspool_core::price::Spending;
-use unspool_core::session::{Parent, Usage};
+use unspool_model::id::SessionId;
+use unspool_model::part::Place;
+use unspool_model::price::Spending;
+use unspool_model::session::{Parent, Usage};
 
 use super::load::{id, usage};
 use crate::pack::PackError;

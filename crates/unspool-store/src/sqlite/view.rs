@@ -1,11 +1,11 @@
 //! The `View` of an SQLite archive.
 
 use rusqlite::Connection;
-use unspool_core::id::{PartId, SessionId};
-use unspool_core::part::{Part, Place};
-use unspool_core::session::Turn;
-use unspool_core::skeleton::Skeleton;
-use unspool_core::source::RecordCounts;
+use unspool_model::id::{PartId, SessionId};
+use unspool_model::part::{Part, Place};
+use unspool_model::session::Turn;
+use unspool_model::skeleton::Skeleton;
+use unspool_model::source::RecordCounts;
 
 use super::{Sqlite, facets, read, search, stats, subagents, windows};
 use crate::facets::{Facets, FacetsRequest};
@@ -31,36 +31,42 @@ impl SqliteView {
         }
     }
 
+    /// Runs a read, under its name in the log.
     async fn run<T: Send + 'static>(
         &self,
+        name: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let work = move |connection: &Connection| {
+            let _entered = tracing::debug_span!("query", name).entered();
+            work(connection)
+        };
         self.archive.run_on_reader(work).await
     }
 }
 
 impl View for SqliteView {
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
-        self.run(move |connection| read::sessions(connection, &filter)).await
+        self.run("sessions", move |connection| read::sessions(connection, &filter)).await
     }
 
     async fn facets(&self, request: FacetsRequest) -> Result<Facets, StoreError> {
-        self.run(move |connection| facets::facets(connection, &request)).await
+        self.run("facets", move |connection| facets::facets(connection, &request)).await
     }
 
     async fn sessions_by_id(&self, ids: Vec<SessionId>) -> Result<Vec<StoredSession>, StoreError> {
-        self.run(move |connection| read::sessions_by_id(connection, &ids)).await
+        self.run("sessions_by_id", move |connection| read::sessions_by_id(connection, &ids)).await
     }
 
     async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {
-        self.run(move |connection| read::find(connection, &text)).await
+        self.run("find", move |connection| read::find(connection, &text)).await
     }
 
     async fn turns(&self, session: RowId, window: TurnWindow) -> Result<Vec<Turn>, StoreError> {
-        self.run(move |connection| {
+        self.run("turns", move |connection| {
             let mut turns = read::turns(connection, session, window)?;
             for turn in &mut turns {
-                turn.parts.retain(|part| !part.origin.hidden);
+                turn.parts.retain(|part| !part.origin.is_hidden());
             }
             Ok(turns)
         })
@@ -68,27 +74,27 @@ impl View for SqliteView {
     }
 
     async fn sizes(&self, session: RowId) -> Result<Vec<TurnSize>, StoreError> {
-        self.run(move |connection| windows::sizes(connection, session)).await
+        self.run("sizes", move |connection| windows::sizes(connection, session)).await
     }
 
     async fn prompts(&self, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
-        self.run(move |connection| windows::prompts(connection, session)).await
+        self.run("prompts", move |connection| windows::prompts(connection, session)).await
     }
 
     async fn tools(&self, session: RowId) -> Result<Vec<(String, u64)>, StoreError> {
-        self.run(move |connection| windows::tools(connection, session)).await
+        self.run("tools", move |connection| windows::tools(connection, session)).await
     }
 
     async fn plans(&self, session: RowId) -> Result<Vec<Part>, StoreError> {
-        self.run(move |connection| windows::plans(connection, session)).await
+        self.run("plans", move |connection| windows::plans(connection, session)).await
     }
 
     async fn skeleton(&self, session: RowId, number: u32) -> Result<Option<Skeleton>, StoreError> {
-        self.run(move |connection| windows::skeleton(connection, session, number)).await
+        self.run("skeleton", move |connection| windows::skeleton(connection, session, number)).await
     }
 
     async fn head(&self, session: RowId, number: u32) -> Result<Option<Turn>, StoreError> {
-        self.run(move |connection| windows::head(connection, session, number)).await
+        self.run("head", move |connection| windows::head(connection, session, number)).await
     }
 
     async fn parts(
@@ -97,7 +103,8 @@ impl View for SqliteView {
         number: u32,
         places: Vec<Place>,
     ) -> Result<Vec<Part>, StoreError> {
-        self.run(move |connection| windows::parts(connection, session, number, &places)).await
+        self.run("parts", move |connection| windows::parts(connection, session, number, &places))
+            .await
     }
 
     async fn locate(
@@ -106,27 +113,28 @@ impl View for SqliteView {
         turn: Option<u32>,
         part: PartId,
     ) -> Result<Option<(u32, Place)>, StoreError> {
-        self.run(move |connection| windows::locate(connection, session, turn, part)).await
+        self.run("locate", move |connection| windows::locate(connection, session, turn, part)).await
     }
 
     async fn subagents(&self, session: RowId) -> Result<Vec<SubagentRef>, StoreError> {
-        self.run(move |connection| subagents::subagents(connection, session)).await
+        self.run("subagents", move |connection| subagents::subagents(connection, session)).await
     }
 
     async fn search(&self, request: SearchRequest) -> Result<SearchResults, StoreError> {
-        self.run(move |connection| search::search(connection, &request)).await
+        self.run("search", move |connection| search::search(connection, &request)).await
     }
 
     async fn stats(&self, request: StatsRequest) -> Result<Stats, StoreError> {
-        self.run(move |connection| stats::stats(connection, &request)).await
+        self.run("stats", move |connection| stats::stats(connection, &request)).await
     }
 
     async fn session_export(&self, session: RowId) -> Result<SessionExport, StoreError> {
-        self.run(move |connection| read::session_export(connection, session)).await
+        self.run("session_export", move |connection| read::session_export(connection, session))
+            .await
     }
 
     async fn source_files(&self, session: RowId) -> Result<Vec<FileRow>, StoreError> {
-        self.run(move |connection| read::source_files(connection, session)).await
+        self.run("source_files", move |connection| read::source_files(connection, session)).await
     }
 
     async fn whole_turns(
@@ -134,7 +142,7 @@ impl View for SqliteView {
         session: RowId,
         window: TurnWindow,
     ) -> Result<Vec<Turn>, StoreError> {
-        self.run(move |connection| read::turns(connection, session, window)).await
+        self.run("whole_turns", move |connection| read::turns(connection, session, window)).await
     }
 
     async fn messages(
@@ -142,14 +150,14 @@ impl View for SqliteView {
         session: SessionId,
         filter: MessageFilter,
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        self.run(move |connection| read::messages(connection, session, &filter)).await
+        self.run("messages", move |connection| read::messages(connection, session, &filter)).await
     }
 
     async fn records(&self, session: RowId) -> Result<RecordCounts, StoreError> {
-        self.run(move |connection| read::records(connection, session)).await
+        self.run("records", move |connection| read::records(connection, session)).await
     }
 
     async fn warnings(&self, session: RowId) -> Result<Vec<StoredWarning>, StoreError> {
-        self.run(move |connection| read::warnings(connection, session)).await
+        self.run("warnings", move |connection| read::warnings(connection, session)).await
     }
 }

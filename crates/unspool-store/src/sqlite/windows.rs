@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
-use unspool_core::id::{PartId, StepId, TurnId};
-use unspool_core::part::{Kind, Part, Place, ToolState};
-use unspool_core::session::Turn;
-use unspool_core::skeleton::{PartSkeleton, Skeleton};
-use unspool_core::tools::plan_tool_names;
+use unspool_model::id::{PartId, StepId, TurnId};
+use unspool_model::part::{Kind, Part, Place, ToolState};
+use unspool_model::session::Turn;
+use unspool_model::skeleton::{PartSkeleton, Skeleton};
+use unspool_model::tools::plan_tool_names;
 
 use super::load::{Loader, id};
 use crate::pack::PackError;

@@ -1,11 +1,12 @@
-//! Errors of a store, in terms that hold for every database. The database's own error is the source;
-//! where the archive is comes from whoever opened it.
+//! Errors of a store, in terms that hold for every database. The database's own error is the
+//! source; where the archive is comes from whoever opened it.
 
 use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
-use crate::index::CorruptIndex;
+use unspool_index::CorruptIndex;
+
 use crate::pack::PackError;
 
 /// What went wrong, as far as a caller or the user can act on it.

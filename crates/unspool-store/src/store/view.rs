@@ -1,13 +1,13 @@
-//! Reading the archive. Every read goes through a [`View`], and a view is only made for a [`Viewer`]:
-//! an archive that several people share cannot be read without saying who reads.
+//! Reading the archive. Every read goes through a [`View`], and a view is only made for a
+//! [`Viewer`]: an archive that several people share cannot be read without saying who reads.
 
 use std::future::Future;
 
-use unspool_core::id::{PartId, SessionId};
-use unspool_core::part::{Part, Place};
-use unspool_core::session::Turn;
-use unspool_core::skeleton::Skeleton;
-use unspool_core::source::RecordCounts;
+use unspool_model::id::{PartId, SessionId};
+use unspool_model::part::{Part, Place};
+use unspool_model::session::Turn;
+use unspool_model::skeleton::Skeleton;
+use unspool_model::source::RecordCounts;
 
 use super::{
     MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage, StoredSession,
@@ -52,8 +52,8 @@ pub trait View: Clone + Send + Sync + 'static {
         ids: Vec<SessionId>,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
-    /// What a person may mean by `text`: the sessions whose Unspool id or agent session id is `text`
-    /// or starts with it. By id, use `session`.
+    /// What a person may mean by `text`: the sessions whose Unspool id or agent session id is
+    /// `text` or starts with it. By id, use `session`.
     fn find(
         &self,
         text: String,

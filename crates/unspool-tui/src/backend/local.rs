@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc;
-use unspool_core::price::Prices;
-use unspool_core::redact::Rules;
-use unspool_engine::live::Subscription;
-use unspool_engine::query::reader::{Query, answer};
-use unspool_engine::recorder::request::Request;
+use unspool_model::price::Prices;
+use unspool_query::live::Subscription;
+use unspool_query::reader::{Query, answer};
+use unspool_query::request::Request;
+use unspool_redact::Rules;
 use unspool_store::store::View;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
-use crate::event::Event;
+use crate::event::AppEvent;
 
 /// Applies a change and returns a message for the status line.
 pub type ChangeHandler = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
@@ -42,7 +42,7 @@ impl LocalBackend {
                 while let Some((number, query)) = incoming.recv().await {
                     let answer = answer(&view, &prices, &rules, query).await;
                     if responses
-                        .send(Event::Backend(BackendEvent::Response(number, answer)))
+                        .send(AppEvent::Backend(BackendEvent::Response(number, answer)))
                         .is_err()
                     {
                         return;
@@ -53,7 +53,7 @@ impl LocalBackend {
         let forward = sender.clone();
         thread::Builder::new().name("updates".to_owned()).spawn(move || {
             while let Some(update) = updates.next_blocking() {
-                if forward.send(Event::Backend(BackendEvent::Update(update.notice()))).is_err() {
+                if forward.send(AppEvent::Backend(BackendEvent::Update(update.notice()))).is_err() {
                     return;
                 }
             }
@@ -71,7 +71,8 @@ impl Backend for LocalBackend {
     fn change(&self, request: Request) {
         let (change_handler, sender) = (Arc::clone(&self.change_handler), self.sender.clone());
         thread::spawn(move || {
-            let _ = sender.send(Event::Backend(BackendEvent::ChangeDone(change_handler(request))));
+            let _ =
+                sender.send(AppEvent::Backend(BackendEvent::ChangeDone(change_handler(request))));
         });
     }
 

@@ -9,23 +9,23 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
+use dialler::{Dialler, Socket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
-use unspool_engine::live::Update;
-use unspool_engine::query::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
-use unspool_engine::query::reader::{Query, Response};
-use unspool_engine::recorder::request::Request;
+use unspool_query::live::Update;
+use unspool_query::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
+use unspool_query::reader::{Query, Response};
+use unspool_query::request::Request;
 
 pub use address::{Address, Credentials};
 pub use error::RemoteError;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
-use crate::event::Event;
-use dialler::{Dialler, Socket};
+use crate::event::AppEvent;
 
 /// The first and the longest delay between two attempts to reconnect; it doubles each time.
 const RECONNECT_DELAYS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -79,7 +79,7 @@ impl Backend for RemoteBackend {
         let reason = format!(
             "{name} is read only: changes are made on the machine that records; run unspool there"
         );
-        let _ = self.sender.send(Event::Backend(BackendEvent::ChangeDone(Err(reason))));
+        let _ = self.sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
     }
 
     fn name(&self) -> Option<&str> {
@@ -253,7 +253,7 @@ fn reason(error: &Error) -> String {
 
 /// False if the application is ending.
 fn send_event(sender: &EventSender, event: BackendEvent) -> bool {
-    sender.send(Event::Backend(event)).is_ok()
+    sender.send(AppEvent::Backend(event)).is_ok()
 }
 
 #[cfg(test)]

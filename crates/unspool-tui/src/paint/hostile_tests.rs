@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unspool_core::block::*;
-use unspool_core::lines::{self, LineOptions, layout};
+use unspool_view::block::*;
+use unspool_view::lines::{self, LineOptions, layout};
 
 use super::draw;
 use crate::theme::Theme;

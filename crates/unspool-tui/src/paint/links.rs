@@ -9,9 +9,9 @@ use crossterm::queue;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use unspool_core::block::safe_link;
-use unspool_core::id::digest;
-use unspool_core::lines::{Line, width};
+use unspool_model::id::digest;
+use unspool_view::block::safe_link;
+use unspool_view::lines::{Line, width};
 
 use super::for_each_grapheme;
 

@@ -4,11 +4,11 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use unspool_engine::query::window::{Anchor, Position};
+use unspool_query::window::{Anchor, Position};
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::keys::Action;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 
 impl State {
     pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
@@ -112,7 +112,8 @@ impl State {
                 let hit = search.hits.as_ref().and_then(|hits| hits.get(search.at)).cloned();
                 let query = search.query.clone();
                 let Some(hit) = hit else { return Vec::new() };
-                let mut transcript = Transcript::new(hit.session, None, self.view_options.clone());
+                let mut transcript =
+                    TranscriptPane::new(hit.session, None, self.view_options.clone());
                 // Repeat the search within the session.
                 let find = transcript.find(&query);
                 let anchor = match (hit.turn, hit.place) {

@@ -7,11 +7,11 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use unicode_segmentation::UnicodeSegmentation;
-use unspool_engine::recorder::request::Request;
+use unspool_query::reader::Query;
+use unspool_query::request::Request;
 
 use super::{Effect, Input, InputPurpose, Overlay, PendingQuery, Screen, Search, State};
 use crate::keys::Action;
-use unspool_engine::query::reader::Query;
 
 /// Lines per wheel step.
 const WHEEL_LINES: isize = 3;
@@ -61,7 +61,7 @@ impl State {
 
     fn choose_agent(
         &mut self,
-        of: Vec<(String, unspool_core::id::SessionId)>,
+        of: Vec<(String, unspool_model::id::SessionId)>,
         at: usize,
         key: KeyEvent,
     ) -> Vec<Effect> {

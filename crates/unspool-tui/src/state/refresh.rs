@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use unspool_core::change::Urgency;
-use unspool_core::id::SessionId;
-use unspool_engine::live::{SessionWrite, Update};
-use unspool_engine::query::reader::Query;
+use unspool_model::change::Urgency;
+use unspool_model::id::SessionId;
+use unspool_query::live::{Update, WriteNotice};
+use unspool_query::reader::Query;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::BackendEvent;
-use crate::transcript::{LoadReason, Transcript};
+use crate::transcript::{LoadReason, TranscriptPane};
 
 /// The shortest interval between two refreshes of the open session: for growing text (C-20), and
 /// for changes of state, which should show at once but never more than once a frame.
@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    fn handle_write(&mut self, SessionWrite { session, urgency }: SessionWrite) {
+    fn handle_write(&mut self, WriteNotice { session, urgency }: WriteNotice) {
         let now = self.now;
         self.rows_due.entry(session).or_insert(now + ROW_REFRESH_INTERVAL);
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
@@ -101,7 +101,7 @@ impl State {
         if self.refresh_due.is_some_and(|due| due <= now) {
             self.refresh_due = None;
             self.refreshed = now;
-            effects.extend(self.query_from_transcript(Transcript::request_refresh));
+            effects.extend(self.query_from_transcript(TranscriptPane::request_refresh));
         }
         let due: Vec<SessionId> =
             self.rows_due.iter().filter(|(_, due)| **due <= now).map(|(id, _)| *id).collect();
@@ -116,14 +116,14 @@ impl State {
             effects.extend(self.request_preview());
         }
         effects.extend(self.request_inlines());
-        effects.extend(self.query_from_transcript(Transcript::request_more));
+        effects.extend(self.query_from_transcript(TranscriptPane::request_more));
         effects
     }
 
     /// Sends the query that the open session builds, if it builds one.
     pub(crate) fn query_from_transcript(
         &mut self,
-        build: impl FnOnce(&mut Transcript) -> Option<(LoadReason, Query)>,
+        build: impl FnOnce(&mut TranscriptPane) -> Option<(LoadReason, Query)>,
     ) -> Option<Effect> {
         let transcript = self.transcript_mut()?;
         let session = transcript.session;

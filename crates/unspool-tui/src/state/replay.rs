@@ -4,7 +4,7 @@
 #![allow(clippy::wildcard_enum_match_arm)]
 
 use crossterm::event::{KeyCode, KeyEvent};
-use unspool_engine::query::window::{Anchor, Position};
+use unspool_query::window::{Anchor, Position};
 
 use super::{Effect, State};
 

@@ -1,12 +1,12 @@
 //! Handles responses: each goes to what its pending query was for, and may lead to the next query.
 
-use unspool_engine::query::reader::{Query, Response, SessionRow};
-use unspool_engine::query::window::Anchor;
+use unspool_query::reader::{Query, Response, SessionRow};
+use unspool_query::window::Anchor;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::QueryId;
 use crate::replay::Replay;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 
 impl State {
     pub(super) fn handle_response(&mut self, number: QueryId, response: Response) -> Vec<Effect> {
@@ -14,7 +14,7 @@ impl State {
         let Some(pending_query) = self.pending.remove(&number) else { return Vec::new() };
         if let Response::Failed(what) = response {
             if let PendingQuery::Window(session, _) = pending_query {
-                self.session_mut(session).map(Transcript::forget_pending);
+                self.session_mut(session).map(TranscriptPane::forget_pending);
             }
             self.set_status(format!("✕ {what}"));
             return Vec::new();
@@ -92,8 +92,8 @@ impl State {
 
     pub(super) fn session_mut(
         &mut self,
-        session: unspool_core::id::SessionId,
-    ) -> Option<&mut Transcript> {
+        session: unspool_model::id::SessionId,
+    ) -> Option<&mut TranscriptPane> {
         self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
             Screen::Session(_) | Screen::Search(_) => None,
@@ -103,7 +103,7 @@ impl State {
     /// Opens a session at its end, or at its start for a replay.
     pub(super) fn open(&mut self, session_row: SessionRow, replay: bool) -> Vec<Effect> {
         let transcript =
-            Transcript::new(session_row.id, Some(session_row), self.view_options.clone());
+            TranscriptPane::new(session_row.id, Some(session_row), self.view_options.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
         if replay {
             return self.start_replay();
@@ -114,7 +114,7 @@ impl State {
     }
 
     pub(super) fn start_replay(&mut self) -> Vec<Effect> {
-        let start = unspool_engine::query::window::Position::start_of(0);
+        let start = unspool_query::window::Position::start_of(0);
         self.replay = Some(Replay::new(self.now));
         let effect = self.query_from_transcript(|transcript| {
             transcript.until = Some(start);
@@ -125,7 +125,7 @@ impl State {
 
     pub(super) fn request_preview(&mut self) -> Option<Effect> {
         let session_row = self.list.chosen()?;
-        let mut preview = Transcript::preview(session_row, self.view_options.clone());
+        let mut preview = TranscriptPane::preview(session_row, self.view_options.clone());
         let id = session_row.id;
         let (_, query) = preview.request_window(Anchor::End);
         self.preview = Some(preview);
@@ -137,7 +137,7 @@ impl State {
     pub(super) fn refresh_all(&mut self) -> Vec<Effect> {
         let list = Query::List { after: None, limit: 200 };
         let mut effects = vec![self.send_query(PendingQuery::Newest, list)];
-        let loaded = self.transcript().is_some_and(Transcript::is_loaded);
+        let loaded = self.transcript().is_some_and(TranscriptPane::is_loaded);
         let effect = self.query_from_transcript(|transcript| match loaded {
             true => transcript.request_refresh(),
             false => Some(transcript.request_window(Anchor::End)),

@@ -3,17 +3,17 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use unspool_core::id::SessionId;
-use unspool_core::present::Item;
-use unspool_core::present::landmark::Landmark;
-use unspool_engine::query::reader::Query;
-use unspool_engine::query::window::{Anchor, Position};
-use unspool_render::project::Excerpt;
+use unspool_export::project::Excerpt;
+use unspool_model::id::SessionId;
+use unspool_model::landmark::Landmark;
+use unspool_query::reader::Query;
+use unspool_query::window::{Anchor, Position};
+use unspool_view::present::Item;
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::entry::{EntryContent, FoldState};
 use crate::keys::Action;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 use crate::transcript::navigation::Direction;
 use crate::transcript::seek::SeekTarget;
 
@@ -23,11 +23,11 @@ impl State {
         if scroll(transcript, action).is_some() {
             return Vec::new();
         }
-        let seek = |what, direction| move |held: &mut Transcript| held.seek(what, direction);
-        let hit = |direction| move |held: &mut Transcript| held.next_hit(direction);
+        let seek = |what, direction| move |held: &mut TranscriptPane| held.seek(what, direction);
+        let hit = |direction| move |held: &mut TranscriptPane| held.next_hit(direction);
         let effect = match action {
-            Action::Start => self.query_from_transcript(Transcript::go_to_start),
-            Action::End => self.query_from_transcript(Transcript::go_to_end),
+            Action::Start => self.query_from_transcript(TranscriptPane::go_to_start),
+            Action::End => self.query_from_transcript(TranscriptPane::go_to_end),
             Action::Open => match transcript.chosen() {
                 Some(at) => return self.toggle(at),
                 None => None,
@@ -75,7 +75,7 @@ impl State {
             }
             Action::Everything => {
                 transcript.fold_all(FoldState::Open);
-                self.query_from_transcript(Transcript::go_to_start)
+                self.query_from_transcript(TranscriptPane::go_to_start)
             }
             Action::Agent => return self.open_agent(),
             Action::Replay => return self.toggle_replay(),
@@ -132,7 +132,7 @@ impl State {
 
     /// Opens a session by its id, at its start: the task that its parent gave it.
     pub(super) fn open_by_id(&mut self, id: SessionId) -> Vec<Effect> {
-        let transcript = Transcript::new(id, None, self.view_options.clone());
+        let transcript = TranscriptPane::new(id, None, self.view_options.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
         let start = Position::start_of(0);
         let effect =
@@ -170,7 +170,7 @@ impl State {
 }
 
 /// Scrolls by an entry, a line or a page. `None` if the action is none of these.
-fn scroll(transcript: &mut Transcript, action: Action) -> Option<()> {
+fn scroll(transcript: &mut TranscriptPane, action: Action) -> Option<()> {
     let page = (transcript.view.max(2) - 1) as isize;
     match action {
         Action::Up => transcript.step(Direction::Backward),

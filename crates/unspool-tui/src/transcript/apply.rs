@@ -2,18 +2,18 @@
 //! position stays on the same entry and line.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_core::block::Block;
-use unspool_core::id::SessionId;
-use unspool_core::present::Item;
-use unspool_engine::query::reader::WindowData;
-use unspool_engine::query::window::{Anchor, Position, WindowView};
+use unspool_model::id::SessionId;
+use unspool_query::reader::WindowData;
+use unspool_query::window::{Anchor, Position, WindowView};
+use unspool_view::block::Block;
+use unspool_view::present::Item;
 
 use super::navigation::Direction;
-use super::{LoadReason, LoadRequest, Transcript, edges, first_place, last_place};
+use super::{LoadReason, LoadRequest, TranscriptPane, edges, first_place, last_place};
 use crate::entry::{Entry, EntryContent, EntryKey, Inline};
 use crate::scroll::{Scroll, ScrollPosition};
 
-impl Transcript {
+impl TranscriptPane {
     /// Applies a loaded window. Returns the next query, if there is one.
     pub fn take(&mut self, reason: LoadReason, loaded: WindowData) -> Option<LoadRequest> {
         if let LoadReason::Inline(session) = reason {
@@ -26,75 +26,79 @@ impl Transcript {
         }
         let WindowData { session_row, head, view } = loaded;
         if let LoadReason::Seek(direction) = reason {
-            let found = view
-                .turns
-                .iter()
-                .flat_map(|turn| turn.items.iter().map(|item| (turn.header.number, item)));
-            let mut place =
-                found.filter_map(|(turn, item)| Some(Position { turn, place: first_place(item)? }));
-            // The nearest match.
-            let place = match direction {
-                Direction::Forward => place.next(),
-                Direction::Backward => place.next_back(),
-            }?;
+            let place = nearest_place(&view, direction)?;
             return Some(self.request_window(Anchor::Around(place)));
         }
         self.session_row = Some(session_row);
-        let (earlier, later) = edges(&view);
         match reason {
-            LoadReason::Replace(place) => {
-                self.entries.clear();
-                self.replace_entries(head, view, Vec::new());
-                (self.earlier, self.later) = (earlier, later);
-                self.scroll = Scroll::at_end();
-                (self.unseen, self.mark) = (0, None);
-                match place {
-                    // A replay reveals entries one by one.
-                    Some(_) if self.until.is_some() => self.settle(),
-                    Some(place) => self.go_to(place),
-                    None => self.settle(),
-                }
-            }
-            LoadReason::Refresh => {
-                let old = std::mem::take(&mut self.entries);
-                let had_end = self.has_end();
-                let place = self.place(&old);
-                let old_keys: FxHashSet<EntryKey> = old.iter().map(|entry| entry.key).collect();
-                self.replace_entries(head, view, old);
-                // The edges are unchanged, except for a session end that moved on.
-                if had_end {
-                    self.later = later;
-                }
-                self.return_to(place);
-                self.count_unseen(&old_keys);
-                self.settle();
-            }
-            LoadReason::Before => {
-                let place = self.place(&self.entries);
-                let new: Vec<Entry> = view.turns.into_iter().flat_map(Entry::of_turn).collect();
-                let keys: FxHashSet<EntryKey> = new.iter().map(|entry| entry.key).collect();
-                let head = self.entries.first().is_some_and(|entry| entry.key == EntryKey::Head);
-                let rest = self.entries.split_off(usize::from(head));
-                self.entries.extend(new);
-                self.entries.extend(rest.into_iter().filter(|entry| !keys.contains(&entry.key)));
-                self.earlier = earlier;
-                self.return_to(place);
-                self.trim_end();
-                self.settle();
-            }
-            LoadReason::After => {
-                let keys: FxHashSet<EntryKey> =
-                    self.entries.iter().map(|entry| entry.key).collect();
-                let new = view.turns.into_iter().flat_map(Entry::of_turn);
-                self.entries.extend(new.filter(|entry| !keys.contains(&entry.key)));
-                self.later = later;
-                self.trim_start();
-                self.settle();
-            }
+            LoadReason::Replace(place) => self.apply_replace(head, view, place),
+            LoadReason::Refresh => self.apply_refresh(head, view),
+            LoadReason::Before => self.apply_before(view),
+            LoadReason::After => self.apply_after(view),
             LoadReason::Inside(key) => self.fill_block(key, view),
             LoadReason::Seek(_) | LoadReason::Inline(_) => {}
         }
         if std::mem::take(&mut self.stale) { self.request_refresh() } else { None }
+    }
+
+    /// Shows another window, at a place or at its end.
+    fn apply_replace(&mut self, head: Vec<Block>, view: WindowView, place: Option<Position>) {
+        let (earlier, later) = edges(&view);
+        self.entries.clear();
+        self.replace_entries(head, view, Vec::new());
+        (self.earlier, self.later) = (earlier, later);
+        self.scroll = Scroll::at_end();
+        (self.unseen, self.mark) = (0, None);
+        match place {
+            // A replay reveals entries one by one.
+            Some(_) if self.until.is_some() => self.settle(),
+            Some(place) => self.go_to(place),
+            None => self.settle(),
+        }
+    }
+
+    /// Shows the same window with newer contents.
+    fn apply_refresh(&mut self, head: Vec<Block>, view: WindowView) {
+        let (_, later) = edges(&view);
+        let old = std::mem::take(&mut self.entries);
+        let had_end = self.has_end();
+        let place = self.place(&old);
+        let old_keys: FxHashSet<EntryKey> = old.iter().map(|entry| entry.key).collect();
+        self.replace_entries(head, view, old);
+        // The edges are unchanged, except for a session end that moved on.
+        if had_end {
+            self.later = later;
+        }
+        self.return_to(place);
+        self.count_unseen(&old_keys);
+        self.settle();
+    }
+
+    /// Adds earlier entries, below the session's head.
+    fn apply_before(&mut self, view: WindowView) {
+        let (earlier, _) = edges(&view);
+        let place = self.place(&self.entries);
+        let new: Vec<Entry> = view.turns.into_iter().flat_map(Entry::of_turn).collect();
+        let keys: FxHashSet<EntryKey> = new.iter().map(|entry| entry.key).collect();
+        let head = self.entries.first().is_some_and(|entry| entry.key == EntryKey::Head);
+        let rest = self.entries.split_off(usize::from(head));
+        self.entries.extend(new);
+        self.entries.extend(rest.into_iter().filter(|entry| !keys.contains(&entry.key)));
+        self.earlier = earlier;
+        self.return_to(place);
+        self.trim_end();
+        self.settle();
+    }
+
+    /// Adds later entries.
+    fn apply_after(&mut self, view: WindowView) {
+        let (_, later) = edges(&view);
+        let keys: FxHashSet<EntryKey> = self.entries.iter().map(|entry| entry.key).collect();
+        let new = view.turns.into_iter().flat_map(Entry::of_turn);
+        self.entries.extend(new.filter(|entry| !keys.contains(&entry.key)));
+        self.later = later;
+        self.trim_start();
+        self.settle();
     }
 
     /// Replaces the entries. Unchanged ones keep their cached layout.
@@ -219,5 +223,17 @@ impl Transcript {
             }
         }
         self.keep_scroll_position();
+    }
+}
+
+/// The place of the match that is nearest in a direction.
+fn nearest_place(view: &WindowView, direction: Direction) -> Option<Position> {
+    let found =
+        view.turns.iter().flat_map(|turn| turn.items.iter().map(|item| (turn.header.number, item)));
+    let mut place =
+        found.filter_map(|(turn, item)| Some(Position { turn, place: first_place(item)? }));
+    match direction {
+        Direction::Forward => place.next(),
+        Direction::Backward => place.next_back(),
     }
 }

@@ -1,11 +1,11 @@
 //! Find within a session. The archive returns the positions of all hits, loaded or not.
 
-use unspool_core::part::Place;
-use unspool_engine::query::reader::{Query, SearchHit};
-use unspool_engine::query::window::{Anchor, Position};
+use unspool_model::part::Place;
+use unspool_query::reader::{Query, SearchHit};
+use unspool_query::window::{Anchor, Position};
 
 use super::navigation::Direction;
-use super::{LoadRequest, Transcript};
+use super::{LoadRequest, TranscriptPane};
 
 /// The limit of a find.
 const MAX_HITS: usize = 2000;
@@ -27,7 +27,7 @@ impl Find {
     }
 }
 
-impl Transcript {
+impl TranscriptPane {
     /// Starts a find over the whole session.
     pub fn find(&mut self, query: &str) -> Option<Query> {
         if query.trim().is_empty() {

@@ -1,10 +1,10 @@
 //! Navigation within a session by lines and entries, and folding. A move beyond the loaded window
 //! returns the query that loads its target.
 
-use unspool_core::present::{Item, PartView};
-use unspool_engine::query::window::{Anchor, Position};
+use unspool_query::window::{Anchor, Position};
+use unspool_view::present::{Item, PartView};
 
-use super::{LoadReason, LoadRequest, Transcript};
+use super::{LoadReason, LoadRequest, TranscriptPane};
 use crate::entry::{Entry, EntryContent, EntryKey, FoldState};
 use crate::scroll::{EntryHeights, ScrollPosition, end_top};
 
@@ -15,10 +15,10 @@ pub enum Direction {
     Forward,
 }
 
-impl Transcript {
+impl TranscriptPane {
     pub(super) fn update_scroll(
         &mut self,
-        edit: impl FnOnce(&mut crate::scroll::Scroll, &Transcript),
+        edit: impl FnOnce(&mut crate::scroll::Scroll, &TranscriptPane),
     ) {
         let mut scroll = self.scroll;
         edit(&mut scroll, self);
@@ -275,14 +275,14 @@ impl Transcript {
         self.kinds.clear();
         if fold != FoldState::Short {
             let foldable = [
-                unspool_core::part::Kind::Tool,
-                unspool_core::part::Kind::Reasoning,
-                unspool_core::part::Kind::Agent,
-                unspool_core::part::Kind::Compaction,
-                unspool_core::part::Kind::SkillLoad,
-                unspool_core::part::Kind::McpSnapshot,
-                unspool_core::part::Kind::ContextInfo,
-                unspool_core::part::Kind::Data,
+                unspool_model::part::Kind::Tool,
+                unspool_model::part::Kind::Reasoning,
+                unspool_model::part::Kind::Agent,
+                unspool_model::part::Kind::Compaction,
+                unspool_model::part::Kind::SkillLoad,
+                unspool_model::part::Kind::McpSnapshot,
+                unspool_model::part::Kind::ContextInfo,
+                unspool_model::part::Kind::Data,
             ];
             self.kinds.extend(foldable.map(|kind| (kind, fold)));
         }

@@ -2,14 +2,14 @@
 //! also at each of several inside one reasoning block, which it opens. What is not loaded is sought
 //! in the archive.
 
-use unspool_core::part::Place;
-use unspool_core::present::Item;
-use unspool_core::present::landmark::Landmark;
-use unspool_engine::query::reader::Query;
-use unspool_engine::query::window::{Anchor, PartFilter, Position, Size};
+use unspool_model::landmark::Landmark;
+use unspool_model::part::Place;
+use unspool_query::reader::Query;
+use unspool_query::window::{Anchor, PartFilter, Position, Size};
+use unspool_view::present::Item;
 
 use super::navigation::Direction;
-use super::{LoadReason, LoadRequest, Transcript};
+use super::{LoadReason, LoadRequest, TranscriptPane};
 use crate::entry::{EntryContent, EntryKey, FoldState};
 use crate::scroll::{EntryHeights, ScrollPosition};
 
@@ -31,7 +31,7 @@ struct Gap {
 /// An entry, or a part inside the entry of a reasoning block.
 type Stop = (usize, Option<usize>);
 
-impl Transcript {
+impl TranscriptPane {
     /// Goes to the next prompt, error or edit, loading beyond the window if needed.
     pub fn seek(&mut self, target: SeekTarget, direction: Direction) -> Option<LoadRequest> {
         match target {

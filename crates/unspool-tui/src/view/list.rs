@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
-use unspool_core::block::Tone;
-use unspool_core::lines::{self, Line, Style};
-use unspool_core::present::activity::Activity;
-use unspool_core::present::format;
-use unspool_core::session::SessionState;
-use unspool_engine::query::reader::SessionRow;
+use unspool_model::session::SessionState;
+use unspool_query::reader::SessionRow;
+use unspool_view::block::Tone;
+use unspool_view::lines::{self, Line, Style};
+use unspool_view::present::activity::Activity;
+use unspool_view::present::format;
 
 use super::{Canvas, inset, nth, session};
 use crate::list::{Grouping, Row};

@@ -1,8 +1,8 @@
 //! Draws overlays: the help, the input line, the delete question, the choice of sub-agents.
 
 use ratatui::layout::Rect;
-use unspool_core::block::Tone;
-use unspool_core::lines::{self, Line, Style};
+use unspool_view::block::Tone;
+use unspool_view::lines::{self, Line, Style};
 
 use super::{Canvas, inset, nth};
 use crate::keys::ACTIONS;

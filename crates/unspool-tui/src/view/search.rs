@@ -1,10 +1,10 @@
 //! Draws the hits of a search over all sessions, two lines each.
 
 use ratatui::layout::Rect;
-use unspool_core::block::Tone;
-use unspool_core::lines::{self, Line, Style};
-use unspool_core::present::format;
-use unspool_engine::query::reader::SearchHit;
+use unspool_query::reader::SearchHit;
+use unspool_view::block::Tone;
+use unspool_view::lines::{self, Line, Style};
+use unspool_view::present::format;
 
 use super::{Canvas, inset, nth};
 use crate::state::Search;

@@ -1,17 +1,17 @@
 //! Draws the visible entries of a session.
 
 use ratatui::layout::Rect;
-use unspool_core::block::Tone;
-use unspool_core::lines::{Line, Style};
+use unspool_view::block::Tone;
+use unspool_view::lines::{Line, Style};
 
 use super::{Canvas, inset, nth};
 use crate::entry::EntryKey;
 use crate::paint;
 use crate::scroll::EntryHeights;
 use crate::state::State;
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 
-pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Canvas<'_>) {
+pub fn draw(state: &State, transcript: &TranscriptPane, area: Rect, canvas: &mut Canvas<'_>) {
     if !transcript.is_loaded() {
         canvas.text("loading …", Style::tone(Tone::Muted), inset(nth(area, 1), 3));
         return;
@@ -21,7 +21,7 @@ pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Can
     if transcript.unseen > 0 && area.height > 2 {
         let noun = if transcript.unseen == 1 { "part" } else { "parts" };
         let text = format!(" ↓ {} new {noun} · G ", transcript.unseen);
-        let width = unspool_core::lines::width(&text).min(usize::from(area.width)) as u16;
+        let width = unspool_view::lines::width(&text).min(usize::from(area.width)) as u16;
         let line = nth(area, usize::from(area.height) - 1);
         let place = Rect { x: area.x + (area.width - width) / 2, width, ..line };
         canvas.clear(place);
@@ -32,7 +32,7 @@ pub fn draw(state: &State, transcript: &Transcript, area: Rect, canvas: &mut Can
 /// Draws the visible entries of a transcript. The area is as high as its viewport.
 pub fn entries(
     state: &State,
-    transcript: &Transcript,
+    transcript: &TranscriptPane,
     chosen: Option<usize>,
     area: Rect,
     canvas: &mut Canvas<'_>,
@@ -77,7 +77,7 @@ pub fn entries(
     }
 }
 
-fn is_current(transcript: &Transcript, at: usize) -> bool {
+fn is_current(transcript: &TranscriptPane, at: usize) -> bool {
     let key = transcript.entries.get(at).map(|entry| entry.key);
     matches!(key, Some(EntryKey::Item(_) | EntryKey::User(_))) && key == transcript.cursor
 }

@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
-use unspool_core::block::Tone;
-use unspool_core::lines::{self, Line, Style};
-use unspool_core::present::activity::Activity;
-use unspool_core::present::format;
-use unspool_core::session::SessionState;
-use unspool_engine::query::reader::SessionRow;
+use unspool_model::session::SessionState;
+use unspool_query::reader::SessionRow;
+use unspool_view::block::Tone;
+use unspool_view::lines::{self, Line, Style};
+use unspool_view::present::activity::Activity;
+use unspool_view::present::format;
 
 use super::list::short_number;
 use super::{Canvas, nth};
@@ -16,7 +16,7 @@ use crate::list::Grouping;
 use crate::replay::Replay;
 use crate::scroll::EntryHeights;
 use crate::state::{Screen, State};
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptPane;
 
 pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.fill(area, canvas.theme.status());
@@ -175,7 +175,7 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
 fn timeline(
     state: &State,
     replay: &Replay,
-    transcript: &Transcript,
+    transcript: &TranscriptPane,
     area: Rect,
     canvas: &mut Canvas<'_>,
 ) {

@@ -5,15 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use unspool_core::lines::make_visible;
-use unspool_engine::ingest::attach::{
-    AttachError, AttachEvent, CaptureResult, OpencodeServer, RetryLimit,
-};
-use unspool_engine::lock::DataFolder;
-use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::recorder::watch::Watch;
-use unspool_engine::report::Progress;
+use unspool_ingest::attach::{AttachError, AttachEvent, CaptureResult, OpencodeServer, RetryLimit};
+use unspool_ingest::lock::DataFolder;
+use unspool_ingest::report::Progress;
+use unspool_ingest::service::request::RequestOutcome;
+use unspool_ingest::service::watch::Watch;
+use unspool_query::request::{ReadReason, Request};
 use unspool_sources::discover::Environment;
+use unspool_view::lines::make_visible;
 
 use super::sync::ReportFormat;
 use crate::archive::{Archive, Writer};

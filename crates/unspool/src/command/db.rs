@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unspool_core::lines::make_visible;
-use unspool_engine::ingest::reread::{RereadReport, reread};
+use unspool_ingest::sync::reread::{RereadReport, reread};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Maintenance, Store};
+use unspool_view::lines::make_visible;
 
 use crate::archive::Archive;
 use crate::progress::{ProgressBar, size};

@@ -4,9 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_core::lines::make_visible;
-use unspool_engine::recorder::request::{Request, RequestOutcome};
-use unspool_engine::report::Progress;
+use unspool_ingest::report::Progress;
+use unspool_ingest::service::request::RequestOutcome;
+use unspool_query::request::Request;
+use unspool_view::lines::make_visible;
 
 use crate::archive::{Archive, find};
 

@@ -1,19 +1,21 @@
 //! `unspool doctor`: diagnoses each agent's folders and logs, the hooks and the archive.
 
+mod bundle;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use unspool_core::lines::make_visible;
-use unspool_engine::hooks::{self, HookStatus};
+use unspool_ingest::hooks::{self, HookStatus};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
+use unspool_view::lines::make_visible;
 
 use crate::archive::Archive;
 use crate::config;
@@ -25,6 +27,10 @@ pub struct Doctor {
     /// Write it as JSON
     #[arg(long)]
     json: bool,
+    /// Write what a bug report needs to this file, without content of sessions and with secrets
+    /// replaced; with --log, the end of that log too
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    bundle: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -50,6 +56,8 @@ struct ArchiveReport {
     sessions: Option<u64>,
     /// True if a process is recording.
     recording: bool,
+    /// True if other users of this machine may open the data folder.
+    open_to_others: bool,
     problem: Option<String>,
     config: Option<String>,
 }
@@ -58,7 +66,7 @@ struct ArchiveReport {
 const MAX_PROBLEMS_SHOWN: usize = 5;
 
 impl Doctor {
-    pub fn run(self, archive: &Archive) -> Result<()> {
+    pub fn run(self, archive: &Archive, log: Option<&Path>) -> Result<()> {
         let environment = config::environment(&archive.folder()?)?;
         let agents = survey(&environment)
             .into_iter()
@@ -71,6 +79,11 @@ impl Doctor {
             Report { version: env!("CARGO_PKG_VERSION"), agents, archive: of_archive(archive)? };
         if self.json {
             return super::write_json(&report);
+        }
+        if let Some(path) = &self.bundle {
+            bundle::write(path, &report, &archive.folder()?, log)?;
+            writeln!(io::stdout(), "wrote {}; read it before you send it", path.display())?;
+            return Ok(());
         }
         let mut text = String::new();
         for agent in &report.agents {
@@ -96,6 +109,7 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
         bytes,
         sessions: None,
         recording,
+        open_to_others: is_open_to_others(folder.path()),
         problem: None,
         config: config::path().filter(|path| path.exists()).map(|path| path.display().to_string()),
     };
@@ -199,11 +213,24 @@ fn write_archive(text: &mut String, archive: &ArchiveReport) {
     if let Some(problem) = &archive.problem {
         row(text, "problem", problem);
     }
+    if archive.open_to_others {
+        let what = "other users of this machine may open the data folder; `chmod 700` closes it";
+        row(text, "warning", what);
+    }
     let recording = if archive.recording { "by another unspool" } else { "no" };
     row(text, "recording", recording);
     if let Some(config) = &archive.config {
         row(text, "config", &home_short(Path::new(config)));
     }
+}
+
+fn is_open_to_others(folder: &Path) -> bool {
+    #[cfg(unix)]
+    return folder.metadata().is_ok_and(|found| {
+        std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0
+    });
+    #[cfg(not(unix))]
+    return false;
 }
 
 fn count(number: u64, noun: &str) -> String {

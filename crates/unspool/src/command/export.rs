@@ -2,18 +2,19 @@
 
 mod report;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use unspool_core::id::SessionId;
-use unspool_core::redact::{RedactionReport, Rules};
-use unspool_engine::exchange::export;
-use unspool_render::project::{ALL, Options, Projection, Sdk, WriteMethod};
+use unspool_export::export;
+use unspool_export::project::{ALL, Options, Projection, Sdk, WriteMethod};
+use unspool_model::id::SessionId;
+use unspool_redact::{RedactionReport, Rules};
 use unspool_store::blocking::block_on;
+use unspool_store::replace_file::FileReplacement;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 
@@ -64,6 +65,16 @@ impl Export {
         };
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
+        }
+        // The AI SDK refuses a list without messages.
+        if let [stored] = sessions.as_slice()
+            && self.to.name == "uimessage"
+            && stored.summary.turns == 0
+        {
+            bail!(
+                "there is nothing to export: session {} has no messages",
+                stored.summary.session.id
+            );
         }
         if self.no_redact && !self.yes {
             confirm()?;
@@ -159,13 +170,9 @@ impl Exporter<'_> {
     }
 
     fn file(&mut self, path: &Path, sessions: &[StoredSession]) -> Result<()> {
-        // Write to a partial file first: an incomplete export must not look complete.
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
         let context = || format!("cannot write {}", path.display());
-        let mut out = BufWriter::new(File::create(&partial).with_context(context)?);
+        let mut out = FileReplacement::begin(path).with_context(context)?;
         self.all(sessions, &mut out)?;
-        out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-        fs::rename(&partial, path).with_context(context)
+        out.commit().with_context(context)
     }
 }

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use unspool_engine::hooks::spool::append_payload;
-use unspool_engine::hooks::supported_agents;
+use unspool_ingest::hooks::spool::append_payload;
+use unspool_ingest::hooks::supported_agents;
 use unspool_sources::agents::Agent;
 
 use crate::archive::Archive;

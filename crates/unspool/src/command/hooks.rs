@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use similar::TextDiff;
-use unspool_core::lines::make_visible;
-use unspool_engine::hooks::{
+use unspool_ingest::hooks::{
     HookStatus, HooksPlan, after_install, plan_install, plan_remove, status, supported_agents,
 };
 use unspool_sources::agents::{AGENTS, Agent};
+use unspool_view::lines::make_visible;
 
 use crate::archive::Archive;
 use crate::config;
@@ -56,7 +56,7 @@ impl Hooks {
         match self.action {
             Action::Install(change) => {
                 let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
-                carry_out(&plan, &change, "the hooks are already installed")?;
+                apply(&plan, &change, "the hooks are already installed")?;
                 if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
                     eprintln!("unspool: {next}");
                 }
@@ -64,7 +64,7 @@ impl Hooks {
             }
             Action::Remove(change) => {
                 let plan = plan_remove(&environment, &change.agent)?;
-                carry_out(&plan, &change, "no unspool hooks are installed")
+                apply(&plan, &change, "no unspool hooks are installed")
             }
             Action::Status { agent, json } => {
                 let mut all = std::collections::BTreeMap::new();
@@ -93,7 +93,7 @@ impl Hooks {
     }
 }
 
-fn carry_out(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
+fn apply(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
     if plan.changes_nothing() {
         writeln!(io::stdout(), "nothing to do: {nothing}")?;
         return Ok(());
@@ -110,7 +110,7 @@ fn carry_out(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
         eprintln!("unspool: nothing was written; run it again with --yes to make this change");
         return Ok(());
     }
-    let backup = plan.carry_out()?;
+    let backup = plan.apply()?;
     writeln!(io::stdout(), "wrote {path}")?;
     if let Some(backup) = backup {
         writeln!(io::stdout(), "the previous settings are in {}", backup.display())?;

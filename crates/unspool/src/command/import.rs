@@ -1,19 +1,23 @@
 //! `unspool import`: reads files or folders of any supported format into the archive.
 
-use std::io;
+mod stdin;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_engine::ingest::agents::AgentTableReport;
-use unspool_engine::ingest::attach::OpencodeServer;
-use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::report::SyncReport;
+use unspool_ingest::attach::OpencodeServer;
+use unspool_ingest::report::SyncReport;
+use unspool_ingest::service::request::RequestOutcome;
+use unspool_ingest::stdin_capture::STDIN_NAME;
+use unspool_ingest::sync::agents::AgentTableReport;
+use unspool_query::request::{ReadReason, Request};
+use unspool_sources::decode::Warning;
 use unspool_sources::discover::find_files;
 use unspool_sources::read::rows;
 
 use super::sync::ReportFormat;
-use crate::archive::Archive;
+use crate::archive::{Archive, Writer};
 use crate::progress::ProgressBar;
 
 /// Read these files or folders into the archive
@@ -24,7 +28,8 @@ use crate::progress::ProgressBar;
 /// are recognised by their content.
 #[derive(Args)]
 pub struct Import {
-    /// Session logs, chats, stream or hook captures, folders of them, or - for standard input
+    /// Session logs, chats, stream or hook captures, folders of them, or - for standard input,
+    /// which is read as it arrives: claude -p … --output-format stream-json | unspool import -
     #[arg(required_unless_present_any = ["agents", "attach"], conflicts_with = "attach")]
     paths: Vec<PathBuf>,
     /// Read the agents that an application stores in this SQLite database: a table with the columns
@@ -50,8 +55,25 @@ impl Import {
             let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
             return super::attach::follow(archive, OpencodeServer::at(url)?, format);
         }
-        let mut paths = Vec::new();
-        let mut warnings = Vec::new();
+        self.check_database()?;
+        let (paths, warnings) = self.find_paths()?;
+        let mut writer = archive.writer()?;
+        let (mut report, agents) = self.read(archive, &mut writer, paths)?;
+        report.warnings.extend(warnings);
+        self.check_recognised(&report)?;
+        let Some(mut agents) = agents else { return super::sync::print_report(&report, self.json) };
+        agents.report.add(report);
+        if self.json {
+            agents.report = agents.report.for_output();
+            return super::write_json(&agents);
+        }
+        let AgentTableReport { agents: count, with_log, final_only, report } = agents;
+        super::sync::print_report(&report, false)?;
+        println!("{count} agents: {with_log} from their logs, {final_only} from prompt and result");
+        Ok(())
+    }
+
+    fn check_database(&self) -> Result<()> {
         if let Some(database) = self.agents.as_ref().filter(|path| !path.is_file()) {
             bail!(
                 "{} does not exist; give the SQLite database in which your application stores its \
@@ -59,6 +81,13 @@ impl Import {
                 database.display()
             );
         }
+        Ok(())
+    }
+
+    /// The files to read, and warnings about those that were skipped.
+    fn find_paths(&self) -> Result<(Vec<PathBuf>, Vec<Warning>)> {
+        let mut paths = Vec::new();
+        let mut warnings = Vec::new();
         for path in self.paths.iter().filter(|path| !is_stdin(path)) {
             if !rows::exists(path) {
                 bail!(
@@ -71,43 +100,50 @@ impl Import {
             paths.extend(files);
             warnings.extend(skipped);
         }
-        let mut writer = archive.writer()?;
+        Ok((paths, warnings))
+    }
+
+    /// Reads the files, standard input and the database of agents.
+    fn read(
+        &self,
+        archive: &Archive,
+        writer: &mut Writer,
+        paths: Vec<PathBuf>,
+    ) -> Result<(SyncReport, Option<AgentTableReport>)> {
         let reason = if self.restore { ReadReason::Restore } else { ReadReason::Named };
         let bar = ProgressBar::start();
         let mut report = SyncReport::default();
-        let mut take = |request| -> Result<Option<AgentTableReport>> {
-            match writer.submit(request, &bar.progress)? {
-                RequestOutcome::Synced(taken) => report.add(taken),
-                RequestOutcome::Agents(agents) => return Ok(Some(agents)),
-                RequestOutcome::Written | RequestOutcome::Deleted(_) => {}
-            }
-            Ok(None)
-        };
         if !paths.is_empty() {
-            take(Request::ReadFiles { paths, reason })?;
+            let request = Request::ReadFiles { paths, reason };
+            report.add(synced(writer.submit(request, &bar.progress)?));
         }
-        for _ in self.paths.iter().filter(|path| is_stdin(path)) {
-            // The recorder may be another process, which cannot read our standard input.
-            let mut handover = archive.folder()?.create_handover_text()?;
-            io::copy(&mut io::stdin().lock(), &mut handover.file)?;
-            let (name, text_file) = (STDIN.to_owned(), handover.path.clone());
-            take(Request::ReadText { name, text_file, reason })?;
+        if self.paths.iter().any(|path| is_stdin(path)) {
+            let folder = archive.folder()?;
+            report.add(stdin::import(&folder, writer, reason, &bar.progress)?);
         }
         let agents = match &self.agents {
             Some(database) => {
                 let database = std::path::absolute(database)?;
-                take(Request::ReadAgents { database, reason })?
+                let request = Request::ReadAgents { database, reason };
+                match writer.submit(request, &bar.progress)? {
+                    RequestOutcome::Agents(agents) => Some(agents),
+                    RequestOutcome::Synced(_)
+                    | RequestOutcome::Written
+                    | RequestOutcome::Deleted(_) => None,
+                }
             }
             None => None,
         };
-        drop(bar);
-        report.warnings.extend(warnings);
-        // An unrecognised file is an error if it was named, a warning inside a folder.
+        Ok((report, agents))
+    }
+
+    /// An unrecognised file is an error if it was named, a warning inside a folder.
+    fn check_recognised(&self, report: &SyncReport) -> Result<()> {
         let named = |file: &str| {
-            let stdin = file == STDIN && self.paths.iter().any(|path| is_stdin(path));
+            let stdin = file == STDIN_NAME && self.paths.iter().any(|path| is_stdin(path));
             stdin
                 || self.paths.iter().any(|path| {
-                    path.is_file()
+                    !path.is_dir()
                         && std::path::absolute(path).is_ok_and(|path| path == Path::new(file))
                 })
         };
@@ -120,19 +156,19 @@ impl Import {
                 refused.what
             );
         }
-        let Some(mut agents) = agents else { return super::sync::print_report(&report, self.json) };
-        agents.report.add(report);
-        if self.json {
-            return super::write_json(&agents);
-        }
-        let AgentTableReport { agents: count, with_log, final_only, report } = agents;
-        super::sync::print_report(&report, false)?;
-        println!("{count} agents: {with_log} from their logs, {final_only} from prompt and result");
         Ok(())
     }
 }
 
-const STDIN: &str = "standard input";
+/// The report in the outcome of a request to read files.
+fn synced(outcome: RequestOutcome) -> SyncReport {
+    match outcome {
+        RequestOutcome::Synced(report) => report,
+        RequestOutcome::Written | RequestOutcome::Deleted(_) | RequestOutcome::Agents(_) => {
+            SyncReport::default()
+        }
+    }
+}
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")

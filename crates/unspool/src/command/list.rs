@@ -4,13 +4,13 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Result;
 use clap::Args;
-use unspool_core::document::SessionDocument;
-use unspool_core::lines::truncate;
-use unspool_core::present::{self, format};
-use unspool_core::price::Prices;
-use unspool_engine::query::params::parse_time;
+use unspool_model::document::SessionDocument;
+use unspool_model::price::Prices;
+use unspool_query::params::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, StoredSession, View};
+use unspool_view::lines::truncate;
+use unspool_view::present::{self, format};
 
 use crate::archive::Archive;
 use crate::config;

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
-use unspool_core::lines::{make_visible, truncate};
-use unspool_core::present::format;
-use unspool_engine::query::params::{SEARCH_KINDS, parse_time};
+use unspool_query::params::{SEARCH_KINDS, parse_time};
 use unspool_store::blocking::block_on;
 use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
 use unspool_store::store::View;
+use unspool_view::lines::{make_visible, truncate};
+use unspool_view::present::format;
 
 use crate::archive::Archive;
 use crate::paint::Style;
@@ -133,7 +133,7 @@ fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let title = format::first_line(hit.title.as_deref().unwrap_or_default(), 200);
     let place = format!("{id}{turn}  {}{tool}  {at}  ", hit.kind);
     let place = make_visible(&place).into_owned();
-    let room = style.width.saturating_sub(unspool_core::lines::width(&place));
+    let room = style.width.saturating_sub(unspool_view::lines::width(&place));
     let title = truncate(&make_visible(&title), room);
     writeln!(out, "{bold}{place}{end}{dim}{title}{end}")?;
     write!(out, "    ")?;

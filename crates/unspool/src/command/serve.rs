@@ -13,8 +13,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::net::TcpListener;
-use unspool_engine::lock::DataFolder;
-use unspool_engine::recorder::service::{Service, ServiceEvent};
+use unspool_ingest::lock::DataFolder;
+use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_server::{App, Auth};
 use unspool_store::sqlite::Sqlite;
 
@@ -69,7 +69,8 @@ impl Serve {
             (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)
         };
         // Creates the archive if needed, so that it can be opened for reading.
-        let service = Service::begin(archive, config::sources(environment)?)?;
+        let sources = config::sources(&archive.folder()?, environment)?;
+        let service = Service::begin(archive, sources)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

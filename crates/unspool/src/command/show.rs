@@ -2,6 +2,7 @@
 //! folder.
 
 mod file;
+mod follow;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,10 +11,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
-use unspool_core::document::{SessionDocument, TurnDocument};
-use unspool_core::session::{Transcript, Turn};
-use unspool_core::summary::Summary;
-use unspool_engine::query::subagents::subagents;
+use unspool_model::document::{SessionDocument, TurnDocument};
+use unspool_model::session::{Transcript, Turn};
+use unspool_model::summary::Summary;
+use unspool_query::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
@@ -43,6 +44,10 @@ pub struct Show {
     /// Show only this turn; 0 is everything before the first prompt
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
+    /// Go on printing what is added, each part when it is complete, until the session is over or
+    /// you press Ctrl-C. Records what agents write meanwhile, unless another unspool does
+    #[arg(long, conflicts_with_all = ["json", "turn"])]
+    follow: bool,
     /// Show reasoning, folded parts and outputs in full
     #[arg(long)]
     full: bool,
@@ -65,6 +70,13 @@ struct Document<'a, R: Serialize> {
 impl Show {
     pub fn run(self, archive: &Archive) -> Result<()> {
         match self.id() {
+            Some(id) if self.follow => {
+                follow::follow(archive, &id, &super::style(self.width, self.plain, self.full))
+            }
+            None if self.follow => bail!(
+                "--follow needs a session of the archive, not a path: `unspool list` shows all \
+                 sessions"
+            ),
             Some(id) => self.show_stored(archive, &id),
             None => self.show_file(),
         }

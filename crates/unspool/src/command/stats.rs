@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use unspool_engine::query::params::parse_time;
+use unspool_query::params::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::View;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use unspool_engine::ingest::attach::OpencodeServer;
-use unspool_engine::recorder::request::{ReadReason, Request, RequestOutcome};
-use unspool_engine::recorder::service::RecordEvent;
-use unspool_engine::report::{Progress, SyncReport};
+use unspool_ingest::attach::OpencodeServer;
+use unspool_ingest::report::{Progress, SyncReport};
+use unspool_ingest::service::RecordEvent;
+use unspool_ingest::service::request::RequestOutcome;
+use unspool_query::request::{ReadReason, Request};
 use unspool_sources::discover::discover;
 
 use crate::archive::Archive;
@@ -42,7 +43,7 @@ impl ReportFormat {
         match self {
             ReportFormat::Text => print_report(report, false),
             ReportFormat::Json => {
-                writeln!(io::stdout(), "{}", serde_json::to_string(report)?)?;
+                writeln!(io::stdout(), "{}", serde_json::to_string(&report.clone().for_output())?)?;
                 Ok(())
             }
         }
@@ -55,13 +56,16 @@ impl Sync {
             return self.watch(archive);
         }
         let folder = archive.folder()?;
-        let discovered = discover(&config::environment(&folder)?);
+        let environment = config::environment(&folder)?;
+        let discovered = discover(&environment);
         self.warn_if_empty(discovered.files.len());
         let mut writer = archive.writer()?;
         let report = match writer.own_recording()? {
             Some((recording, file_states)) => {
                 let bar = ProgressBar::start();
-                recording.sync(file_states, discovered, &bar.progress)?
+                let report = recording.sync(file_states, discovered, &bar.progress)?;
+                recording.end_lost_turns(config::silence(&folder, &environment)?)?;
+                report
             }
             // The recorder finds the same files itself; the request waits until it has read them.
             None => {
@@ -86,7 +90,7 @@ impl Sync {
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         let recording = archive.record()?;
         let folder = archive.folder()?;
-        let sources = config::sources(config::environment(&folder)?)?;
+        let sources = config::sources(&folder, config::environment(&folder)?)?;
         let progress = Arc::new(Progress::default());
         let mut bar = None;
         let never = recording.run(&sources, &progress, |event| -> Result<()> {
@@ -119,7 +123,7 @@ impl Sync {
 /// Prints a report.
 pub fn print_report(report: &SyncReport, json: bool) -> Result<()> {
     if json {
-        return super::write_json(report);
+        return super::write_json(&report.clone().for_output());
     }
     super::warn(&report.warnings);
     let SyncReport { sessions, turns, parts, records, bytes, unchanged_files, .. } = report;

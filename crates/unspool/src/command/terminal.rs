@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use unspool_engine::recorder::request::Request;
-use unspool_engine::recorder::service::{Service, ServiceEvent};
-use unspool_engine::report::Progress;
+use unspool_ingest::report::Progress;
+use unspool_ingest::service::{Service, ServiceEvent};
+use unspool_query::request::Request;
 use unspool_tui::app::{self, AppOptions};
 use unspool_tui::backend::{
     BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,
 };
-use unspool_tui::event::Event;
+use unspool_tui::event::AppEvent;
 use unspool_tui::keys::Keys;
 use unspool_tui::theme::Theme;
 
@@ -65,7 +65,7 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let folder = archive.folder()?;
     // Without a notice on waiting: the terminal belongs to the application.
     let archive = Archive::new(Some(folder.path().to_owned()));
-    let sources = config::sources(config::environment(&folder)?)?;
+    let sources = config::sources(&folder, config::environment(&folder)?)?;
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());
@@ -86,7 +86,7 @@ fn report(sender: &EventSender, event: ServiceEvent) {
         ServiceEvent::Failed(error) => {
             let reason = format!("{:#}", anyhow::Error::from(error));
             // Fails only while the application is ending.
-            let _ = sender.send(Event::Backend(BackendEvent::ChangeDone(Err(reason))));
+            let _ = sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
         }
     }
 }

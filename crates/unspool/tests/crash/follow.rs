@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use unspool_core::id::SessionId;
-use unspool_core::session::Turn;
-use unspool_core::transcript::TranscriptBuilder;
-use unspool_engine::live::{Update, Updates};
-use unspool_engine::recorder::socket::Follower;
+use unspool_ingest::service::socket::Follower;
+use unspool_model::change::ChangeSet;
+use unspool_model::id::SessionId;
+use unspool_model::session::Turn;
+use unspool_model::transcript::TranscriptBuilder;
+use unspool_query::live::{Update, Updates};
 use unspool_store::blocking::block_on;
-use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{Store, TurnWindow, View, Viewer};
 

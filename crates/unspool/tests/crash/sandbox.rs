@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use unspool_engine::lock::DataFolder;
+use unspool_ingest::lock::DataFolder;
 use unspool_store::sqlite::Sqlite;
 
 /// The longest wait for anything: a test fails instead of hanging.
@@ -26,6 +26,10 @@ impl Sandbox {
     pub fn new() -> Sandbox {
         let sandbox = Sandbox { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(sandbox.projects()).unwrap();
+        // No process writes these logs. Their open turns must not end while a test compares them.
+        let config = sandbox.path("home").join(".config/unspool");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(config.join("config.toml"), "idle_after = 1000000000\n").unwrap();
         sandbox
     }
 

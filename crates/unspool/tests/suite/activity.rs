@@ -1,7 +1,7 @@
 //! The activity of a live session, as its log grows line by line.
 
-use unspool_core::present::activity::Activity;
-use unspool_core::session::TurnState;
+use unspool_model::session::TurnState;
+use unspool_view::present::activity::Activity;
 
 use crate::case::{captures, fold_in, main_session, root};
 

@@ -13,6 +13,7 @@ use crate::test_server::Server;
 
 /// A server over sessions of every agent.
 fn over_everything(machine: &Machine) -> Server {
+    machine.keep_turns_open();
     for agent in unspool_sources::agents::AGENTS.iter().map(|agent| agent.name) {
         let folder = root().join("fixtures").join(agent);
         machine.run("data", &["import", folder.to_str().unwrap()], "");
@@ -72,7 +73,7 @@ fn every_route_answers_what_its_schema_says() {
     request("/api/openapi.json", "/api/openapi.json");
     request("/api/sessions", "/api/sessions");
     request("/api/stats", "/api/stats");
-    for kind in unspool_engine::query::params::SEARCH_KINDS {
+    for kind in unspool_query::params::SEARCH_KINDS {
         request("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
     }
     for session in &sessions {
@@ -150,8 +151,8 @@ fn check_messages(turns: &Value, messages: &Value) {
     }
 }
 
-/// R-004-15: for each turn the user's group and then the assistant's. C-09: the blocks are one ordered
-/// list, and the two lists are derived from it.
+/// R-004-15: for each turn the user's group and then the assistant's. C-09: the blocks are one
+/// ordered list, and the two lists are derived from it.
 fn check_groups(turns: &Value, groups: &Value) {
     let turns = turns.as_array().unwrap();
     let groups = groups.as_array().unwrap();
@@ -210,7 +211,7 @@ fn check_calls(turns: &Value, list: &Value) -> usize {
 fn the_document_has_every_kind_of_part() {
     let document = unspool_server::openapi();
     let schemas = &document["components"]["schemas"];
-    for kind in unspool_engine::query::params::PART_KINDS {
+    for kind in unspool_query::params::PART_KINDS {
         let all = schemas["Part"]["oneOf"].as_array().unwrap();
         let of_kind = |it: &&Value| it["properties"]["kind"]["const"] == *kind;
         let fields = all.iter().find(of_kind).unwrap()["properties"].as_object().unwrap();

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool_core::provenance::Feed;
-use unspool_core::session::Transcript;
+use unspool_model::provenance::Feed;
+use unspool_model::session::Transcript;
 use unspool_sources::in_memory::{DecodedSession, OpenInput, SessionSet};
 use unspool_sources::read::lines::Line;
 

@@ -301,8 +301,8 @@ fn law_6_one_presenter() {
         }
         found
     };
-    let core = "crates/unspool-core/src";
-    let painters = ["lines", "lines.rs", "plain.rs"].map(|file| format!("{core}/{file}"));
+    let view = "crates/unspool-view/src";
+    let painters = ["lines", "lines.rs", "plain.rs"].map(|file| format!("{view}/{file}"));
     for painter in painters.iter().map(String::as_str).chain(["crates/unspool/src/paint.rs"]) {
         for (path, text) in sources(painter) {
             for banned in ["Body::", "pulldown_cmark"] {
@@ -310,8 +310,8 @@ fn law_6_one_presenter() {
             }
         }
     }
-    for (path, text) in sources(core) {
-        let presents = path.starts_with(root().join(core).join("present"));
+    for (path, text) in sources(view) {
+        let presents = path.starts_with(root().join(view).join("present"));
         assert!(presents || !text.contains("pulldown_cmark"), "{}", path.display());
     }
 }

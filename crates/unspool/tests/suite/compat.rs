@@ -33,7 +33,19 @@ fn assert_sessions(machine: &Machine, data: &str) {
     assert_eq!(sessions.len(), 24);
     for expected in sessions {
         let id = expected["session"]["id"].as_str().unwrap();
-        assert_eq!(machine.json(data, &["show", id]), expected, "{id}");
+        let mut found = machine.json(data, &["show", id]);
+        drop_new_fields(&mut found);
+        assert_eq!(found, expected, "{id}");
+    }
+}
+
+/// Drops the fields that the JSON has got since: whether an end was observed.
+fn drop_new_fields(session: &mut Value) {
+    for turn in session["turns"].as_array_mut().unwrap() {
+        turn.as_object_mut().unwrap().remove("observed");
+        for part in turn["parts"].as_array_mut().unwrap() {
+            part.as_object_mut().unwrap().remove("observed");
+        }
     }
 }
 

@@ -3,12 +3,12 @@
 
 mod grammar;
 
-use unspool_render::project::d2::draw_document;
-use unspool_render::project::thoughtflow::{Document, MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS};
+use grammar::{Map, follow, read};
+use unspool_export::project::d2::draw_document;
+use unspool_export::project::thoughtflow::{Document, MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS};
 
 use crate::case::all_cases;
 use crate::thoughtflow::{export, transcripts};
-use grammar::{Map, follow, read};
 
 fn drawn(document: &Document) -> String {
     let mut out = Vec::new();

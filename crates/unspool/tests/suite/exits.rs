@@ -1,14 +1,15 @@
 //! Law 12: what leaves for others goes through one redacting exit. Secrets of several kinds are
-//! planted in titles, prompts, texts, reasoning, inputs, outputs, questions, answers and sub-agents.
-//! None of them leaves by an export, a copy or a stream; the owner's own views have all of them.
+//! planted in titles, prompts, texts, reasoning, inputs, outputs, questions, answers and
+//! sub-agents. None of them leaves by an export, a copy or a stream; the owner's own views have all
+//! of them.
 
 use std::path::Path;
 
-use unspool_core::redact::{Redactor, Rules};
-use unspool_core::session::{Turn, TurnState};
-use unspool_render::project::uimessage::reply;
-use unspool_render::project::uimessage::stream::{Chunk, ChunkEncoder};
-use unspool_render::project::{NAMES, Sdk};
+use unspool_export::project::uimessage::reply;
+use unspool_export::project::uimessage::stream::{ChunkEncoder, MessageChunk};
+use unspool_export::project::{NAMES, Sdk};
+use unspool_model::session::{Turn, TurnState};
+use unspool_redact::{Redactor, Rules};
 use unspool_store::sqlite::Sqlite;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
@@ -226,7 +227,7 @@ fn streamed(lines: &[(&str, String)], redactor: &mut Redactor<'_>) -> String {
             encoder = ChunkEncoder::new(Sdk::Seven);
             encoder.emit(message).unwrap()
         });
-        sent.extend(chunks.iter().map(Chunk::event));
+        sent.extend(chunks.iter().map(MessageChunk::event));
     }
     sent
 }

@@ -37,7 +37,7 @@ fn ids(machine: &Machine) -> Vec<String> {
 fn secrets_are_redacted_listed_and_kept_on_request() {
     let machine = machine();
     let [secret, plain] = &ids(&machine)[..] else { panic!("two sessions") };
-    for form in unspool_render::project::NAMES {
+    for form in unspool_export::project::NAMES {
         let output = machine.run("archive", &["export", secret, "--to", form], "");
         let (text, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

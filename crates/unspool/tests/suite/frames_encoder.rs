@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use unspool_core::assemble::Assembler;
-use unspool_core::change::{Change, Delta, merged};
-use unspool_core::document::{BodyDocument, PartDocument};
-use unspool_core::event::Event;
-use unspool_core::id::SessionId;
-use unspool_core::part::Body;
-use unspool_core::provenance::Feed;
-use unspool_core::session::Transcript;
-use unspool_core::transcript::TranscriptBuilder;
+use unspool_model::assemble::Assembler;
+use unspool_model::change::{Change, Delta, merged};
+use unspool_model::document::{BodyDocument, PartDocument};
+use unspool_model::event::Event;
+use unspool_model::id::SessionId;
+use unspool_model::part::Body;
+use unspool_model::provenance::Feed;
+use unspool_model::session::Transcript;
+use unspool_model::transcript::TranscriptBuilder;
 use unspool_server::frames_encoder::FramesEncoder;
 
 use crate::by_source::{SOURCES, by_source};
@@ -64,8 +64,8 @@ impl Client {
                 match kind.as_str() {
                     "tool-input" => add(&mut held["input_text"], &text("text")),
                     "tool-output" => add(&mut held["output"], &text("text")),
-                    "text" | "reasoning" => {
-                        held["kind"] = kind.into();
+                    "text" | "thinking" => {
+                        held["kind"] = if kind == "text" { "text" } else { "reasoning" }.into();
                         add(&mut held["text"], &text("text"));
                     }
                     _ => *held = frame["data"].clone(),
@@ -358,7 +358,9 @@ fn duplicate_frames_are_ignored_and_gaps_are_detected() {
         "message.tool_result",
     ];
     assert_eq!(kinds, BTreeSet::from(all));
-    assert!(frames.iter().any(|frame| frame["kind"] == "reasoning"));
+    // C-01: this dialect says `thinking`.
+    assert!(frames.iter().any(|frame| frame["kind"] == "thinking"));
+    assert!(!frames.iter().any(|frame| frame["kind"] == "reasoning"));
     assert!(
         builder
             .transcript()

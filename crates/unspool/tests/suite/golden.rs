@@ -5,15 +5,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use unspool_core::event::{Event, EventKind, ProseKind};
-use unspool_core::id::digest;
-use unspool_core::part::Body;
-use unspool_core::price::Prices;
-use unspool_core::provenance::Name;
-use unspool_core::session::Transcript;
-use unspool_core::summary::Completeness;
-use unspool_core::{lines, plain, present};
+use unspool_model::event::{Event, EventKind, ProseKind};
+use unspool_model::id::digest;
+use unspool_model::part::Body;
+use unspool_model::price::Prices;
+use unspool_model::provenance::Name;
+use unspool_model::session::Transcript;
+use unspool_model::summary::Completeness;
 use unspool_sources::in_memory::SessionSet;
+use unspool_view::{lines, plain, present};
 
 use crate::by_source::by_source;
 use crate::case::{captures, case_sessions, cases, name};
@@ -99,7 +99,7 @@ fn read(case: &Path) -> (String, Vec<Transcript>) {
         writeln!(written, "── {:?}", session.record_counts).unwrap();
         writeln!(written, "── counted and not applied: {:?}", session.skip_counts()).unwrap();
         let mut transcript = session.transcript();
-        unspool_core::document::settle_as_file(&mut transcript);
+        unspool_model::document::settle_as_file(&mut transcript);
         transcripts.push(transcript);
     }
     (written, transcripts)

@@ -54,6 +54,12 @@ impl Machine {
         file.write_all(bytes).unwrap();
     }
 
+    /// Keeps the recorder from ending turns whose agent is gone. Some recordings end in the middle
+    /// of a turn, and a server would end it while a test looks at it twice.
+    pub fn keep_turns_open(&self) {
+        self.write(".config/unspool/config.toml", b"idle_after = 1000000000\n");
+    }
+
     /// A command of the program with this home directory.
     pub fn command(&self, data: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));

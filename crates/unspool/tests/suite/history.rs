@@ -1,9 +1,9 @@
 //! The model history (`export --to history`) of every fixture.
 
 use serde_json::Value;
-use unspool_core::part::Body;
-use unspool_core::session::Transcript;
-use unspool_render::project::{Options, Projection};
+use unspool_export::project::{Options, Projection};
+use unspool_model::part::Body;
+use unspool_model::session::Transcript;
 
 use crate::case::{all_cases, name};
 use crate::projections::projected;

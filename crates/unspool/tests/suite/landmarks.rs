@@ -1,19 +1,19 @@
-//! Law 6: what is an error, an edit and an open card is decided once, by the presenter. Outline,
-//! totals, page and terminal agree about every recorded session.
+//! Law 6: what is an error and an edit is decided once, in the model, and what is an open card, by
+//! the presenter. Outline, totals, page and terminal agree about every recorded session.
 
 use std::collections::BTreeMap;
 
-use unspool_core::block::Block;
-use unspool_core::id::PartId;
-use unspool_core::present::landmark::Landmark;
-use unspool_core::present::{Item, TurnView};
-use unspool_engine::query::window::{Anchor, Position, Size, WindowRequest, window};
-use unspool_render::turn::{fragments, turn};
+use unspool_export::html::turn::{fragments, turn};
+use unspool_model::id::PartId;
+use unspool_model::landmark::Landmark;
+use unspool_query::window::{Anchor, Position, Size, WindowRequest, window};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::{Sqlite, SqliteView};
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
+use unspool_view::block::Block;
+use unspool_view::present::{Item, TurnView};
 
 use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, name};
 use crate::harness::archive_of;
@@ -135,13 +135,13 @@ fn law_6_summaries_count_the_errors_of_the_outline() {
         let session_set = fold_in(&captures, &order);
         for session in case_sessions(&session_set) {
             let transcript = session.transcript();
-            let options = unspool_core::present::PresentOptions::of(&transcript.session);
+            let options = unspool_view::present::PresentOptions::of(&transcript.session);
             let outlines = transcript
                 .turns
                 .iter()
-                .map(|turn| unspool_core::present::turn(turn, &options).outline.errors as u64);
+                .map(|turn| unspool_view::present::turn(turn, &options).outline.errors as u64);
             let expected: u64 = outlines.sum();
-            let summary = transcript.summary(unspool_core::summary::Completeness::Full, &[]);
+            let summary = transcript.summary(unspool_model::summary::Completeness::Full, &[]);
             if summary.errors != expected {
                 differences.push(format!("{}: {} and {expected}", name(&case), summary.errors));
             }

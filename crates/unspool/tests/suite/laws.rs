@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use unspool_core::assemble::{Assembler, TurnStub};
-use unspool_core::change::{Change, merged};
-use unspool_core::event::Event;
-use unspool_core::id::SessionId;
-use unspool_core::json::replace_lone_surrogates;
-use unspool_core::part::{Body, ToolState};
-use unspool_core::session::{Transcript, Turn, TurnState};
-use unspool_core::transcript::TranscriptBuilder;
+use unspool_model::assemble::{Assembler, TurnStub};
+use unspool_model::change::{Change, merged};
+use unspool_model::event::Event;
+use unspool_model::id::SessionId;
+use unspool_model::json::replace_lone_surrogates;
+use unspool_model::part::{Body, ToolState};
+use unspool_model::session::{Transcript, Turn, TurnState};
+use unspool_model::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::by_source::{SOURCES, by_source};
@@ -289,7 +289,7 @@ fn every_end_leaves_nothing_running(source: &str) {
                     _ => {}
                 }
             }
-            let commanded = turn.trigger == unspool_core::session::Trigger::Command;
+            let commanded = turn.trigger == unspool_model::session::Trigger::Command;
             assert!(!turn.parts.is_empty() || commanded, "{}: no reply", case);
         }
     }

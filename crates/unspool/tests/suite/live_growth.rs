@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tempfile::TempDir;
-use unspool_core::session::Turn;
-use unspool_core::source::RecordCounts;
-use unspool_core::summary::Summary;
-use unspool_engine::ingest::sync::{FileCandidate, FileStates, sync};
-use unspool_engine::report::{Progress, SyncReport};
+use unspool_ingest::recorder::Recorder;
+use unspool_ingest::report::{Progress, SyncReport};
+use unspool_ingest::sync::{FileCandidate, FileStates, sync};
+use unspool_model::session::Turn;
+use unspool_model::source::RecordCounts;
+use unspool_model::summary::Summary;
 use unspool_sources::discover::find_files;
 use unspool_store::blocking::block_on;
-use unspool_store::recorder::Recorder;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow, View, Viewer};
 
@@ -188,7 +188,7 @@ fn every_log_may_be_read_while_it_grows() {
     cases.retain(|case| case.join("log.jsonl").exists());
     assert!(cases.len() > 100);
     // Shuffle, to spread long cases over both threads.
-    cases.sort_by_key(|case| unspool_core::id::digest(name(case).as_bytes()));
+    cases.sort_by_key(|case| unspool_model::id::digest(name(case).as_bytes()));
     each(&cases, |case| {
         let ends = line_ends(&case.join("log.jsonl"));
         let stride = if all { 1 } else { ends.len().div_ceil(GROWTH_STEPS) };

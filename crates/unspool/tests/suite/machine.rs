@@ -194,3 +194,55 @@ fn a_folder_is_the_same_however_it_is_named() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["records"], 0, "what was read is not read again");
 }
+
+/// Files and folders below a folder, with their modes.
+#[cfg(unix)]
+fn modes(folder: &std::path::Path, found: &mut Vec<(String, u32)>) {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let mode = entry.symlink_metadata().unwrap().permissions().mode() & 0o777;
+        found.push((entry.display().to_string(), mode));
+        if entry.is_dir() {
+            modes(&entry, found);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_program_writes_is_the_owners_alone_under_any_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", LOG);
+    let program = env!("CARGO_BIN_EXE_unspool");
+    let run = |script: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("umask 0; {script}")]);
+        machine.set_environment(&mut shell);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let data = machine.data("d").display().to_string();
+    run(&format!("{program} --data {data} sync"));
+    run(&format!("echo '{{}}' | {program} --data {data} hook --agent claude-code"));
+    let id = machine.json("d", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    run(&format!("{program} --data {data} export {id} --to markdown -o {data}/out.md"));
+    let mut found = Vec::new();
+    modes(&machine.data("d"), &mut found);
+    assert!(found.len() > 3, "{found:?}");
+    for (path, mode) in &found {
+        let is_folder = std::path::Path::new(path).is_dir();
+        // Folders are inside the data folder, which others cannot enter.
+        assert!(is_folder || mode & 0o077 == 0, "{path} has mode {mode:o}");
+    }
+    assert!(!machine.ok("d", &["doctor"]).contains("other users"));
+    // An archive of an earlier version was created with the mode of the umask.
+    let (folder, archive) = (machine.data("d"), machine.data("d").join("unspool.db"));
+    fs::set_permissions(&archive, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    machine.ok("d", &["sync"]);
+    assert_eq!(archive.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let said = machine.ok("d", &["doctor"]);
+    assert!(said.contains("other users of this machine may open the data folder"), "{said}");
+}

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool_core::part::{Body, ToolState};
-use unspool_core::price::Prices;
-use unspool_core::session::Transcript;
+use unspool_model::part::{Body, ToolState};
+use unspool_model::price::Prices;
+use unspool_model::session::Transcript;
 use unspool_sources::in_memory::{DecodedSession, SessionSet};
 
 use crate::case::{captures, cases, fold_in, main_session, name};

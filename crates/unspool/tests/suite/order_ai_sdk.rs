@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unspool_core::assemble::Assembler;
-use unspool_core::event::Event;
-use unspool_core::id::SessionId;
-use unspool_core::part::{Body, ToolState};
-use unspool_core::session::Transcript;
-use unspool_core::transcript::TranscriptBuilder;
+use unspool_model::assemble::Assembler;
+use unspool_model::event::Event;
+use unspool_model::id::SessionId;
+use unspool_model::part::{Body, ToolState};
+use unspool_model::session::Transcript;
+use unspool_model::transcript::TranscriptBuilder;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{assert_none, captures, cases, difference, fold_in, main_session, name};
@@ -269,7 +269,7 @@ fn inputs(transcript: &Transcript) -> Vec<(String, String, Option<Value>)> {
         Body::Tool(tool) => Some(tool),
         _ => None,
     });
-    let input = |input: &unspool_core::json::Json| input.value();
+    let input = |input: &unspool_model::json::Json| input.value();
     tools
         .map(|tool| (tool.call_id.clone(), tool.input_text.clone(), tool.input.as_ref().map(input)))
         .collect()

@@ -1,6 +1,6 @@
 //! Law 1 (order is kept) for Codex: every rollout against the independent reader.
 
-use unspool_core::part::Body;
+use unspool_model::part::Body;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 use crate::independent::{Kind, codex};
@@ -61,7 +61,7 @@ fn tokens_of_rollouts_are_counted_once_per_response() {
                 .turns
                 .iter()
                 .filter(|turn| !raw.goes_on || turn.origin.at.0[2].is_some());
-            let mut usage = unspool_core::session::Usage::default();
+            let mut usage = unspool_model::session::Usage::default();
             own.for_each(|turn| usage.add(turn.usage()));
             let input = usage.input + usage.cache_read + usage.cache_write;
             let found = (input, usage.output);

@@ -1,7 +1,7 @@
 //! Law 1 (order is kept) for Copilot CLI: every recording against the independent reader.
 
-use unspool_core::part::{Body, ToolState};
-use unspool_core::session::Transcript;
+use unspool_model::part::{Body, ToolState};
+use unspool_model::session::Transcript;
 
 use crate::case::{captures, cases, fold_in, name};
 use crate::independent::{Kind, copilot};

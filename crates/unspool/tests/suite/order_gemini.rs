@@ -1,7 +1,7 @@
 //! Law 1 (order is kept) for Gemini CLI: every chat file against the independent reader.
 
-use unspool_core::part::{Body, ToolState};
-use unspool_core::session::{Transcript, TurnState};
+use unspool_model::part::{Body, ToolState};
+use unspool_model::session::{Transcript, TurnState};
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{captures, cases, fold_in, main_session, name};

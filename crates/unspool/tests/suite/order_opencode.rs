@@ -1,7 +1,7 @@
 //! Law 1 (order is kept) for OpenCode: every database against an independent reader of its tables.
 
-use unspool_core::id::SessionId;
-use unspool_core::part::{Body, ToolState};
+use unspool_model::id::SessionId;
+use unspool_model::part::{Body, ToolState};
 
 use crate::case::{captures, cases, fold_in, name};
 use crate::independent::{self, Kind};

@@ -1,8 +1,8 @@
 //! Law 1 (order is kept) for rows: the texts of the rows, in order, against a plain reader of them.
 
 use serde_json::Value;
-use unspool_core::part::Body;
-use unspool_core::session::Turn;
+use unspool_model::part::Body;
+use unspool_model::session::Turn;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
 

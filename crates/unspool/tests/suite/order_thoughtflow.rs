@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unspool_core::part::Body;
-use unspool_core::session::{Transcript, Turn};
+use unspool_model::part::Body;
+use unspool_model::session::{Transcript, Turn};
 use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::document::DocumentLines;
 

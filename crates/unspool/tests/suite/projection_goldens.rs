@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use similar::TextDiff;
-use unspool_render::project::{ALL, Projection, WriteMethod};
+use unspool_export::project::{ALL, Projection, WriteMethod};
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{all_cases, assert_none, cases, name, root};

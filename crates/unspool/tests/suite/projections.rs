@@ -2,13 +2,13 @@
 //! part's text exactly once and in order.
 
 use serde_json::Value;
-use unspool_core::json::Json;
-use unspool_core::lines::{LineOptions, layout};
-use unspool_core::part::{Body, Part, Text};
-use unspool_core::redact::Redactor;
-use unspool_core::session::Transcript;
-use unspool_core::{plain, present};
-use unspool_render::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
+use unspool_export::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Part, Text};
+use unspool_model::session::Transcript;
+use unspool_redact::Redactor;
+use unspool_view::lines::{LineOptions, layout};
+use unspool_view::{plain, present};
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{all_cases, assert_none, captures, case_sessions, cases, fold_in, name, root};

@@ -9,14 +9,14 @@ pub mod otel;
 
 use std::fmt::Write;
 
+use lookup::{CaseLookup, project};
 use serde_json::Value;
-use unspool_core::id::digest;
-use unspool_core::part::{Body, Tool};
-use unspool_core::session::{Session, Transcript};
+use unspool_model::id::digest;
+use unspool_model::part::{Body, Tool};
+use unspool_model::session::{Session, Transcript};
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{assert_none, cases, name, root};
-use lookup::{CaseLookup, project};
 
 /// One part as a format must write it: its kind and its text.
 type Item = (String, String);

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use unspool_core::id::digest;
-use unspool_core::part::Part;
-use unspool_core::provenance::Feed;
-use unspool_engine::query::raw::{Absent, Raw, raw};
+use unspool_model::id::digest;
+use unspool_model::part::Part;
+use unspool_model::provenance::Feed;
+use unspool_query::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::{Sqlite, SqliteView};
 use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow, View, Viewer};
@@ -134,6 +134,6 @@ fn missing_and_changed_records_are_reported() {
     assert!(record["why"].as_str().unwrap().contains("is gone"), "{record}");
 
     // A part id of another session is not found.
-    let stranger = unspool_core::id::PartId(unspool_core::id::Id::derive([b"x".as_slice()]));
+    let stranger = unspool_model::id::PartId(unspool_model::id::Id::derive([b"x".as_slice()]));
     assert!(raw(&store, &sessions(&store)[0], stranger).unwrap().is_none());
 }

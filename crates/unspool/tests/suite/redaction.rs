@@ -1,6 +1,6 @@
 //! Redaction on every recording: hardly any false alarms, and nothing but secrets is changed.
 
-use unspool_core::redact::{Redactor, Rules};
+use unspool_redact::{Redactor, Rules};
 
 use crate::case::{all_cases, assert_none, captures, difference, fold_in, name};
 

@@ -11,23 +11,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json, to_value};
-use unspool_core::change::Urgency;
-use unspool_core::id::SessionId;
-use unspool_core::part::Place;
-use unspool_core::present::Item;
-use unspool_core::price::Prices;
-use unspool_core::redact::Rules;
-use unspool_engine::live::{Update, Updates};
-use unspool_engine::query::reader::{Query, Response, answer};
-use unspool_engine::query::window::{Anchor, PartFilter, Position, Size};
-use unspool_engine::recorder::request::Request;
+use unspool_model::change::ChangeSet;
+use unspool_model::change::Urgency;
+use unspool_model::id::SessionId;
+use unspool_model::part::Place;
+use unspool_model::price::Prices;
+use unspool_query::live::{Update, Updates};
+use unspool_query::reader::{Query, Response, answer};
+use unspool_query::request::Request;
+use unspool_query::window::{Anchor, PartFilter, Position, Size};
+use unspool_redact::Rules;
 use unspool_server::{App, Auth};
 use unspool_store::blocking::block_on;
-use unspool_store::recorder::ChangeSet;
 use unspool_store::sqlite::{Sqlite, SqliteView};
 use unspool_store::store::{Store, Viewer};
 use unspool_tui::backend::{Backend, BackendEvent, Credentials, RemoteBackend, RemoteError};
-use unspool_tui::event::Event;
+use unspool_tui::event::AppEvent;
+use unspool_view::present::Item;
 
 use crate::case::root;
 use crate::harness::{Machine, lines, recorded};
@@ -41,7 +41,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A remote backend and its events.
 struct Reader {
     backend: RemoteBackend,
-    received: Receiver<Event>,
+    received: Receiver<AppEvent>,
     number: u64,
 }
 
@@ -62,7 +62,7 @@ impl Reader {
     #[track_caller]
     fn next(&self) -> BackendEvent {
         match self.received.recv_timeout(DEADLINE).unwrap() {
-            Event::Backend(received) => received,
+            AppEvent::Backend(received) => received,
             other => panic!("{other:?}"),
         }
     }
@@ -147,6 +147,7 @@ fn queries(session: SessionId, archive: &SqliteView, prices: &Prices) -> Vec<Que
 #[test]
 fn a_remote_reader_gets_what_a_local_one_gets() {
     let machine = Machine::new();
+    machine.keep_turns_open();
     for agent in unspool_sources::agents::AGENTS.iter().map(|agent| agent.name) {
         let folder = root().join("fixtures").join(agent);
         machine.run("data", &["import", folder.to_str().unwrap()], "");
@@ -257,7 +258,7 @@ fn a_write_is_announced_within_a_second() {
         let appended = Instant::now();
         // Not every record changes the session.
         while let Ok(event) = reader.received.recv_timeout(Duration::from_secs(1)) {
-            if let Event::Backend(BackendEvent::Update(Update::Written(write))) = event {
+            if let AppEvent::Backend(BackendEvent::Update(Update::Written(write))) = event {
                 assert_eq!((write.session, write.urgency), (session, Urgency::State));
                 quickest = quickest.min(appended.elapsed());
                 received += 1;

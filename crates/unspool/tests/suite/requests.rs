@@ -109,7 +109,8 @@ fn imports_are_handed_over_with_their_reports() {
     assert!(output.status.success(), "{output:?}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["sessions"], 1);
-    assert_eq!(fs::read_dir(machine.data("d").join("texts")).unwrap().count(), 0);
+    // Lines need no copy for the recorder; a document does, until it is read.
+    assert!(!machine.data("d").join("texts").exists());
     // An unrecognised file is reported by the command that named it.
     let odd = machine.home().join("odd.jsonl");
     fs::write(&odd, "{\"a\":1}\n").unwrap();

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use unspool_core::document::settle_as_file;
-use unspool_core::json::Json;
-use unspool_core::part::{Agent, Body, Data, Part, ToolState};
-use unspool_core::redact::Redactor;
-use unspool_core::session::Transcript;
-use unspool_render::project::uimessage::{self, stream};
-use unspool_render::project::{Options, Projection, Sdk};
+use unspool_export::project::uimessage::{self, stream};
+use unspool_export::project::{Options, Projection, Sdk};
+use unspool_model::document::settle_as_file;
+use unspool_model::json::Json;
+use unspool_model::part::{Agent, Body, Data, Part, ToolState};
+use unspool_model::session::Transcript;
+use unspool_redact::Redactor;
 use unspool_sources::in_memory::SessionSet;
 use unspool_sources::read::document::DocumentLines;
 use unspool_sources::read::sse::SseLines;
@@ -299,7 +299,8 @@ fn message_streams_round_trip_like_messages(source: &str) {
                     let message = uimessage::reply(&session, &off.release_turn(turn.clone()), sdk);
                     let document = serde_json::to_string(&[&message]).unwrap();
                     let chunks = stream::encode_whole(message, sdk);
-                    let mut events: String = chunks.iter().map(stream::Chunk::event).collect();
+                    let mut events: String =
+                        chunks.iter().map(stream::MessageChunk::event).collect();
                     events.push_str(stream::DONE);
                     let kept = returned(&document, "chat.json");
                     let streamed = returned(&events, "chat.sse");

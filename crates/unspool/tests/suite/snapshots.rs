@@ -1,8 +1,8 @@
 //! Snapshots of prompts and tools that agents record are kept, identified by a digest.
 
 use serde_json::Value;
-use unspool_core::event::EventKind;
-use unspool_core::id::sha256;
+use unspool_model::event::EventKind;
+use unspool_model::id::sha256;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{captures, cases, name};

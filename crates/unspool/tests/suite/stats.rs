@@ -4,11 +4,10 @@ pub mod archive;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archive::{Archive, list, milliseconds, number, parts, sum, tokens, turns};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use unspool_core::lines::width;
-
-use archive::{Archive, list, milliseconds, number, parts, sum, tokens, turns};
+use unspool_view::lines::width;
 
 const GROUPS: [&str; 4] = ["by_day", "by_model", "by_agent", "by_project"];
 

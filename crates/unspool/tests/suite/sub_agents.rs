@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unspool_core::part::Body;
-use unspool_core::session::Transcript;
+use unspool_model::part::Body;
+use unspool_model::session::Transcript;
 use unspool_sources::discover::find_files;
 use unspool_sources::in_memory::{DecodedSession, SessionSet};
 
@@ -138,7 +138,7 @@ fn agent_metadata_is_imported_whenever_it_appears() {
     let outer = |listed: &Value| by_id(listed, &OUTER["agent-".len()..])["parent"].clone();
     let listed = put(&format!("{OUTER}.jsonl"));
     let expected = serde_json::json!({
-        "session": unspool_core::id::SessionId::of(
+        "session": unspool_model::id::SessionId::of(
             "claude-code",
             "603a0aef-2810-4302-a068-e41cfe255095",
         ).to_string(),

@@ -2,10 +2,10 @@
 //! words in the same order, with every fold open. Each surface's own marks are ignored on both
 //! sides; each exception has its reason.
 
-use unspool_core::lines::{self, Line, LineOptions, Role, Run};
-use unspool_core::part::Kind;
-use unspool_core::present::{self, Item, PartView};
-use unspool_render::turn::fragments;
+use unspool_export::html::turn::fragments;
+use unspool_model::part::Kind;
+use unspool_view::lines::{self, Line, LineOptions, Run, TextRole};
+use unspool_view::present::{self, Item, PartView};
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{captures, case_sessions, cases, fold_in, name};
@@ -41,11 +41,11 @@ fn of_lines(laid: &[Line]) -> SurfaceText {
     let mut text = String::new();
     let mut heads = Vec::new();
     for line in laid {
-        let badge = line.runs.iter().position(|run| matches!(run.style.role, Role::Badge(_)));
+        let badge = line.runs.iter().position(|run| matches!(run.style.role, TextRole::Badge(_)));
         if let Some(badge) = badge {
             // The duration is after the badge here, and before it on the page.
             let is_head =
-                |(at, run): &(usize, &Run)| *at <= badge || run.style.role != Role::Gutter;
+                |(at, run): &(usize, &Run)| *at <= badge || run.style.role != TextRole::Gutter;
             let head = line.runs.iter().enumerate().filter(is_head);
             heads.push(head.map(|(_, run)| run.text.as_str()).collect());
             text.push_str(SurfaceText::HEAD);
@@ -53,7 +53,7 @@ fn of_lines(laid: &[Line]) -> SurfaceText {
         }
         // The name of a changed file: a page shows it above every change, a terminal only if a card
         // has several. The card's head has it too.
-        let is_path = |run: &Run| run.style.role == Role::Path && run.style.strong;
+        let is_path = |run: &Run| run.style.role == TextRole::Path && run.style.strong;
         if line.runs.iter().all(|run| is_path(run) || is_mark(run)) {
             continue;
         }
@@ -66,7 +66,7 @@ fn of_lines(laid: &[Line]) -> SurfaceText {
 /// Line and item numbers, which are not in the page's text.
 fn is_mark(run: &Run) -> bool {
     let text = run.text.trim().trim_end_matches('.');
-    run.style.role == Role::Gutter
+    run.style.role == TextRole::Gutter
         && text
             .split_whitespace()
             .all(|word| word.chars().all(|c| c.is_ascii_digit() || MARKS.contains(c) || c == '.'))
@@ -295,7 +295,7 @@ fn a_lost_word_is_noticed() {
     assert!(differ(&said("two<three> one"), page));
     assert!(differ(&said("one two<three> four"), page));
     let mut head = said("● Bash  echo a b… ");
-    head.push("[OK]", lines::Style::role(Role::Badge(unspool_core::block::Tone::Ok)));
+    head.push("[OK]", lines::Style::role(TextRole::Badge(unspool_view::block::Tone::Ok)));
     head.push(" 1.2 s", lines::Style::gutter());
     let card = |gist: &str| {
         format!(

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
-use unspool_engine::query::reader::Query;
-use unspool_engine::recorder::request::Request;
+use unspool_query::reader::Query;
+use unspool_query::request::Request;
 use unspool_tui::app::{self, AppOptions};
 use unspool_tui::backend::{Backend, QueryId};
 use unspool_tui::keys::Keys;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -82,6 +82,22 @@ impl Server {
         let (origin, token) = address.split_once("/?token=").unwrap_or_else(|| panic!("{address}"));
         let port = origin.rsplit(':').next().unwrap().parse().unwrap();
         (Server { child, port, token: token.to_owned() }, said)
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True if the process ends by itself in this time.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            if self.child.try_wait().unwrap().is_some() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        false
     }
 
     pub fn connect(&self) -> TcpStream {

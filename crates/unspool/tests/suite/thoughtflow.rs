@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unspool_core::document::settle_as_file;
-use unspool_core::json::replace_lone_surrogates;
-use unspool_core::part::{Body, Tool};
-use unspool_core::redact::Redactor;
-use unspool_core::session::{Transcript, Turn};
-use unspool_render::project::thoughtflow::{Conversation, Document, FlowStep, Label};
-use unspool_render::project::{Options, Projection, SessionStream, WriteMethod};
+use unspool_export::project::thoughtflow::{Conversation, Document, FlowStep, Label};
+use unspool_export::project::{Options, Projection, SessionStream, WriteMethod};
+use unspool_model::document::settle_as_file;
+use unspool_model::json::replace_lone_surrogates;
+use unspool_model::part::{Body, Tool};
+use unspool_model::session::{Transcript, Turn};
+use unspool_redact::Redactor;
 
 use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, root};
 use crate::harness::Machine;
@@ -41,7 +41,7 @@ pub fn transcripts(case: &Path) -> Vec<Transcript> {
 type LabelledText = (&'static str, String);
 
 fn of_tool(tool: &Tool) -> Vec<LabelledText> {
-    let raw = |json: &unspool_core::json::Json| replace_lone_surrogates(json.text()).into_owned();
+    let raw = |json: &unspool_model::json::Json| replace_lone_surrogates(json.text()).into_owned();
     let mut pieces = vec![("call", tool.call_id.clone())];
     pieces.extend(tool.input.as_ref().map(|input| ("input", raw(input))));
     pieces.extend(tool.output.clone().map(|output| ("output", output)));
@@ -107,7 +107,7 @@ fn in_steps(run: &Conversation) -> Vec<LabelledText> {
                 if kind == "trigger" {
                     continue;
                 }
-                let kind = unspool_core::part::Kind::of_name(&kind).unwrap().name();
+                let kind = unspool_model::part::Kind::of_name(&kind).unwrap().name();
                 let field = match kind {
                     "compaction" => "summary",
                     "data" => "data_kind",
@@ -129,7 +129,7 @@ fn in_steps(run: &Conversation) -> Vec<LabelledText> {
 
 type Fields = std::collections::BTreeMap<String, String>;
 
-fn fields(payload: Option<&unspool_core::json::Json>) -> Fields {
+fn fields(payload: Option<&unspool_model::json::Json>) -> Fields {
     let Some(payload) = payload else { return Fields::new() };
     let raw: std::collections::BTreeMap<String, Box<serde_json::value::RawValue>> =
         serde_json::from_str(payload.text()).unwrap();
@@ -322,7 +322,7 @@ fn the_document_answers_what_was_slow_and_what_failed() {
     let document: Value = serde_json::from_str(&export("thoughtflow", transcript)).unwrap();
     let steps = all_steps(&document);
     let slowest = steps.iter().max_by_key(|step| step["duration_ms"].as_u64()).unwrap();
-    let took = |part: &&unspool_core::part::Part| {
+    let took = |part: &&unspool_model::part::Part| {
         Some(part.ended?.as_millisecond() - part.started?.as_millisecond())
     };
     let parts: Vec<_> = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
@@ -330,7 +330,7 @@ fn the_document_answers_what_was_slow_and_what_failed() {
     assert_eq!(slowest["step_id"], expected.id.to_string());
     let failed: Vec<&&Value> = steps.iter().filter(|step| step["label"] == "tool_error").collect();
     let expected = parts.iter().filter(|part| {
-        matches!(&part.body, Body::Tool(tool) if tool.state == unspool_core::part::ToolState::Failed)
+        matches!(&part.body, Body::Tool(tool) if tool.state == unspool_model::part::ToolState::Failed)
     });
     assert_eq!(failed.len(), expected.count());
     assert!(failed.len() > 1, "the case has tools that fail");

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use unspool_core::id::SessionId;
-use unspool_core::part::{Body, Text};
-use unspool_core::present;
-use unspool_core::present::activity::Activity;
-use unspool_core::present::tools::Tasks;
-use unspool_core::price::Prices;
-use unspool_core::redact::Redactor;
-use unspool_core::session::{SessionState, Transcript};
-use unspool_core::summary::{Completeness, Summary};
-use unspool_render::flow::FlowRun;
-use unspool_render::page;
-use unspool_render::project::SessionStream;
-use unspool_render::project::thoughtflow::Flow;
-use unspool_render::url_query::UrlQuery;
+use unspool_export::html::flow::FlowRun;
+use unspool_export::project::SessionStream;
+use unspool_export::project::thoughtflow::Flow;
+use unspool_model::id::SessionId;
+use unspool_model::part::{Body, Text};
+use unspool_model::price::Prices;
+use unspool_model::session::{SessionState, Transcript};
+use unspool_model::summary::{Completeness, Summary};
+use unspool_redact::Redactor;
+use unspool_server::templates;
+use unspool_server::templates::UrlQuery;
+use unspool_view::present;
+use unspool_view::present::activity::Activity;
+use unspool_view::present::tools::Tasks;
 
 use crate::by_source::by_source;
 use crate::case::{all_cases, captures, cases, fold_in, main_session, name};
@@ -228,20 +228,25 @@ fn render(transcript: &Transcript) -> String {
     let turns: Vec<_> = transcript.turns.iter().map(|turn| present::turn(turn, &options)).collect();
     let prices = Prices::listed();
     let tasks: Tasks = transcript.turns.iter().flat_map(|turn| &turn.parts).collect();
-    let page = page::SessionPage {
+    let page = templates::session::SessionPage {
         summary: &summary,
         prices: &prices,
         seq: 0,
-        window: page::TranscriptWindow { turns: &turns, earlier: None, later: None, prompts: &[] },
+        window: templates::session::TranscriptWindow {
+            turns: &turns,
+            earlier: None,
+            later: None,
+            prompts: &[],
+        },
         resume: None,
         tasks: &tasks,
     };
-    page::session(&page, &page::Choice { only: None }).into_string()
+    templates::session::session(&page, &templates::session::Choice { only: None }).into_string()
 }
 
 fn check(html: &str, whose: &str) {
     let bad =
-        |c: char| (c.is_control() && c != '\n' && c != '\t') || unspool_core::block::is_bidi(c);
+        |c: char| (c.is_control() && c != '\n' && c != '\t') || unspool_view::block::is_bidi(c);
     assert!(!html.contains(bad), "{whose}: a character that no page may hold");
     let mut ids = BTreeSet::new();
     for Start { tag, attributes } in starts(html) {
@@ -279,8 +284,13 @@ fn drawn(transcript: &Transcript) -> String {
     let runs: Vec<FlowRun> = numbered
         .map(|(turn, conversation)| FlowRun { number: turn.number, conversation, before: 0 })
         .collect();
-    let flow = page::Flow { summary: &summary, runs: &runs, earlier: true, later: Some((1, 2)) };
-    page::thoughtflow(&flow).into_string()
+    let flow = templates::thoughtflow::FlowPage {
+        summary: &summary,
+        runs: &runs,
+        earlier: true,
+        later: Some((1, 2)),
+    };
+    templates::thoughtflow::thoughtflow(&flow).into_string()
 }
 
 by_source!(law_8_no_recording_becomes_markup);
@@ -373,10 +383,11 @@ fn attacked_query() -> UrlQuery {
         .fold(UrlQuery::default(), |query, name| query.with(name, Some(&attacks)))
 }
 
-fn attacked_choices() -> Vec<page::FilterMenu> {
+fn attacked_choices() -> Vec<templates::filters::FilterMenu> {
     let value = ATTACKS.concat();
-    let list = vec![page::FilterOption { label: value.clone(), value, count: Some(3) }];
-    vec![page::FilterMenu { name: "agent", label: "Agent", any: "All agents", list }]
+    let list =
+        vec![templates::filters::FilterOption { label: value.clone(), value, count: Some(3) }];
+    vec![templates::filters::FilterMenu { name: "agent", label: "Agent", any: "All agents", list }]
 }
 
 #[test]
@@ -388,33 +399,40 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
     let mut second = second;
     second.session.id = other("second");
     let question = ATTACKS.concat();
-    let row = |summary, activity| page::Row { summary, sub_agent: true, activity };
+    let row =
+        |summary, activity| templates::sessions::ListRow { summary, sub_agent: true, activity };
     let (chosen, choices) = (attacked_query(), attacked_choices());
-    let list = page::SessionsPage {
+    let list = templates::sessions::SessionsPage {
         live: vec![row(&first, Some(Activity::Waiting { question: question.clone() }))],
         rows: vec![row(&second, Some(Activity::Working { what: question.clone() }))],
         projects: None,
         next: Some(chosen.text()),
         chosen: &chosen,
         choices: &choices,
-        sum: page::Sum { sessions: 2, sub_agents: 1, errors: 1, ..page::Sum::default() },
+        sum: templates::sessions::Sum {
+            sessions: 2,
+            sub_agents: 1,
+            errors: 1,
+            ..templates::sessions::Sum::default()
+        },
         prices: &prices,
     };
-    let html = page::sessions(&list).into_string();
+    let html = templates::sessions::sessions(&list).into_string();
     check(&html, "list");
     assert!(html.contains("Waits for an answer") && html.contains("&lt;img src=x onerror"));
     let rows = vec![row(&third, None)];
-    let projects = Some(vec![page::Project { path: &question, sessions: 9, rows }]);
-    let by = page::SessionsPage { live: Vec::new(), rows: Vec::new(), projects, ..list };
-    check(&page::sessions(&by).into_string(), "projects");
-    check(&page::suggestions(&[row(&third, None)]).into_string(), "suggestions");
+    let projects = Some(vec![templates::sessions::Project { path: &question, sessions: 9, rows }]);
+    let by =
+        templates::sessions::SessionsPage { live: Vec::new(), rows: Vec::new(), projects, ..list };
+    check(&templates::sessions::sessions(&by).into_string(), "projects");
+    check(&templates::sessions::suggestions(&[row(&third, None)]).into_string(), "suggestions");
 }
 
 #[test]
 fn law_8_no_attack_becomes_markup_in_a_search() {
     let text = ATTACKS.concat();
     let (chosen, choices) = (attacked_query(), attacked_choices());
-    let hit = || page::HitRow {
+    let hit = || templates::search::HitRow {
         session: SessionId::of("codex", "x").to_string(),
         agent: &text,
         project: Some(&text),
@@ -428,7 +446,7 @@ fn law_8_no_attack_becomes_markup_in_a_search() {
         ranges: &[0..7, 8..12],
     };
     for found in [vec![hit()], Vec::new()] {
-        let page = page::SearchPage {
+        let page = templates::search::SearchPage {
             query: &text,
             found,
             more: true,
@@ -436,7 +454,7 @@ fn law_8_no_attack_becomes_markup_in_a_search() {
             chosen: &chosen,
             choices: &choices,
         };
-        check(&page::search(&page).into_string(), "search");
+        check(&templates::search::search(&page).into_string(), "search");
     }
 }
 
@@ -445,35 +463,46 @@ fn law_8_no_attack_becomes_markup_in_figures() {
     let text = ATTACKS.concat();
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let bars = || {
-        let spent = page::Spent { estimated_usd: Some(1.0), ..page::Spent::default() };
-        vec![page::UsageBar { name: Some(text.clone()), sessions: 1, turns: 1, steps: 1, spent }]
+        let spent = templates::stats::Spent {
+            estimated_usd: Some(1.0),
+            ..templates::stats::Spent::default()
+        };
+        vec![templates::stats::UsageBar {
+            name: Some(text.clone()),
+            sessions: 1,
+            turns: 1,
+            steps: 1,
+            spent,
+        }]
     };
-    let stats = page::StatsPage {
-        totals: page::Totals { sessions: 1, ..page::Totals::default() },
-        spent: page::Spent::default(),
+    let stats = templates::stats::StatsPage {
+        totals: templates::stats::TotalsView {
+            sessions: 1,
+            ..templates::stats::TotalsView::default()
+        },
+        spent: templates::stats::Spent::default(),
         periods: bars(),
         period: "day",
         days: bars(),
         agents: bars(),
         models: bars(),
         projects: bars(),
-        tools: vec![page::ToolStats {
+        tools: vec![templates::stats::ToolStats {
             name: text.clone(),
             calls: 1,
-            failed: 1,
             error_rate: Some(1.0),
             median_ms: Some(1),
             p95_ms: None,
             total_ms: 1,
         }],
-        slowest: vec![page::SlowCall {
+        slowest: vec![templates::stats::SlowCallRow {
             tool: text.clone(),
             what: text.clone(),
             duration_ms: 1,
             address: "/s/x".to_owned(),
             title: text.clone(),
         }],
-        failures: vec![page::FailureRow {
+        failures: vec![templates::stats::FailureRow {
             tool: text.clone(),
             error: text.clone(),
             count: 3,
@@ -483,16 +512,23 @@ fn law_8_no_attack_becomes_markup_in_figures() {
         chosen: &chosen,
         choices: &choices,
     };
-    check(&page::stats(&stats).into_string(), "stats");
-    let looked = page::SearchedFolder { agent: text.clone(), folder: text.clone(), exists: true };
-    let welcome = page::WelcomePage { looked: vec![looked], demo: page::Demo::Offered };
-    check(&page::welcome(&welcome).into_string(), "welcome");
+    check(&templates::stats::stats(&stats).into_string(), "stats");
+    let looked = templates::welcome::SearchedFolder {
+        agent: text.clone(),
+        folder: text.clone(),
+        exists: true,
+    };
+    let welcome = templates::welcome::WelcomePage {
+        looked: vec![looked],
+        demo: templates::welcome::Demo::Offered,
+    };
+    check(&templates::welcome::welcome(&welcome).into_string(), "welcome");
 }
 
 #[test]
 fn the_page_that_asks_for_a_password_runs_nothing() {
     for attack in ATTACKS {
-        let html = page::login(Some("Wrong password."), attack).into_string();
+        let html = templates::login::login(Some("Wrong password."), attack).into_string();
         check(&html, attack);
         assert!(!html.contains("<script"), "{html}");
     }

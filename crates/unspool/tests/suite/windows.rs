@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use tempfile::TempDir;
-use unspool_core::present::{Item, PartView, TurnView};
-use unspool_core::session::Turn;
-use unspool_engine::query::window::{
+use unspool_export::html::turn::fragments;
+use unspool_model::session::Turn;
+use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window,
 };
-use unspool_render::turn::fragments;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
+use unspool_view::present::{Item, PartView, TurnView};
 
 use crate::case::root;
 use crate::harness::archive_of;
@@ -93,7 +93,7 @@ fn edge(shown: &WindowView, last: bool) -> Option<Position> {
     let turn = view.header.number;
     match part {
         Some(part) => Some(Position { turn, place: part.place }),
-        None if last => Some(Position { turn, place: unspool_core::part::Place(i64::MAX) }),
+        None if last => Some(Position { turn, place: unspool_model::part::Place(i64::MAX) }),
         None => Some(Position::start_of(turn)),
     }
 }
@@ -178,7 +178,7 @@ fn a_window_around_a_part_has_it() {
     for stored in archive.sessions().iter().take(40) {
         let order = whole(&archive, stored).order;
         for id in order.iter().step_by(7) {
-            let part = unspool_core::id::PartId(id.parse().unwrap());
+            let part = unspool_model::id::PartId(id.parse().unwrap());
             let (turn, place) =
                 block_on(archive.store.view(Viewer::Sole).locate(stored.row, None, part))
                     .unwrap()
@@ -201,7 +201,7 @@ fn a_filtered_window_shows_all_matches_and_nothing_else() {
             .turns
             .iter()
             .flat_map(parts)
-            .filter(|part| part.kind == unspool_core::part::Kind::Tool)
+            .filter(|part| part.kind == unspool_model::part::Kind::Tool)
             .map(|part| part.id.to_string())
             .collect();
         found += calls.len();

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool_core::event::Event;
-use unspool_core::part::Body;
+use unspool_model::event::Event;
+use unspool_model::part::Body;
 
 use super::*;
 use crate::decode::{JsonOutline, Record, recognise};

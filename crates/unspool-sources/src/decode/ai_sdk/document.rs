@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, EventKind};
-use unspool_core::id::sha256;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, ContextInfo, Data};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Title, TitleOrigin, Trigger};
+use unspool_model::event::{EndReason, Event, EventKind};
+use unspool_model::id::sha256;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, ContextInfo, Data};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{Title, TitleOrigin, Trigger};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use unspool_core::agent::{SIGNATURE_FIELDS, signature_field};
-use unspool_core::event::{EventKind, ProseDetail, ProseKind};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, File, Interjection, SourceLink, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Usage;
+use unspool_model::agent::{SIGNATURE_FIELDS, signature_field};
+use unspool_model::event::{EventKind, ProseDetail, ProseKind};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data, File, Interjection, SourceLink, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Usage;
 
 use super::super::{Emitter, Fields};
 use super::part_names::{Calls, PartNames};

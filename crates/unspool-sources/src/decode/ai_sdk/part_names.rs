@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::id::digest;
-use unspool_core::provenance::Name;
+use unspool_model::id::digest;
+use unspool_model::provenance::Name;
 
 /// The position in a message, from which the next names are made.
 #[derive(Clone, Default, Serialize, Deserialize)]

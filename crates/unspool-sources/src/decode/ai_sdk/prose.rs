@@ -1,9 +1,9 @@
 //! Text or reasoning that is being streamed.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EventKind, ProseDetail, ProseKind};
-use unspool_core::json::Json;
-use unspool_core::provenance::Name;
+use unspool_model::event::{EventKind, ProseDetail, ProseKind};
+use unspool_model::json::Json;
+use unspool_model::provenance::Name;
 
 use super::super::fields::unescaped;
 use super::super::{Emitter, Fields, JsonOutline};

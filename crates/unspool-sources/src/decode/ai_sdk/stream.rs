@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{EndReason, Event, EventKind, ProseKind, ToolEnd};
-use unspool_core::part::{Body, Failure, Notice};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::event::{EndReason, Event, EventKind, ProseKind, ToolEnd};
+use unspool_model::part::{Body, Failure, Notice};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::check;

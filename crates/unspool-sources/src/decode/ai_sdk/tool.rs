@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_core::json::Json;
-use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
+use unspool_model::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
+use unspool_model::json::Json;
+use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
 
 use super::super::{Emitter, Fields};
 use super::unmapped::UnmappedFields;

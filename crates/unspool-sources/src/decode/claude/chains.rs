@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, EventKind};
-use unspool_core::id::digest;
+use unspool_model::event::{AgentRef, EventKind};
+use unspool_model::id::digest;
 
 use super::super::{Emitter, Fields, SideChain};
 use super::message::message_text;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
-use unspool_core::part::Body;
-use unspool_core::session::Transcript;
+use unspool_model::part::Body;
+use unspool_model::session::Transcript;
 
 use crate::in_memory::{DecodedSession, SessionSet};
 use crate::read::lines::Line;

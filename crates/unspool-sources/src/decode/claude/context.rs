@@ -1,12 +1,12 @@
 //! Log records other than prompts and replies: texts that the program wrote for the model,
 //! attachments, and system records.
 
-use unspool_core::event::{AgentEnd, AgentRef, EndReason, EventKind};
-use unspool_core::part::{
+use unspool_model::event::{AgentEnd, AgentRef, EndReason, EventKind};
+use unspool_model::part::{
     Body, Compaction, ContextInfo, Data, File, Interjection, Notice, SkillLoad, Text,
 };
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
@@ -15,7 +15,7 @@ use super::message::file_of;
 
 /// The name of the n-th retry of a turn: log and stream share no id for it.
 pub(super) fn retry_name(nth: u32) -> Name {
-    Name::ByContent(unspool_core::id::digest(b"retry"), nth)
+    Name::ByContent(unspool_model::id::digest(b"retry"), nth)
 }
 
 pub(super) fn record_name(fields: &Fields<'_>) -> Option<Name> {

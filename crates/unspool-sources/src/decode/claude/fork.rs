@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::EventKind;
-use unspool_core::id::SessionId;
-use unspool_core::session::ForkedFrom;
+use unspool_model::event::EventKind;
+use unspool_model::id::SessionId;
+use unspool_model::session::ForkedFrom;
 
 use super::super::{Emitter, Fields};
 

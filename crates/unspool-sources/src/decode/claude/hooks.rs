@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{
+use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome,
 };
-use unspool_core::id::SessionId;
-use unspool_core::part::{Answer, Body, Decision, Interjection, Text};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Parent, Trigger};
+use unspool_model::id::SessionId;
+use unspool_model::part::{Answer, Body, Decision, Interjection, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{Parent, Trigger};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::log::{interjection_hash, prompt_hash};

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_core::event::{Event, EventKind};
-use unspool_core::id::{SessionId, digest};
-use unspool_core::part::Compaction;
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Parent, Title, TitleOrigin};
+use unspool_model::event::{Event, EventKind};
+use unspool_model::id::{SessionId, digest};
+use unspool_model::part::Compaction;
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{Parent, Title, TitleOrigin};
 
 pub(super) use turns::{interjection_hash, prompt_hash};
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, CallRef, EventKind, ProseDetail, ProseKind, ToolCall};
-use unspool_core::id::digest;
-use unspool_core::json::Json;
-use unspool_core::part::{
+use unspool_model::event::{AgentRef, CallRef, EventKind, ProseDetail, ProseKind, ToolCall};
+use unspool_model::id::digest;
+use unspool_model::json::Json;
+use unspool_model::part::{
     Body, Data, Failure, File, Question, QuestionItem, QuestionKind, QuestionOption, Text,
 };
-use unspool_core::provenance::Name;
-use unspool_core::session::Usage;
+use unspool_model::provenance::Name;
+use unspool_model::session::Usage;
 
 use super::super::{Emitter, Fields};
 

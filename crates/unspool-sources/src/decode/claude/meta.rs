@@ -1,9 +1,9 @@
 //! The metadata of a sub-agent (`read/agent_meta.rs`): the call that started it, its agent type and
 //! its description.
 
-use unspool_core::event::EventKind;
-use unspool_core::id::SessionId;
-use unspool_core::session::{Parent, Title, TitleOrigin};
+use unspool_model::event::EventKind;
+use unspool_model::id::SessionId;
+use unspool_model::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
-use unspool_core::part::{Answer, Decision};
+use unspool_model::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
+use unspool_model::part::{Answer, Decision};
 
 use super::super::{Emitter, Fields, json_of};
 use super::message::{Calls, request};

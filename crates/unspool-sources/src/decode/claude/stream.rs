@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, EventKind};
-use unspool_core::part::{Body, Compaction, Data, Notice, SkillLoad};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::event::{EndReason, Event, EventKind};
+use unspool_model::part::{Body, Compaction, Data, Notice, SkillLoad};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::context::{record_name, skill_name};

@@ -5,8 +5,8 @@
 //! saved. A prompt may refer to any earlier record (`--resume-session-at`), so none can be dropped.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::id::digest;
-use unspool_core::provenance::Name;
+use unspool_model::id::digest;
+use unspool_model::provenance::Name;
 
 /// The records and turns of a log, in order.
 #[derive(Default, Serialize, Deserialize)]

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_core::id::digest;
-use unspool_core::json::Json;
-use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
+use unspool_model::event::{
+    AgentEnd, AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome,
+};
+use unspool_model::id::digest;
+use unspool_model::json::Json;
+use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
 use super::super::{Emitter, Fields};
 use super::text::{script, words};
@@ -62,7 +64,7 @@ pub(super) fn content_hash(name: &str, input: Option<&Json>) -> u64 {
             text_hash(name, &targets(value.as_ref()).join("\n"))
         }
         (PATCH_TOOL, None) => text_hash(name, &paths(value.as_ref()).join("\n")),
-        (_, None) => unspool_core::assemble::content_hash(name, input),
+        (_, None) => unspool_model::assemble::content_hash(name, input),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The `event_msg` records of a rollout, written for display: turn boundaries, user messages, token
 //! counts, and what Codex itself did. Extends `LogDecoder`.
 
-use unspool_core::event::{EndReason, EventKind};
-use unspool_core::part::{Body, Compaction, Data, Failure, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{EndReason, EventKind};
+use unspool_model::part::{Body, Compaction, Data, Failure, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unspool_core::assemble::prose_content_hash;
-use unspool_core::event::{
+use unspool_model::assemble::prose_content_hash;
+use unspool_model::event::{
     CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd, ToolOutcome,
 };
-use unspool_core::id::digest;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, Failure, Notice, TaskItem, TaskList, TaskState};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::id::digest;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data, Failure, Notice, TaskItem, TaskList, TaskState};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{
@@ -163,8 +163,10 @@ impl ExecDecoder {
             }
             "web_search" => {
                 // The record holds two ids; the second one is the rollout's.
-                let hash =
-                    unspool_core::assemble::content_hash(SEARCH_TOOL, item.json("action").as_ref());
+                let hash = unspool_model::assemble::content_hash(
+                    SEARCH_TOOL,
+                    item.json("action").as_ref(),
+                );
                 self.call(emit, item, SEARCH_TOOL, hash, item.json("action"), done)
             }
             "collab_tool_call" => {
@@ -179,7 +181,7 @@ impl ExecDecoder {
                 let server = item.string("server").unwrap_or_default();
                 let name = format!("mcp__{server}__{}", item.text("tool").unwrap_or_default());
                 let input = item.json("arguments");
-                let hash = unspool_core::assemble::content_hash(&name, input.as_ref());
+                let hash = unspool_model::assemble::content_hash(&name, input.as_ref());
                 self.call(emit, item, &name, hash, input, done)
             }
             "todo_list" => todo_list(emit, item),

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unspool_core::event::{
+use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolEnd,
     ToolOutcome,
 };
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Compaction, Question, QuestionItem, QuestionKind, Text};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Compaction, Question, QuestionItem, QuestionKind, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{COMMAND_TOOL, PATCH_TOOL, emit_call};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EventKind};
-use unspool_core::part::{Body, Data};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{CallRef, EventKind};
+use unspool_model::part::{Body, Data};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{
@@ -44,7 +44,7 @@ impl LogDecoder {
             "Reasoning" if reviewed => {
                 let texts: Vec<String> = item.read("summary_text").unwrap_or_default();
                 let detail = Default::default();
-                let prose_kind = unspool_core::event::ProseKind::Reasoning;
+                let prose_kind = unspool_model::event::ProseKind::Reasoning;
                 super::response::say(emit, prose_kind, &id, texts.join("\n\n"), detail);
                 RecordOutcome::InParts
             }
@@ -124,8 +124,8 @@ impl LogDecoder {
         let hint = item.string("user_facing_hint");
         let hint = hint.or_else(|| item.fields("target").string("instructions"));
         let text = hint.unwrap_or_default();
-        let text = unspool_core::part::Text { text, ..Default::default() };
-        self.user(emit, None, vec![unspool_core::part::Body::Text(text)]);
+        let text = unspool_model::part::Text { text, ..Default::default() };
+        self.user(emit, None, vec![unspool_model::part::Body::Text(text)]);
     }
 
     /// Emits a call that has no model item: in a script, in a review, or typed by the user.

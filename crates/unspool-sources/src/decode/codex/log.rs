@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::assemble::prose_content_hash;
-use unspool_core::event::{Event, EventKind, ProseKind};
-use unspool_core::id::{SessionId, digest};
-use unspool_core::part::{Body, Data, Interjection, Notice};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{ForkedFrom, Parent, Trigger};
+use unspool_model::assemble::prose_content_hash;
+use unspool_model::event::{Event, EventKind, ProseKind};
+use unspool_model::id::{SessionId, digest};
+use unspool_model::part::{Body, Data, Interjection, Notice};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{ForkedFrom, Parent, Trigger};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::metadata::{snapshot, usage};

@@ -1,10 +1,10 @@
 //! Token usage, failures and snapshots, which all Codex sources write in the same form.
 
-use unspool_core::event::EventKind;
-use unspool_core::id::sha256;
-use unspool_core::json::Json;
-use unspool_core::part::Failure;
-use unspool_core::session::Usage;
+use unspool_model::event::EventKind;
+use unspool_model::id::sha256;
+use unspool_model::json::Json;
+use unspool_model::part::Failure;
+use unspool_model::session::Usage;
 
 use super::super::{Emitter, Fields};
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use unspool_core::assemble::prose_content_hash;
-use unspool_core::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, ContextInfo, Data, Notice, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::assemble::prose_content_hash;
+use unspool_model::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, ContextInfo, Data, Notice, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
 use super::call::{

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unspool_core::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
-use unspool_core::json::Json;
+use unspool_model::event::{AgentEnd, AgentRef, CallRef, EventKind, ToolEnd, ToolOutcome};
+use unspool_model::json::Json;
 
 use super::super::{Emitter, Fields};
 use super::call::emit_call;

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use questions::PendingRequest;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EndReason, Event, EventKind, ProseKind};
-use unspool_core::id::{SessionId, digest};
-use unspool_core::part::{Body, Interjection, Notice};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
+use unspool_model::event::{CallRef, EndReason, Event, EventKind, ProseKind};
+use unspool_model::id::{SessionId, digest};
+use unspool_model::part::{Body, Interjection, Notice};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::metadata::failure;
@@ -24,7 +25,6 @@ use super::review::Review;
 use super::server_item::ItemPhase;
 use super::text::user_parts;
 use super::{NAME, block_name, failure_name, message, step_name, turn_name};
-use questions::PendingRequest;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

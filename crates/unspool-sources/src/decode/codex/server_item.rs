@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use unspool_core::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Compaction, Data, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{CallRef, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Compaction, Data, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::call::{

@@ -1,8 +1,8 @@
 //! Parsers for text that Codex itself writes: headers of tool output, messages between agents,
 //! quoted commands. They never search inside text written by a model or a tool.
 
-use unspool_core::event::ToolEnd;
-use unspool_core::part::{Body, File, Text};
+use unspool_model::event::ToolEnd;
+use unspool_model::part::{Body, File, Text};
 
 use super::super::Fields;
 
@@ -171,7 +171,7 @@ pub(super) fn user_parts(item: &Fields<'_>) -> Vec<Body> {
             kind => {
                 let kind = kind.unwrap_or("input").to_owned();
                 let payload = piece.whole();
-                parts.push(Body::Data(unspool_core::part::Data { kind, payload }));
+                parts.push(Body::Data(unspool_model::part::Data { kind, payload }));
             }
         }
     }

@@ -1,4 +1,4 @@
-use unspool_core::event::ToolEnd;
+use unspool_model::event::ToolEnd;
 
 use super::{OutputStatus, said, script, words};
 

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, EndReason, Event, EventKind};
-use unspool_core::id::{digest, sha256};
-use unspool_core::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::event::{AgentEnd, EndReason, Event, EventKind};
+use unspool_model::id::{digest, sha256};
+use unspool_model::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 pub(super) use agents::started_by;
 

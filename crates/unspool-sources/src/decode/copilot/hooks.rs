@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{
+use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome,
 };
-use unspool_core::id::SessionId;
-use unspool_core::part::{Body, Text};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Parent, Trigger};
+use unspool_model::id::SessionId;
+use unspool_model::part::{Body, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{Parent, Trigger};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::events::prompt_hash;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EndReason, EventKind, ProseKind};
-use unspool_core::session::{Title, TitleOrigin};
+use unspool_model::event::{CallRef, EndReason, EventKind, ProseKind};
+use unspool_model::session::{Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventRecord, EventsDecoder};

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall};
-use unspool_core::part::{Body, Data};
-use unspool_core::provenance::Name;
-use unspool_core::session::Usage;
+use unspool_model::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall};
+use unspool_model::part::{Body, Data};
+use unspool_model::provenance::Name;
+use unspool_model::session::Usage;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventRecord, EventsDecoder};

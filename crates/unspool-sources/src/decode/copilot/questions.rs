@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EventKind, ToolEnd};
-use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
+use unspool_model::event::{CallRef, EventKind, ToolEnd};
+use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
+use unspool_model::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::EventsDecoder;

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_core::part::{Body, Text};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::Trigger;
+use unspool_model::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
+use unspool_model::part::{Body, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 

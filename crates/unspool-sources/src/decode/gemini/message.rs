@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unspool_core::event::{EventKind, ProseDetail, ProseKind};
-use unspool_core::provenance::Name;
-use unspool_core::session::Usage;
+use unspool_model::event::{EventKind, ProseDetail, ProseKind};
+use unspool_model::provenance::Name;
+use unspool_model::session::Usage;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::chat::{ChatDecoder, text_of};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{
+use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EndReason, EventKind, ToolCall, ToolEnd, ToolOutcome,
 };
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{Event, EventKind, ProseKind};
-use unspool_core::part::{Body, Data, Notice};
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::event::{Event, EventKind, ProseKind};
+use unspool_model::part::{Body, Data, Notice};
+use unspool_model::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::message::Message;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use unspool_core::part::Body;
-use unspool_core::session::{Transcript, Trigger, TurnState};
+use unspool_model::part::Body;
+use unspool_model::session::{Transcript, Trigger, TurnState};
 
 use crate::in_memory::SessionSet;
 
@@ -66,7 +66,7 @@ pub(super) fn outline(transcript: &Transcript) -> Vec<String> {
             .collect(),
         other => other.kind().name().to_owned(),
     };
-    let line = |turn: &unspool_core::session::Turn| {
+    let line = |turn: &unspool_model::session::Turn| {
         let said: Vec<&str> = turn.user.iter().filter_map(Body::prose).collect();
         let parts: Vec<String> = turn.parts.iter().map(|part| written(&part.body)).collect();
         let (trigger, state) = (turn.trigger.name(), turn.state.name());

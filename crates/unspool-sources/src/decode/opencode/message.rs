@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, EventKind};
-use unspool_core::part::{Body, Failure, Notice};
-use unspool_core::provenance::Name;
-use unspool_core::session::{Trigger, Usage};
+use unspool_model::event::{EndReason, EventKind};
+use unspool_model::part::{Body, Failure, Notice};
+use unspool_model::provenance::Name;
+use unspool_model::session::{Trigger, Usage};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

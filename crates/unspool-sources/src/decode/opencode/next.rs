@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{
+use unspool_model::event::{
     CallRef, EndReason, EventKind, ProseDetail, ProseKind, ToolCall, ToolEnd, ToolOutcome,
 };
-use unspool_core::part::{Body, File, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::part::{Body, File, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

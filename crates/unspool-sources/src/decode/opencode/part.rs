@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{EventKind, ProseDetail, ProseKind};
-use unspool_core::part::{Body, ContextInfo, Data, Notice, Patch};
-use unspool_core::provenance::Name;
+use unspool_model::event::{EventKind, ProseDetail, ProseKind};
+use unspool_model::part::{Body, ContextInfo, Data, Notice, Patch};
+use unspool_model::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EventKind};
-use unspool_core::part::{
+use unspool_model::event::{CallRef, EventKind};
+use unspool_model::part::{
     Answer, Body, Decision, Notice, Question, QuestionItem, QuestionKind, QuestionOption,
 };
-use unspool_core::provenance::Name;
+use unspool_model::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

@@ -2,9 +2,9 @@
 //! the order in which they began. Within a message, ids have that order (except across a clock
 //! wrap), so the parts of a step are buffered and sorted when the step ends.
 
-use unspool_core::event::{EndReason, EventKind};
-use unspool_core::part::Body;
-use unspool_core::provenance::Name;
+use unspool_model::event::{EndReason, EventKind};
+use unspool_model::part::Body;
+use unspool_model::provenance::Name;
 
 use super::super::{Emitter, Fields, JsonOutline, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

@@ -2,9 +2,9 @@
 //! Emits project, version, cost, parent and title when they change.
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::EventKind;
-use unspool_core::id::SessionId;
-use unspool_core::session::{Parent, Title, TitleOrigin};
+use unspool_model::event::EventKind;
+use unspool_model::id::SessionId;
+use unspool_model::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

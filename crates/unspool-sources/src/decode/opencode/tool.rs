@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_core::id::digest;
-use unspool_core::part::{Answer, Body, Decision, TaskItem, TaskList, TaskState};
-use unspool_core::provenance::Name;
+use unspool_model::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
+use unspool_model::id::digest;
+use unspool_model::part::{Answer, Body, Decision, TaskItem, TaskList, TaskState};
+use unspool_model::provenance::Name;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

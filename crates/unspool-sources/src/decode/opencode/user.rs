@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{AgentEnd, AgentRef, EventKind};
-use unspool_core::part::{Body, Compaction, ContextInfo, Data, File, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{AgentEnd, AgentRef, EventKind};
+use unspool_model::part::{Body, Compaction, ContextInfo, Data, File, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;

@@ -1,16 +1,16 @@
-//! Turns rows into events. `row.rs` reads the fields; `unspool_core::legacy` has the turn rule.
+//! Turns rows into events. `row.rs` reads the fields; `unspool_model::legacy` has the turn rule.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{
+use unspool_model::event::{
     CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome,
 };
-use unspool_core::id::digest;
-use unspool_core::legacy::{self, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind};
-use unspool_core::part::{Body, ContextInfo, Data, ToolState};
-use unspool_core::provenance::{Feed, Name};
-use unspool_core::session::{Title, TitleOrigin};
+use unspool_model::id::digest;
+use unspool_model::legacy::{self, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind};
+use unspool_model::part::{Body, ContextInfo, Data, ToolState};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::{Title, TitleOrigin};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::row::{self, RowRole};
@@ -241,12 +241,12 @@ impl RowsDecoder {
             if text.len() > 1 {
                 text.push(',');
             }
-            text.push_str(unspool_core::json::Json::string(&name).text());
+            text.push_str(unspool_model::json::Json::string(&name).text());
             text.push(':');
             text.push_str(value);
         }
         text.push('}');
-        let Some(payload) = unspool_core::json::Json::parse(&text) else { return };
+        let Some(payload) = unspool_model::json::Json::parse(&text) else { return };
         let name = self.name(fields, &format!("rest {text}"));
         emit.push(EventKind::Part(
             Some(name),

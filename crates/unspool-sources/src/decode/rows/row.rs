@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use unspool_core::event::EndReason;
-use unspool_core::json::Json;
-use unspool_core::legacy::{LegacyCall, LegacyMessage};
-use unspool_core::part::ToolState;
+use unspool_model::event::EndReason;
+use unspool_model::json::Json;
+use unspool_model::legacy::{LegacyCall, LegacyMessage};
+use unspool_model::part::ToolState;
 
 use super::super::Fields;
 

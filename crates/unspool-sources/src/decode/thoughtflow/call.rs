@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unspool_core::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_core::id::sha256;
-use unspool_core::json::Json;
-use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind, ToolState};
-use unspool_core::session::{PromptPiece, Provenance, SnapshotUse, Usage};
+use unspool_model::event::{CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
+use unspool_model::id::sha256;
+use unspool_model::json::Json;
+use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind, ToolState};
+use unspool_model::session::{PromptPiece, Provenance, SnapshotUse, Usage};
 
 use super::super::{Emitter, Fields};
 use super::kinds;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use unspool_core::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind};
-use unspool_core::id::digest;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, Interjection, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind};
+use unspool_model::id::digest;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data, Interjection, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, JsonOutline};
 use super::decoder::CONVERSATION_FIELDS;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{EndReason, Event, EventKind};
-use unspool_core::id::digest;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data};
-use unspool_core::provenance::{Feed, Name};
+use unspool_model::event::{EndReason, Event, EventKind};
+use unspool_model::id::digest;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data};
+use unspool_model::provenance::{Feed, Name};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::conversation::ConversationDecoder;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use unspool_core::event::{EndReason, Event, EventKind};
-use unspool_core::part::Body;
-use unspool_core::session::Transcript;
+use unspool_model::event::{EndReason, Event, EventKind};
+use unspool_model::part::Body;
+use unspool_model::session::Transcript;
 
 use super::*;
 use crate::decode::{JsonOutline, Record};

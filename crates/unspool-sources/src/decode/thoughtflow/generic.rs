@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, EventKind, ProseDetail, ProseKind};
-use unspool_core::part::{Body, Patch, SkillLoad};
+use unspool_model::event::{AgentEnd, AgentRef, EventKind, ProseDetail, ProseKind};
+use unspool_model::part::{Body, Patch, SkillLoad};
 
 use super::super::{Emitter, Fields};
 use super::conversation::{ConversationDecoder, Prose};

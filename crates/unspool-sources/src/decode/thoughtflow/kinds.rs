@@ -1,10 +1,10 @@
 //! Payloads that hold one of our parts, in the format of `show --json`: the kind and its fields.
 
 use serde::de::DeserializeOwned;
-use unspool_core::event::EventKind;
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data, Kind};
-use unspool_core::provenance::Name;
+use unspool_model::event::EventKind;
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data, Kind};
+use unspool_model::provenance::Name;
 
 use super::super::Fields;
 

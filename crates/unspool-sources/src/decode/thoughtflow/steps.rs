@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_core::event::CallRef;
-use unspool_core::id::{digest, sha256};
-use unspool_core::json::Json;
-use unspool_core::part::ToolState;
-use unspool_core::provenance::Name;
+use unspool_model::event::CallRef;
+use unspool_model::id::{digest, sha256};
+use unspool_model::json::Json;
+use unspool_model::part::ToolState;
+use unspool_model::provenance::Name;
 
 use super::super::Fields;
 use super::unmapped::is_own;

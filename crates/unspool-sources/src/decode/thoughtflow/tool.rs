@@ -1,7 +1,7 @@
 //! Tool steps: calls, their state, and their outputs. Extends `ConversationDecoder`.
 
-use unspool_core::event::{CallRef, EventKind, ToolEnd};
-use unspool_core::part::ToolState;
+use unspool_model::event::{CallRef, EventKind, ToolEnd};
+use unspool_model::part::ToolState;
 
 use super::super::{Emitter, Fields};
 use super::conversation::ConversationDecoder;

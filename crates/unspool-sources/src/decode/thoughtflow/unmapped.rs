@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::id::Id;
-use unspool_core::json::Json;
-use unspool_core::part::Data;
+use unspool_model::id::Id;
+use unspool_model::json::Json;
+use unspool_model::part::Data;
 
 use super::super::Fields;
 

@@ -15,9 +15,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
-use unspool_engine::query::reader::wire::{
-    MAX_RESPONSE_BYTES, READER_HELLO, ServerMessage, VERSION,
-};
+use unspool_query::reader::wire::{MAX_RESPONSE_BYTES, READER_HELLO, ServerMessage, VERSION};
 
 use super::{Address, Credentials, RemoteError};
 
@@ -153,7 +151,7 @@ impl Dialler {
                 let cookie = header("set-cookie").and_then(|cookie| cookie.split(';').next());
                 cookie.map(str::to_owned).ok_or_else(|| self.not_unspool("it sent no cookie"))
             }
-            // A server without a password requires the token on every page, `/session_cookie` included.
+            // A server without a password requires the token on every page, `/login` included.
             401 if header("content-type") == Some(PROBLEM_JSON) => {
                 Err(RemoteError::NoPassword { name })
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
-use unspool_core::id::SessionId;
-use unspool_core::redact::{Location, Owner, RedactedSecret, RedactionReport};
+use unspool_model::id::SessionId;
+use unspool_redact::{Location, Owner, RedactedSecret, RedactionReport};
 
 /// The secrets that occur in the output; the report may list others.
 fn secrets(report: &RedactionReport) -> impl Iterator<Item = &RedactedSecret> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
-use unspool_engine::recorder::service::Service;
+use unspool_ingest::service::Service;
 use unspool_server::{Auth, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
@@ -51,8 +51,10 @@ fn looked(environment: &Environment) -> Vec<SearchedFolder> {
 /// Serves the demo until the process ends and returns its address.
 async fn open(folder: PathBuf) -> Result<String> {
     let service = tokio::task::spawn_blocking(move || -> Result<Service> {
-        let sources = config::sources(demo::write_demo(&folder)?)?;
-        Ok(Service::begin(Archive::new(Some(folder)), sources)?)
+        let environment = demo::write_demo(&folder)?;
+        let archive = Archive::new(Some(folder));
+        let sources = config::sources(&archive.folder()?, environment)?;
+        Ok(Service::begin(archive, sources)?)
     })
     .await??;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;

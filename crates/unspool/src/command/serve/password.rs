@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Context, Result, anyhow, bail};
-use unspool_engine::lock::DataFolder;
+use unspool_ingest::lock::DataFolder;
 use unspool_server::{hash_password, is_password_hash};
 
 use super::secret;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use unspool_engine::lock::DataFolder;
+use unspool_ingest::lock::DataFolder;
 use unspool_server::Auth;
 
 /// Loads or creates the access token. It is stored with the archive, so that open pages and saved

@@ -4,16 +4,16 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use unspool_core::document::settle_as_file;
-use unspool_core::present::agents::SubagentSessions;
-use unspool_core::provenance::Feed;
-use unspool_core::session::Transcript;
-use unspool_core::summary::{Completeness, Summary};
+use unspool_model::document::settle_as_file;
+use unspool_model::provenance::Feed;
+use unspool_model::session::Transcript;
+use unspool_model::summary::{Completeness, Summary};
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::in_memory::{DecodedSession, LoadError, SessionSet};
 use unspool_sources::read::source::lines_of;
 use unspool_sources::read::{agent_meta, rows};
+use unspool_view::present::agents::SubagentSessions;
 
 use crate::command::warn;
 

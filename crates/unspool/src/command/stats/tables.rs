@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use unspool_core::lines::{make_visible, truncate, width};
-use unspool_core::present::format;
-use unspool_core::price::Prices;
+use unspool_model::price::Prices;
 use unspool_store::stats::{GroupFigures, Stats, ToolFigures, share};
+use unspool_view::lines::{make_visible, truncate, width};
+use unspool_view::present::format;
 
 use super::By;
 use crate::chart::{bar, compact, sparkline};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use unspool_core::block::is_bidi;
+use unspool_view::block::is_bidi;
 
 /// The content of a pair of braces.
 #[derive(Debug, Default)]

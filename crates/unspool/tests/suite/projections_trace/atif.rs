@@ -2,7 +2,7 @@
 //! of a step's parts from its `extra`.
 
 use serde_json::{Map, Value};
-use unspool_core::session::Transcript;
+use unspool_model::session::Transcript;
 
 use super::Item;
 

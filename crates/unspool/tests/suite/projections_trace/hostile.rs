@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Part, Tool};
-use unspool_core::session::{Transcript, Usage};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Part, Tool};
+use unspool_model::session::{Transcript, Usage};
 
 use super::lookup::{CaseLookup, project};
 use super::{atif, difference, expected, otel};
@@ -119,7 +119,7 @@ fn circles_of_sub_agents_come_to_an_end() {
                 let one = agents.agents[0].clone();
                 agents.agents = ids
                     .iter()
-                    .map(|id| unspool_core::part::Agent { id: id.clone(), ..one.clone() })
+                    .map(|id| unspool_model::part::Agent { id: id.clone(), ..one.clone() })
                     .collect();
             }
         }

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use unspool_core::document::settle_as_file;
-use unspool_core::id::SessionId;
-use unspool_core::price::Prices;
-use unspool_core::redact::Redactor;
-use unspool_core::session::{Transcript, Turn};
-use unspool_core::summary::Completeness;
-use unspool_render::project::{
+use unspool_export::project::{
     Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
 };
+use unspool_model::document::settle_as_file;
+use unspool_model::id::SessionId;
+use unspool_model::price::Prices;
+use unspool_model::session::{Transcript, Turn};
+use unspool_model::summary::Completeness;
+use unspool_redact::Redactor;
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::captures;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use unspool_core::session::Transcript;
+use unspool_model::session::Transcript;
 
 use super::Item;
 

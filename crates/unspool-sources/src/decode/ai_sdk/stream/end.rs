@@ -2,8 +2,8 @@
 //! and the unmapped fields are emitted. Extends `Message`.
 
 use serde_json::Value;
-use unspool_core::event::{EndReason, EventKind};
-use unspool_core::json::Json;
+use unspool_model::event::{EndReason, EventKind};
+use unspool_model::json::Json;
 
 use super::Message;
 use crate::decode::ai_sdk::document::emit_unmapped;

@@ -1,9 +1,9 @@
 //! The steps of a streamed message and the prose in them: starts, deltas, ends, and steps that are
 //! discarded and begun again. Extends `Message`.
 
-use unspool_core::event::{EventKind, ProseKind};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Notice};
+use unspool_model::event::{EventKind, ProseKind};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Notice};
 
 use super::Message;
 use crate::decode::ai_sdk::message::prose_kind_name;

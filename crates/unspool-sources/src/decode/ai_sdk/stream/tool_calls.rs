@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EventKind, ToolEnd, ToolOutcome};
-use unspool_core::json::Json;
+use unspool_model::event::{CallRef, EventKind, ToolEnd, ToolOutcome};
+use unspool_model::json::Json;
 
 use super::{Message, Tool};
 use crate::decode::ai_sdk::part_names::Calls;

@@ -1,11 +1,11 @@
 //! The records of a session log outside its tree: titles, costs, the input queue and the requests
 //! to the model. Extends `LogDecoder`.
 
-use unspool_core::event::EventKind;
-use unspool_core::id::{digest, sha256};
-use unspool_core::json::Json;
-use unspool_core::part::{Body, Data};
-use unspool_core::session::{Title, TitleOrigin};
+use unspool_model::event::EventKind;
+use unspool_model::id::{digest, sha256};
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Data};
+use unspool_model::session::{Title, TitleOrigin};
 
 use super::LogDecoder;
 use crate::decode::{Emitter, Fields, Record, RecordOutcome};

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{EndReason, EventKind};
-use unspool_core::part::{Body, Compaction, ContextInfo, Text};
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::{EndReason, EventKind};
+use unspool_model::part::{Body, Compaction, ContextInfo, Text};
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::LogDecoder;
 use crate::decode::claude::context::record_name;

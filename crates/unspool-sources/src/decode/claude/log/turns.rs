@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::EventKind;
-use unspool_core::id::digest;
-use unspool_core::part::Body;
-use unspool_core::provenance::Name;
-use unspool_core::session::Trigger;
+use unspool_model::event::EventKind;
+use unspool_model::id::digest;
+use unspool_model::part::Body;
+use unspool_model::provenance::Name;
+use unspool_model::session::Trigger;
 
 use super::LogDecoder;
 use crate::decode::claude::message::message_text;

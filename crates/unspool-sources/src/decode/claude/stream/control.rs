@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EventKind};
-use unspool_core::part::{Answer, Decision};
+use unspool_model::event::{CallRef, EventKind};
+use unspool_model::part::{Answer, Decision};
 
 use super::StreamDecoder;
 use crate::decode::claude::message::request;

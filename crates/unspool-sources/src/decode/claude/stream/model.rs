@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{CallRef, EndReason, EventKind, ProseKind};
-use unspool_core::part::Body;
-use unspool_core::provenance::Name;
+use unspool_model::event::{CallRef, EndReason, EventKind, ProseKind};
+use unspool_model::part::Body;
+use unspool_model::provenance::Name;
 
 use super::StreamDecoder;
 use crate::decode::claude::context::record_name;

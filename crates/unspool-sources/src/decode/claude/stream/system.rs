@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, EventKind};
-use unspool_core::part::{Body, Compaction, Data, Notice};
-use unspool_core::session::Trigger;
+use unspool_model::event::{AgentEnd, AgentRef, EventKind};
+use unspool_model::part::{Body, Compaction, Data, Notice};
+use unspool_model::session::Trigger;
 
 use super::StreamDecoder;
 use crate::decode::claude::context::{record_name, refusal, retry, retry_name};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_core::event::{CallRef, EventKind};
-use unspool_core::json::Json;
-use unspool_core::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
+use unspool_model::event::{CallRef, EventKind};
+use unspool_model::json::Json;
+use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind};
 
 use super::ServerDecoder;
 use crate::decode::codex::call::{

@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use unspool_core::event::{AgentEnd, AgentRef, EventKind};
-use unspool_core::id::SessionId;
-use unspool_core::session::Parent;
+use unspool_model::event::{AgentEnd, AgentRef, EventKind};
+use unspool_model::id::SessionId;
+use unspool_model::session::Parent;
 
 use super::EventsDecoder;
 use crate::decode::copilot::NAME;

@@ -1,0 +1,233 @@
+//! The one way out of the archive (law 12): loads a session a few turns at a time, redacts secrets,
+//! and passes it to a projection. Files, REST exports and Markdown copies of all surfaces are
+//! written here; the AI SDK stream shares its first pass. Never modifies the archive.
+
+use std::cell::RefCell;
+use std::io;
+
+use jiff::Timestamp;
+use rustc_hash::FxHashSet;
+use thiserror::Error;
+use unspool_model::id::SessionId;
+use unspool_model::json::Json;
+use unspool_model::session::Turn;
+use unspool_model::summary::Summary;
+use unspool_redact::{Redacted, RedactionReport, Redactor, Rules};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{StoreError, StoredSession, TurnWindow, View};
+
+use crate::archive_lines::{self, LinesError};
+use crate::html::flow::FlowRun;
+use crate::project::thoughtflow::Flow;
+use crate::project::{
+    Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
+    write_excerpt,
+};
+
+/// Number of turns loaded at once.
+const TURNS_PER_LOAD: u32 = 16;
+
+#[derive(Debug, Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Lines(#[from] LinesError),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Writes a session in the projection's format, with the secrets that the rules find replaced, and
+/// reports the replacements. The lossless format is never redacted, because it must be importable.
+pub fn write<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    projection: &Projection,
+    options: &Options,
+    rules: Option<&Rules>,
+    out: &mut dyn io::Write,
+) -> Result<RedactionReport, ExportError> {
+    let write = match projection.method {
+        WriteMethod::Stored => {
+            archive_lines::write(view, stored, out)?;
+            return Ok(RedactionReport::default());
+        }
+        WriteMethod::Projected(write) => write,
+    };
+    let library = ArchiveLibrary::new(view, redactor(rules));
+    library.collect(stored)?;
+    write(library.stream(stored), options, out)?;
+    Ok(library.redactor.into_inner().report().clone())
+}
+
+/// Writes a part, a turn or a whole session as redacted Markdown: for copies and for files that
+/// people pass on. Returns false if the session does not have it.
+pub fn markdown<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    excerpt: &Excerpt,
+    options: &Options,
+    rules: &Rules,
+    out: &mut dyn io::Write,
+) -> Result<bool, ExportError> {
+    let library = ArchiveLibrary::new(view, Redactor::new(rules));
+    library.collect(stored)?;
+    let stream = library.stream_from(stored, excerpt.first_turn());
+    Ok(write_excerpt(stream, excerpt, options, out)?)
+}
+
+/// Without rules nothing is redacted: somebody has asked for that explicitly.
+fn redactor(rules: Option<&Rules>) -> Redactor<'_> {
+    rules.map_or_else(Redactor::off, Redactor::new)
+}
+
+/// The first pass over a session: collects the secrets of all its turns, because a later turn may
+/// reveal that an earlier text is one.
+pub async fn collect_secrets<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    redactor: &mut Redactor<'_>,
+) -> Result<(), StoreError> {
+    let mut next = Some(0).filter(|_| !redactor.is_off());
+    while let Some(number) = next {
+        let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
+        let mut turns = view.turns(stored.row, window).await?;
+        turns.iter_mut().for_each(|turn| redactor.collect_secrets(turn));
+        next = turns.last().and_then(|last| last.number.checked_add(1));
+    }
+    Ok(())
+}
+
+/// A page of runs, and where the next page starts.
+pub struct RunPage {
+    pub runs: Vec<FlowRun>,
+    /// A turn, and the number of its steps to skip.
+    pub later: Option<(u32, usize)>,
+}
+
+/// The runs from a turn on, skipping that turn's first steps, with at most `most` steps in all. Not
+/// redacted: for the local web page.
+pub fn runs<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    from: u32,
+    skip: usize,
+    most: usize,
+) -> Result<RunPage, ExportError> {
+    let library = ArchiveLibrary::new(view, Redactor::off());
+    let mut flow = Flow::new(library.stream_from(stored, from));
+    let (mut runs, mut steps) = (Vec::new(), 0);
+    while let Some(mut conversation) = flow.next_run()? {
+        let number = flow.number();
+        let before = if number == from { skip.min(conversation.steps.len()) } else { 0 };
+        conversation.steps.drain(..before);
+        let room = most - steps;
+        if conversation.steps.len() > room {
+            // Split a run only if it does not fit on a page of its own.
+            if !runs.is_empty() {
+                return Ok(RunPage { runs, later: Some((number, before)) });
+            }
+            conversation.steps.truncate(room);
+            runs.push(FlowRun { number, conversation, before });
+            return Ok(RunPage { runs, later: Some((number, before + room)) });
+        }
+        steps += conversation.steps.len();
+        runs.push(FlowRun { number, conversation, before });
+    }
+    Ok(RunPage { runs, later: None })
+}
+
+/// Gives projections access to the archive's sessions.
+struct ArchiveLibrary<'a, V> {
+    view: &'a V,
+    /// Shared by all sessions of an export, so that a secret gets the same placeholder everywhere.
+    redactor: RefCell<Redactor<'a>>,
+    /// The sessions whose secrets are collected.
+    collected: RefCell<FxHashSet<SessionId>>,
+}
+
+impl<'a, V: View> ArchiveLibrary<'a, V> {
+    fn new(view: &'a V, redactor: Redactor<'a>) -> ArchiveLibrary<'a, V> {
+        ArchiveLibrary { view, redactor: RefCell::new(redactor), collected: RefCell::default() }
+    }
+
+    fn collect(&self, stored: &StoredSession) -> Result<(), ProjectError> {
+        if self.collected.borrow_mut().insert(stored.summary.session.id) {
+            let mut redactor = self.redactor.borrow_mut();
+            block_on(collect_secrets(self.view, stored, &mut redactor)).map_err(unread)?;
+        }
+        Ok(())
+    }
+
+    fn stream(&self, stored: &StoredSession) -> SessionStream<'_> {
+        self.stream_from(stored, 0)
+    }
+
+    /// Starts at the turn with this number.
+    fn stream_from(&self, stored: &StoredSession, from: u32) -> SessionStream<'_> {
+        let (row, summary) = (stored.row, stored.summary.clone());
+        let turns = Turns { view: self.view, row, summary, next: from, loaded: Vec::new() };
+        let turns = turns.map(|turn| Ok(self.redactor.borrow_mut().release_turn(turn?)));
+        let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
+        SessionStream::new(head, turns, self)
+    }
+}
+
+impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
+        let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
+            return Ok(None);
+        };
+        self.collect(&stored)?;
+        Ok(Some(self.stream(&stored)))
+    }
+
+    fn snapshot(
+        &self,
+        session: SessionId,
+        sha256: &str,
+    ) -> Result<Option<Redacted<Json>>, ProjectError> {
+        let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
+            return Ok(None);
+        };
+        let session_export = block_on(self.view.session_export(stored.row)).map_err(unread)?;
+        let snapshot = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
+        let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
+        Ok(content.map(|content| self.redactor.borrow_mut().release_json(&content)))
+    }
+}
+
+fn unread(error: StoreError) -> ProjectError {
+    ProjectError::Read(Box::new(error))
+}
+
+/// The turns of a session, loaded on demand.
+struct Turns<'a, V> {
+    view: &'a V,
+    row: i64,
+    summary: Summary,
+    next: u32,
+    /// Loaded turns not yet yielded, in reverse order.
+    loaded: Vec<Turn>,
+}
+
+impl<V: View> Iterator for Turns<'_, V> {
+    type Item = Result<Turn, ProjectError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.loaded.is_empty() {
+            let window = TurnWindow::From { number: self.next, count: TURNS_PER_LOAD };
+            match block_on(self.view.turns(self.row, window)) {
+                Ok(mut turns) => {
+                    self.summary.settle(&mut turns, Timestamp::now());
+                    self.loaded = turns;
+                }
+                Err(error) => return Some(Err(unread(error))),
+            }
+            self.loaded.reverse();
+        }
+        let turn = self.loaded.pop()?;
+        self.next = turn.number.saturating_add(1);
+        Some(Ok(turn))
+    }
+}

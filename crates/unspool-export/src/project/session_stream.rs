@@ -1,0 +1,81 @@
+//! The input of a projection: the head of a session, then its turns one at a time, so that memory
+//! does not grow with the session. It is made of redacted values only (law 12).
+
+use unspool_model::id::SessionId;
+use unspool_model::json::Json;
+use unspool_model::session::{Transcript, Turn};
+use unspool_model::summary::{Completeness, Summary};
+use unspool_redact::Redacted;
+
+use super::ProjectError;
+
+/// A session read turn by turn.
+pub struct SessionStream<'a> {
+    /// Available before the first turn is read.
+    pub head: Summary,
+    turns: Box<dyn Iterator<Item = Result<Turn, ProjectError>> + 'a>,
+    lookup: &'a dyn SessionLookup,
+}
+
+/// Looks up the sub-agent sessions and snapshots that a session refers to.
+pub trait SessionLookup {
+    /// The session of a sub-agent, if there is one.
+    fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError>;
+
+    /// The content of a prompt snapshot of this session.
+    fn snapshot(
+        &self,
+        _: SessionId,
+        _sha256: &str,
+    ) -> Result<Option<Redacted<Json>>, ProjectError> {
+        Ok(None)
+    }
+}
+
+/// A lookup that finds nothing.
+pub struct NoSessions;
+
+impl SessionLookup for NoSessions {
+    fn open(&self, _: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
+        Ok(None)
+    }
+}
+
+impl<'a> SessionStream<'a> {
+    pub fn new(
+        head: Redacted<Summary>,
+        turns: impl Iterator<Item = Result<Redacted<Turn>, ProjectError>> + 'a,
+        lookup: &'a dyn SessionLookup,
+    ) -> SessionStream<'a> {
+        let turns = turns.map(|turn| turn.map(Redacted::into_inner));
+        SessionStream { head: head.into_inner(), turns: Box::new(turns), lookup }
+    }
+
+    /// A session in memory.
+    pub fn of(transcript: &'a Redacted<Transcript>) -> SessionStream<'a> {
+        SessionStream {
+            head: transcript.summary(Completeness::Full, &[]),
+            turns: Box::new(transcript.turns.iter().cloned().map(Ok)),
+            lookup: &NoSessions,
+        }
+    }
+
+    pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
+        self.turns.next().transpose()
+    }
+
+    /// The content of a snapshot, if it is stored.
+    pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
+        let found = self.lookup.snapshot(self.head.session.id, sha256)?;
+        Ok(found.map(Redacted::into_inner))
+    }
+
+    /// The session of a sub-agent that this one started.
+    pub fn sub_agent(&self, id: &str) -> Result<Option<SessionStream<'a>>, ProjectError> {
+        // An agent with a temporary id has no session of its own.
+        if id.starts_with("temp_") {
+            return Ok(None);
+        }
+        self.lookup.open(SessionId::of(&self.head.session.agent, id))
+    }
+}

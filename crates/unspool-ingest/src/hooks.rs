@@ -1,0 +1,236 @@
+//! Installs and removes hooks in the agents' settings, so that agents run `unspool hook`. All other
+//! settings keep their bytes and their order. Functions return a plan; nothing is written until the
+//! caller carries it out.
+
+mod settings;
+pub mod spool;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+use unspool_sources::agents::{Agent, HookForm, HookSetup};
+use unspool_sources::discover::Environment;
+use unspool_sources::read::regular_file::open_regular;
+use unspool_store::replace_file::{FileReplacement, replace_file};
+
+pub use settings::NotSettings;
+
+#[derive(Debug, Error)]
+pub enum HooksError {
+    #[error("no hooks are supported for {0}; supported are {agents}", agents = supported_agents(" and "))]
+    Agent(String),
+    #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
+    Nowhere(String),
+    #[error("cannot read {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be changed safely ({what}); add the hooks by hand")]
+    Settings { path: PathBuf, what: NotSettings },
+}
+
+/// The hook timeout given to agents. `unspool hook` returns within 50 ms.
+const HOOK_TIMEOUT_SECONDS: u32 = 5;
+
+/// Whether our hooks are installed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "installed")]
+pub enum HookStatus {
+    Yes {
+        path: String,
+    },
+    No,
+    /// The settings are unreadable, or some hooks are missing.
+    Other {
+        path: String,
+        what: String,
+    },
+}
+
+/// A planned change of an agent's settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HooksPlan {
+    pub path: PathBuf,
+    /// None if the file does not exist.
+    pub before: Option<String>,
+    /// None to delete the file.
+    pub after: Option<String>,
+}
+
+impl HooksPlan {
+    pub fn changes_nothing(&self) -> bool {
+        self.before == self.after
+    }
+
+    /// Applies the change. Returns the path of the backup.
+    pub fn apply(&self) -> Result<Option<PathBuf>, HooksError> {
+        let failed = |source| HooksError::Write { path: self.path.clone(), source };
+        let backup = match &self.before {
+            Some(before) => {
+                let backup = backup_path(&self.path);
+                copy_settings(&self.path, before, &backup).map_err(failed)?;
+                Some(backup)
+            }
+            None => None,
+        };
+        match &self.after {
+            Some(after) => {
+                if let Some(folder) = self.path.parent() {
+                    fs::create_dir_all(folder).map_err(failed)?;
+                }
+                replace_file(&self.path, after.as_bytes()).map_err(failed)?;
+            }
+            None => fs::remove_file(&self.path).map_err(failed)?,
+        }
+        Ok(backup)
+    }
+}
+
+/// Settings may hold keys: the backup may be read by those who may read the settings.
+fn copy_settings(settings: &Path, text: &str, backup: &Path) -> io::Result<()> {
+    let permissions = settings.metadata()?.permissions();
+    let mut out = FileReplacement::begin(backup)?.with_permissions(permissions);
+    out.write_all(text.as_bytes())?;
+    out.commit()
+}
+
+/// A backup path that does not exist yet.
+fn backup_path(path: &Path) -> PathBuf {
+    let named = |nth: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(if nth == 0 {
+            ".before-unspool".to_owned()
+        } else {
+            format!(".before-unspool-{nth}")
+        });
+        PathBuf::from(name)
+    };
+    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+}
+
+/// The names of the agents that have hooks, as a list. `before_last`: ` and `, for example.
+pub fn supported_agents(before_last: &str) -> String {
+    let names: Vec<&str> = Agent::with_hooks().map(|agent| agent.name).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("{}{before_last}{last}", others.join(", "))
+        }
+        Some(_) | None => names.concat(),
+    }
+}
+
+/// What the user must still do after the hooks of an agent are installed.
+pub fn after_install(agent: &str) -> Option<&'static str> {
+    Agent::named(agent)?.hooks.as_ref()?.after_install
+}
+
+/// An agent and how it configures hooks.
+#[derive(Clone, Copy)]
+struct HookedAgent {
+    name: &'static str,
+    setup: &'static HookSetup,
+}
+
+fn agent_of(name: &str) -> Result<HookedAgent, HooksError> {
+    let agent = Agent::named(name)
+        .and_then(|agent| Some(HookedAgent { name: agent.name, setup: agent.hooks.as_ref()? }));
+    agent.ok_or_else(|| HooksError::Agent(name.to_owned()))
+}
+
+/// Plans the settings with which the agent runs `program hook`.
+pub fn plan_install(
+    environment: &Environment,
+    agent: &str,
+    program: &str,
+) -> Result<HooksPlan, HooksError> {
+    let agent = agent_of(agent)?;
+    let (path, before) = read(environment, agent)?;
+    let after = match agent.setup.form {
+        HookForm::OwnFile => settings::own(
+            agent.setup.events,
+            |event| command(agent, program, event),
+            HOOK_TIMEOUT_SECONDS,
+        ),
+        HookForm::Settings { second } => {
+            let group =
+                settings::group(&command(agent, program, ""), HOOK_TIMEOUT_SECONDS * second);
+            settings::with_hooks(before.as_deref(), agent.setup.events, &group, &mark(agent))
+                .map_err(|what| HooksError::Settings { path: path.clone(), what })?
+        }
+    };
+    Ok(HooksPlan { path, before, after: Some(after) })
+}
+
+/// Plans the removal of our hooks.
+pub fn plan_remove(environment: &Environment, agent: &str) -> Result<HooksPlan, HooksError> {
+    let agent = agent_of(agent)?;
+    let (path, before) = read(environment, agent)?;
+    let after = match (agent.setup.form, &before) {
+        (HookForm::OwnFile, _) | (_, None) => None,
+        (HookForm::Settings { .. }, Some(text)) => Some(
+            settings::without_hooks(text, &mark(agent))
+                .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
+        ),
+    };
+    Ok(HooksPlan { path, before, after })
+}
+
+/// Whether an agent's hooks are installed. None for agents without hooks.
+pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
+    let agent = agent_of(agent).ok()?;
+    let (path, text) = match read(environment, agent) {
+        Ok(read) => read,
+        Err(error) => {
+            let path = path_of(environment, agent).unwrap_or_default().display().to_string();
+            return Some(HookStatus::Other { path, what: error.to_string() });
+        }
+    };
+    let path = path.display().to_string();
+    let found = text.map_or(0, |text| text.matches(&mark(agent)).count());
+    Some(if found == 0 {
+        HookStatus::No
+    } else if found < agent.setup.events.len() {
+        let what = format!(
+            "{found} of {} hooks are installed; `unspool hooks install --agent {}` adds the others",
+            agent.setup.events.len(),
+            agent.name
+        );
+        HookStatus::Other { path, what }
+    } else {
+        HookStatus::Yes { path }
+    })
+}
+
+fn path_of(environment: &Environment, agent: HookedAgent) -> Option<PathBuf> {
+    Some(environment.agent_folder(agent.name)?.join(agent.setup.file))
+}
+
+fn read(
+    environment: &Environment,
+    agent: HookedAgent,
+) -> Result<(PathBuf, Option<String>), HooksError> {
+    let path =
+        path_of(environment, agent).ok_or_else(|| HooksError::Nowhere(agent.name.to_owned()))?;
+    match open_regular(&path).and_then(io::read_to_string) {
+        Ok(text) => Ok((path, Some(text))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
+        Err(source) => Err(HooksError::Read { path, source }),
+    }
+}
+
+/// The substring that identifies our hook commands, whatever the program's path.
+fn mark(agent: HookedAgent) -> String {
+    format!(" hook --agent {}", agent.name)
+}
+
+fn command(agent: HookedAgent, program: &str, event: &str) -> String {
+    let event = if event.is_empty() { String::new() } else { format!(" --event {event}") };
+    format!("{program}{}{event}", mark(agent))
+}
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+//! Edits the `hooks` field of JSON settings. All other fields keep their order and their bytes.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum NotSettings {
+    #[error("not a JSON object: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("unexpected structure of `hooks`: {0}")]
+    Hooks(serde_json::Error),
+}
+
+/// The fields of an object in file order.
+struct Object(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object, M::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Object(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// One group with one hook, in the format of Claude Code, Codex and Gemini.
+pub fn group(command: &str, timeout: u32) -> String {
+    let command = quoted(command);
+    format!(
+        r#"{{ "matcher": "*", "hooks": [{{ "type": "command", "command": {command}, "timeout": {timeout} }}] }}"#
+    )
+}
+
+/// The settings with our group added once per event.
+pub fn with_hooks(
+    text: Option<&str>,
+    events: &[&str],
+    group: &str,
+    mark: &str,
+) -> Result<String, NotSettings> {
+    let (mark_of_order, text) = text.map_or(("", None), |text| {
+        let (mark, rest) = split_byte_order_mark(text);
+        (mark, Some(rest))
+    });
+    let Object(mut fields) = match text.filter(|text| !text.trim().is_empty()) {
+        Some(text) => serde_json::from_str(text)?,
+        None => Object(Vec::new()),
+    };
+    let mut hooks = hooks_of(&fields, mark)?;
+    for event in events {
+        match hooks.iter_mut().find(|(name, _)| name == event) {
+            Some((_, groups)) => groups.push(group.to_owned()),
+            None => hooks.push(((*event).to_owned(), vec![group.to_owned()])),
+        }
+    }
+    put_hooks(&mut fields, &hooks)?;
+    Ok(format!("{mark_of_order}{}", render(&fields)))
+}
+
+/// Editors on Windows begin a file with U+FEFF, which is no part of the JSON. It is kept.
+fn split_byte_order_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
+/// The settings without our groups.
+pub fn without_hooks(text: &str, mark: &str) -> Result<String, NotSettings> {
+    if !text.contains(mark) {
+        return Ok(text.to_owned());
+    }
+    let (mark_of_order, text) = split_byte_order_mark(text);
+    let Object(mut fields) = serde_json::from_str(text)?;
+    let hooks = hooks_of(&fields, mark)?;
+    if hooks.is_empty() {
+        fields.retain(|(name, _)| name != "hooks");
+    } else {
+        put_hooks(&mut fields, &hooks)?;
+    }
+    Ok(format!("{mark_of_order}{}", render(&fields)))
+}
+
+type Groups = Vec<(String, Vec<String>)>;
+
+/// The groups of each event without ours. Events that had only ours are dropped.
+fn hooks_of(fields: &[(String, Box<RawValue>)], mark: &str) -> Result<Groups, NotSettings> {
+    let Some((_, hooks)) = fields.iter().find(|(name, _)| name == "hooks") else {
+        return Ok(Vec::new());
+    };
+    let Object(events) = serde_json::from_str(hooks.get()).map_err(NotSettings::Hooks)?;
+    let mut all = Vec::new();
+    for (event, groups) in events {
+        let groups: Vec<Box<RawValue>> =
+            serde_json::from_str(groups.get()).map_err(NotSettings::Hooks)?;
+        let others: Vec<String> = groups
+            .iter()
+            .map(|group| group.get().to_owned())
+            .filter(|group| !group.contains(mark))
+            .collect();
+        if !others.is_empty() || groups.is_empty() {
+            all.push((event, others));
+        }
+    }
+    Ok(all)
+}
+
+fn put_hooks(fields: &mut Vec<(String, Box<RawValue>)>, hooks: &Groups) -> Result<(), NotSettings> {
+    let events: Vec<String> = hooks
+        .iter()
+        .map(|(event, groups)| {
+            let groups: Vec<String> = groups.iter().map(|group| format!("      {group}")).collect();
+            if groups.is_empty() {
+                format!("    {}: []", quoted(event))
+            } else {
+                format!("    {}: [\n{}\n    ]", quoted(event), groups.join(",\n"))
+            }
+        })
+        .collect();
+    let text = format!("{{\n{}\n  }}", events.join(",\n"));
+    let value = RawValue::from_string(text)?;
+    match fields.iter_mut().find(|(name, _)| name == "hooks") {
+        Some((_, hooks)) => *hooks = value,
+        None => fields.push(("hooks".to_owned(), value)),
+    }
+    Ok(())
+}
+
+fn render(fields: &[(String, Box<RawValue>)]) -> String {
+    if fields.is_empty() {
+        return "{}\n".to_owned();
+    }
+    let fields: Vec<String> =
+        fields.iter().map(|(name, value)| format!("  {}: {}", quoted(name), value.get())).collect();
+    format!("{{\n{}\n}}\n", fields.join(",\n"))
+}
+
+/// A separate hooks file in Copilot's format.
+pub fn own(events: &[&str], command: impl Fn(&str) -> String, timeout: u32) -> String {
+    let events: Vec<String> = events
+        .iter()
+        .map(|event| {
+            let (name, command) = (quoted(event), quoted(&command(event)));
+            format!(
+                r#"    {name}: [{{ "type": "command", "bash": {command}, "timeoutSec": {timeout} }}]"#
+            )
+        })
+        .collect();
+    format!("{{\n  \"version\": 1,\n  \"hooks\": {{\n{}\n  }}\n}}\n", events.join(",\n"))
+}

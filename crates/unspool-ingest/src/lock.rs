@@ -1,0 +1,69 @@
+//! The data folder and the recorder lock: one process records at a time. The operating system holds
+//! the lock on a file in the data folder and releases it when the process ends, even after a crash.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder of Unspool's own data.
+#[derive(Clone, Debug)]
+pub struct DataFolder(PathBuf);
+
+impl DataFolder {
+    pub fn new(path: PathBuf) -> DataFolder {
+        DataFolder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.0.join("unspool.db")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("changes.sock")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("recorder.lock")
+    }
+
+    /// Creates the folder with mode 0700: sessions contain what agents read and wrote.
+    pub fn create(&self) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.0)
+    }
+
+    /// Takes the recorder lock. None if another process holds it.
+    pub fn try_record(&self) -> io::Result<Option<RecorderLock>> {
+        let file = self.open_lock()?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(RecorderLock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Takes the recorder lock, waiting until it is free.
+    pub fn wait_to_record(&self) -> io::Result<RecorderLock> {
+        let file = self.open_lock()?;
+        file.lock()?;
+        Ok(RecorderLock(file))
+    }
+
+    fn open_lock(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.read(true).write(true).create(true).truncate(false).open(self.lock())
+    }
+}
+
+/// The recorder lock; released on drop.
+#[derive(Debug)]
+pub struct RecorderLock(#[allow(dead_code)] File);

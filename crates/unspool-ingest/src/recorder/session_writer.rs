@@ -1,0 +1,216 @@
+//! One session while it is recorded: the assembler, the transcript built from its changes, and the
+//! set of dirty rows. It does no I/O: the recorder loads the turns and parts that it needs and
+//! packs its dirty rows with `Packer`.
+
+mod changes;
+mod restore;
+mod row_ids;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_model::assemble::{Assembler, Cursor};
+use unspool_model::change::Delta;
+use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::summary::Completeness;
+use unspool_model::transcript::TranscriptBuilder;
+use unspool_store::rows::{RowId, Snapshot, SourceRow};
+use unspool_store::store::SessionOutline;
+
+pub use self::changes::{CountDelta, Missing};
+pub use self::row_ids::RowIds;
+
+pub(crate) struct TrackedTurn {
+    pub row: RowId,
+    /// It has a row already.
+    pub stored: bool,
+    pub dirty: bool,
+    /// The rows of the user's message.
+    pub user: Vec<RowId>,
+    pub user_dirty: bool,
+    /// Some of its parts are only in the store, not in memory.
+    pub partial: bool,
+    /// It is marked as unsettled in the store.
+    pub unsettled: bool,
+}
+
+pub(crate) struct TrackedPart {
+    pub row: RowId,
+    /// The row of its turn.
+    pub turn: RowId,
+    pub dirty: bool,
+    /// It has a row already.
+    pub stored: bool,
+    /// Its payload is in the journal.
+    pub open: bool,
+    /// It is only in the store, not in memory.
+    pub evicted: bool,
+}
+
+/// A session that is being recorded.
+pub struct SessionWriter {
+    pub row: RowId,
+    pub id: SessionId,
+    pub(crate) assembler: Assembler,
+    pub(crate) transcript: TranscriptBuilder,
+    pub(crate) turns: FxHashMap<TurnId, TrackedTurn>,
+    pub(crate) parts: FxHashMap<PartId, TrackedPart>,
+    pub(crate) dirty_turns: Vec<TurnId>,
+    pub(crate) dirty_parts: Vec<PartId>,
+    /// Turns that the next batch must visit even if nothing in them changes: they may have become
+    /// settled.
+    pub(crate) revisit: Vec<TurnId>,
+    /// Merged turns: the row that goes, and the row it was merged into.
+    pub(crate) merged: Vec<(RowId, RowId)>,
+    pub(crate) deleted_parts: Vec<RowId>,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) head_dirty: bool,
+    pub(crate) stored: bool,
+    pub(crate) seq: u64,
+    pub(crate) skip_counts: BTreeMap<String, u64>,
+    pub sources: Vec<SourceRow>,
+    row_ids: Arc<RowIds>,
+    /// Changes to publish after the commit; empty while there are no subscribers.
+    pub(crate) delta: Delta,
+    pub(crate) has_subscribers: bool,
+    /// The last published seq.
+    pub(crate) published: u64,
+    /// The last seq that was written or is in the current batch.
+    pub(crate) written: u64,
+    /// Turns and visible parts added since `take_count_delta`.
+    count_delta: CountDelta,
+}
+
+impl SessionWriter {
+    /// A session that is not stored yet.
+    pub fn new(agent: &str, agent_session_id: &str, row_ids: &Arc<RowIds>) -> SessionWriter {
+        let id = SessionId::of(agent, agent_session_id);
+        let transcript = TranscriptBuilder::new(agent, agent_session_id);
+        let row = row_ids.session();
+        let writer = SessionWriter::with(row, id, Assembler::new(id), transcript, row_ids);
+        SessionWriter { head_dirty: true, ..writer }
+    }
+
+    /// A stored session. The caller must load its unsettled turns before the first event.
+    pub fn resume(outline: SessionOutline, row_ids: &Arc<RowIds>) -> SessionWriter {
+        let SessionOutline { stored, turns, cursors, sources, .. } = outline;
+        let session = &stored.summary.session;
+        let transcript = TranscriptBuilder::resume(session.clone());
+        let outlines = turns.into_iter().map(|(_, outline)| outline);
+        let mut assembler = Assembler::resume_from_stubs(session, outlines);
+        cursors.into_iter().for_each(|cursor| assembler.set_cursor(cursor));
+        let writer = SessionWriter::with(stored.row, session.id, assembler, transcript, row_ids);
+        SessionWriter {
+            sources,
+            seq: stored.seq,
+            skip_counts: stored.skip_counts,
+            stored: true,
+            ..writer
+        }
+    }
+
+    fn with(
+        row: RowId,
+        id: SessionId,
+        assembler: Assembler,
+        transcript: TranscriptBuilder,
+        row_ids: &Arc<RowIds>,
+    ) -> SessionWriter {
+        SessionWriter {
+            row,
+            id,
+            assembler,
+            transcript,
+            turns: FxHashMap::default(),
+            parts: FxHashMap::default(),
+            dirty_turns: Vec::new(),
+            dirty_parts: Vec::new(),
+            revisit: Vec::new(),
+            merged: Vec::new(),
+            deleted_parts: Vec::new(),
+            snapshots: Vec::new(),
+            head_dirty: false,
+            stored: false,
+            seq: 0,
+            skip_counts: BTreeMap::new(),
+            sources: Vec::new(),
+            row_ids: row_ids.clone(),
+            delta: Delta::default(),
+            has_subscribers: false,
+            published: 0,
+            written: 0,
+            count_delta: CountDelta::default(),
+        }
+    }
+
+    pub fn set_cursor(&mut self, cursor: Cursor) {
+        self.assembler.set_cursor(cursor);
+    }
+
+    /// Sets the current turn of a source that is resumed.
+    pub fn resume_at(&mut self, feed: Feed, source: u16, turn: &Name) {
+        self.assembler.resume_at(feed, source, turn);
+    }
+
+    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshots.push(snapshot);
+    }
+
+    /// True if anything changed since the last write.
+    pub fn is_dirty(&self) -> bool {
+        self.head_dirty
+            || !self.dirty_turns.is_empty()
+            || !self.dirty_parts.is_empty()
+            || !self.deleted_parts.is_empty()
+            || !self.merged.is_empty()
+            || !self.snapshots.is_empty()
+    }
+
+    /// Parts that may have changed since the last call, by turn.
+    pub(crate) fn take_dirty_parts(&mut self) -> FxHashMap<TurnId, Vec<PartId>> {
+        let mut dirty: FxHashMap<TurnId, Vec<PartId>> = FxHashMap::default();
+        for part in std::mem::take(&mut self.dirty_parts) {
+            if let Some(turn) = self.transcript.turn_of(part) {
+                dirty.entry(turn).or_default().push(part);
+            }
+        }
+        dirty
+    }
+
+    /// The turns that the next batch must look at, in the order in which they were opened. All
+    /// others are open and unchanged.
+    pub(crate) fn turns_to_write(&mut self, dirty: &FxHashMap<TurnId, Vec<PartId>>) -> Vec<TurnId> {
+        let mut turns = std::mem::take(&mut self.dirty_turns);
+        turns.append(&mut self.revisit);
+        turns.extend(dirty.keys());
+        self.transcript.sort_turns(&mut turns);
+        turns
+    }
+
+    /// True if it has a row already.
+    pub fn is_stored(&self) -> bool {
+        self.stored
+    }
+
+    /// True if it is a sub-agent without turns. Lists leave those out.
+    pub fn is_empty_agent(&self) -> bool {
+        self.assembler.has_no_turns() && self.sources.iter().any(|source| source.sub_agent)
+    }
+
+    /// How much of the session its sources cover.
+    pub(crate) fn completeness(&self) -> Completeness {
+        let spine = self.assembler.cursors().map(|cursor| cursor.feed).max();
+        let unreadable = self.sources.iter().any(|source| source.records.unreadable > 0);
+        if self.assembler.has_no_turns() && unreadable {
+            Completeness::Failed
+        } else if spine < Some(Feed::Stream) || unreadable {
+            Completeness::Partial
+        } else if self.transcript.session().facts.outcomes_only {
+            Completeness::FinalOnly
+        } else {
+            Completeness::Full
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Applies the assembler's changes to a session: to its transcript, to the rows that it tracks, and
+//! to the counts of turns and parts.
+
+use unspool_model::change::{Change, PartPatch, SkipReason, TurnMergeField, TurnPatch};
+use unspool_model::event::Event;
+use unspool_model::id::{PartId, TurnId};
+use unspool_store::rows::{RowId, Snapshot};
+
+use super::{SessionWriter, TrackedPart, TrackedTurn};
+
+/// Change in the number of turns and visible parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CountDelta {
+    pub turns: i64,
+    pub parts: i64,
+}
+
+/// A turn or part that must be loaded from the store before a change can be applied.
+pub enum Missing {
+    Turn(TurnId),
+    Part { id: PartId, row: RowId },
+}
+
+impl SessionWriter {
+    /// Applies an event to the assembler. The caller passes the changes to `take`.
+    pub fn apply(&mut self, event: Event) -> Vec<Change> {
+        self.seq += 1;
+        self.assembler.apply(event)
+    }
+
+    /// Orders the turns of several files of one feed. The caller passes the changes to `take`.
+    pub fn order_sources(&mut self) -> Vec<Change> {
+        let changes = self.assembler.order_sources();
+        self.seq += u64::from(!changes.is_empty());
+        changes
+    }
+
+    /// What must be loaded before `take` can apply this change.
+    pub fn missing(&self, change: &Change) -> Vec<Missing> {
+        let turn = |id: &TurnId| match self.turns.contains_key(id) {
+            true => None,
+            false => Some(Missing::Turn(*id)),
+        };
+        let part = |id: &PartId| {
+            let tracked = self.parts.get(id).filter(|tracked| tracked.evicted)?;
+            Some(Missing::Part { id: *id, row: tracked.row })
+        };
+        match change {
+            Change::TurnUpdated { turn: id, .. }
+            | Change::TurnRenamed { turn: id, .. }
+            | Change::StepUpdated { turn: id, .. }
+            | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
+            Change::TurnMerged { turn: from, into, .. } => {
+                // Its row is deleted, and with it the names of its evicted parts.
+                let partial = self.turns.get(from).filter(|turn| turn.partial);
+                let evicted = partial.into_iter().flat_map(|turn| {
+                    let evicted = |part: &TrackedPart| part.evicted && part.turn == turn.row;
+                    self.parts.iter().filter(move |(_, part)| evicted(part))
+                });
+                let evicted = evicted.map(|(id, part)| Missing::Part { id: *id, row: part.row });
+                [turn(from), turn(into)].into_iter().flatten().chain(evicted).collect()
+            }
+            Change::PartDelta { part: id, .. }
+            | Change::PartUpdated { part: id, .. }
+            | Change::PartRenamed { part: id, .. }
+            | Change::PartRemoved { part: id } => part(id).into_iter().collect(),
+            Change::PartMerged { part: from, into, .. } => {
+                [part(from), part(into)].into_iter().flatten().collect()
+            }
+            Change::SessionUpdated { .. }
+            | Change::TurnOpened { .. }
+            | Change::SnapshotTaken { .. }
+            | Change::EventSkipped { .. } => Vec::new(),
+        }
+    }
+
+    /// Applies a change to the transcript and marks the affected rows as dirty.
+    pub fn take(&mut self, change: Change) {
+        self.count(&change);
+        self.mark_dirty(&change);
+        if self.has_subscribers {
+            self.delta.push(change.clone(), &self.transcript);
+        }
+        self.transcript.apply(change);
+    }
+
+    fn mark_dirty(&mut self, change: &Change) {
+        match change {
+            Change::SessionUpdated { .. } => self.head_dirty = true,
+            Change::TurnOpened { turn } => self.open_turn(*turn),
+            Change::TurnUpdated { turn, patch } => self.update_turn(*turn, patch),
+            Change::StepUpdated { turn, .. } => self.touch_turn(*turn),
+            Change::TurnRenamed { turn, to } => self.rename_turn(*turn, *to),
+            Change::TurnMerged { turn, into, take } => self.merge_turns(*turn, *into, take),
+            Change::PartOpened { turn, part } => self.open_part(*turn, part.id),
+            Change::PartDelta { part, .. } => self.touch_part(*part),
+            Change::PartUpdated { part, patch } => self.update_part(*part, patch),
+            Change::PartRenamed { part, to } => self.rename_part(*part, *to),
+            Change::PartMerged { part, into, .. } => {
+                self.touch_part(*into);
+                self.touch_turn_of(*part);
+                self.forget_part(*part);
+            }
+            Change::PartRemoved { part } => {
+                self.touch_turn_of(*part);
+                self.forget_part(*part);
+            }
+            Change::SnapshotTaken { kind, sha256, content } => {
+                self.snapshots.push(Snapshot {
+                    kind: kind.clone(),
+                    sha256: sha256.clone(),
+                    content: content.text().to_owned(),
+                });
+            }
+            Change::EventSkipped { reason } => {
+                // Duplicates come from re-reading a file and say nothing about the session.
+                if *reason != SkipReason::Duplicate {
+                    *self.skip_counts.entry(reason.name().to_owned()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    fn open_turn(&mut self, id: TurnId) {
+        let tracked = TrackedTurn {
+            row: self.row_ids.turn(),
+            stored: false,
+            dirty: false,
+            user: Vec::new(),
+            user_dirty: false,
+            partial: false,
+            unsettled: false,
+        };
+        self.turns.insert(id, tracked);
+        self.touch_turn(id);
+    }
+
+    fn update_turn(&mut self, id: TurnId, patch: &TurnPatch) {
+        let user =
+            patch.user.is_some() || patch.user_replayed.is_some() || !patch.user_added.is_empty();
+        self.touch_turn(id);
+        if let Some(tracked) = self.turns.get_mut(&id) {
+            tracked.user_dirty |= user;
+        }
+    }
+
+    fn rename_turn(&mut self, id: TurnId, to: TurnId) {
+        if let Some(mut tracked) = self.turns.remove(&id) {
+            // The ids of the user parts are derived from the turn's id.
+            tracked.user_dirty = true;
+            self.turns.insert(to, tracked);
+            self.dirty_turns.push(to);
+            self.touch_turn(to);
+        }
+    }
+
+    fn open_part(&mut self, turn: TurnId, id: PartId) {
+        let tracked = TrackedPart {
+            row: self.row_ids.part(),
+            turn: self.turns.get(&turn).map_or(0, |turn| turn.row),
+            dirty: false,
+            stored: false,
+            open: false,
+            evicted: false,
+        };
+        self.parts.insert(id, tracked);
+        self.touch_part(id);
+        self.touch_turn(turn);
+    }
+
+    fn update_part(&mut self, id: PartId, patch: &PartPatch) {
+        self.touch_part(id);
+        // The turn's row holds the digests of all its parts' names.
+        let tracked = self.transcript.find_part(id).map(|part| &part.origin.names);
+        if patch.origin.as_ref().is_some_and(|found| Some(&found.names) != tracked) {
+            self.touch_turn_of(id);
+        }
+    }
+
+    fn rename_part(&mut self, id: PartId, to: PartId) {
+        if let Some(tracked) = self.parts.remove(&id) {
+            self.parts.insert(to, tracked);
+            self.dirty_parts.push(to);
+            self.touch_part(to);
+        }
+    }
+
+    fn touch_turn(&mut self, id: TurnId) {
+        if let Some(tracked) = self.turns.get_mut(&id).filter(|tracked| !tracked.dirty) {
+            tracked.dirty = true;
+            self.dirty_turns.push(id);
+        }
+    }
+
+    fn touch_part(&mut self, id: PartId) {
+        if let Some(tracked) = self.parts.get_mut(&id).filter(|tracked| !tracked.dirty) {
+            tracked.dirty = true;
+            self.dirty_parts.push(id);
+        }
+    }
+
+    /// Marks the turn of a part as dirty, because its sums and names will change.
+    fn touch_turn_of(&mut self, id: PartId) {
+        if let Some(turn) = self.transcript.turn_of(id) {
+            self.touch_turn(turn);
+        }
+    }
+
+    fn forget_part(&mut self, id: PartId) {
+        if let Some(tracked) = self.parts.remove(&id).filter(|tracked| tracked.stored) {
+            self.deleted_parts.push(tracked.row);
+        }
+    }
+
+    fn merge_turns(&mut self, from: TurnId, into: TurnId, take: &[TurnMergeField]) {
+        let Some(merged_away) = self.turns.remove(&from) else { return };
+        self.deleted_parts.extend(&merged_away.user);
+        self.touch_turn(into);
+        let Some(tracked) = self.turns.get_mut(&into) else { return };
+        tracked.user_dirty |= take.contains(&TurnMergeField::User);
+        // Move its parts to the other turn, evicted ones included.
+        if merged_away.partial {
+            for part in self.parts.values_mut().filter(|part| part.turn == merged_away.row) {
+                part.turn = tracked.row;
+            }
+        } else if let Some(turn) = self.transcript.find_turn(from) {
+            for part in &turn.parts {
+                if let Some(part) = self.parts.get_mut(&part.id) {
+                    part.turn = tracked.row;
+                }
+            }
+        }
+        self.merged.push((merged_away.row, tracked.row));
+    }
+
+    /// Returns and resets the counts since the last call.
+    pub fn take_count_delta(&mut self) -> CountDelta {
+        std::mem::take(&mut self.count_delta)
+    }
+
+    /// Updates the counts of turns and visible parts. Merges and removals count negative.
+    fn count(&mut self, change: &Change) {
+        let shown = |writer: &SessionWriter, id: &PartId| {
+            i64::from(writer.transcript.find_part(*id).is_some_and(|part| !part.origin.is_hidden()))
+        };
+        match change {
+            Change::TurnOpened { .. } => self.count_delta.turns += 1,
+            Change::TurnMerged { .. } => self.count_delta.turns -= 1,
+            Change::PartOpened { part, .. } => {
+                self.count_delta.parts += i64::from(!part.origin.is_hidden())
+            }
+            Change::PartMerged { part, .. } | Change::PartRemoved { part } => {
+                self.count_delta.parts -= shown(self, part);
+            }
+            Change::PartUpdated { part, patch } => {
+                if let Some(origin) = &patch.origin {
+                    self.count_delta.parts += i64::from(!origin.is_hidden()) - shown(self, part);
+                }
+            }
+            Change::SessionUpdated { .. }
+            | Change::TurnUpdated { .. }
+            | Change::TurnRenamed { .. }
+            | Change::StepUpdated { .. }
+            | Change::PartDelta { .. }
+            | Change::PartRenamed { .. }
+            | Change::SnapshotTaken { .. }
+            | Change::EventSkipped { .. } => {}
+        }
+    }
+}

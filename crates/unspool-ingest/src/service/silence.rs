@@ -1,0 +1,229 @@
+//! Ends the turns of agents that are gone. No source records that an agent was killed, so its turn
+//! would run for ever. The recorder ends it (`EndReason::Lost`) if its sources were silent for a
+//! while and no process of the agent is left in the session's project. Where processes cannot be
+//! seen, only a long silence counts.
+//!
+//! The end is an event like any other: it is folded, stored and published, and the next event of
+//! the turn takes it back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use unspool_model::event::{EndReason, Event, EventKey, EventKind};
+use unspool_model::id::SessionId;
+use unspool_model::live::MAX_SILENCE;
+use unspool_model::provenance::{Evidence, Feed};
+use unspool_model::session::{Turn, TurnState};
+use unspool_sources::agents::Agent;
+use unspool_store::blocking::block_on;
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
+
+use crate::recorder::Recorder;
+use crate::recorder::batch::IngestMode;
+use crate::report::SyncReport;
+use crate::service::process_list::{AgentProcess, ProcessList};
+use crate::service::remote_folder::is_remote;
+use crate::stdin_capture;
+use crate::sync::FileCandidate;
+
+/// Interval of checks, unless the limit is shorter.
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// When a turn without an end counts as left by its agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SilencePolicy {
+    /// After this long without a write, if no process of the agent is left.
+    pub gone_after: Duration,
+    /// After this long, if that cannot be known.
+    pub unknown_after: Duration,
+    /// Our own folder of hook payloads: many sessions share its files.
+    pub hook_spool: PathBuf,
+    /// Home folders whose agents run on other machines.
+    pub other_homes: Vec<PathBuf>,
+}
+
+impl SilencePolicy {
+    pub fn new(gone_after: Duration, hook_spool: PathBuf, other_homes: Vec<PathBuf>) -> Self {
+        let unknown_after = Duration::try_from(MAX_SILENCE).unwrap_or(gone_after);
+        SilencePolicy { gone_after, unknown_after, hook_spool, other_homes }
+    }
+}
+
+/// Checks the sessions whose last turn has no end.
+pub struct SilenceCheck {
+    policy: SilencePolicy,
+    /// Sessions that may have a running turn.
+    candidates: BTreeSet<SessionId>,
+    due: Instant,
+}
+
+impl SilenceCheck {
+    /// Begins with all sessions of the archive.
+    pub fn new<S: Store>(
+        recorder: &Recorder<S>,
+        policy: SilencePolicy,
+    ) -> Result<SilenceCheck, StoreError> {
+        let stored =
+            block_on(recorder.store().view(Viewer::Sole).sessions(SessionFilter::default()))?;
+        let running = stored.into_iter().filter(|stored| stored.summary.running);
+        let candidates = running.map(|stored| stored.summary.session.id).collect();
+        Ok(SilenceCheck { policy, candidates, due: Instant::now() })
+    }
+
+    /// Adds the sessions that were written to.
+    pub fn add(&mut self, report: &SyncReport) {
+        self.candidates.extend(&report.changed);
+    }
+
+    /// When to check next. None while no turn is running.
+    pub fn due(&self) -> Option<Instant> {
+        (!self.candidates.is_empty()).then_some(self.due)
+    }
+
+    /// Ends what has to be ended, if a check is due.
+    pub fn run<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
+        if self.due().is_none_or(|due| due > Instant::now()) {
+            return Ok(());
+        }
+        self.due = Instant::now() + MAX_CHECK_INTERVAL.min(self.policy.gone_after / 2);
+        let view = recorder.store().view(Viewer::Sole);
+        let ids = self.candidates.iter().copied().collect();
+        let mut sessions = block_on(view.sessions_by_id(ids))?;
+        sessions.retain(|stored| stored.summary.running);
+        self.candidates = sessions.iter().map(|stored| stored.summary.session.id).collect();
+        // Listed once, and only if some session is silent.
+        let mut processes = None;
+        for stored in sessions {
+            let last_write = self.last_write(&view, &stored)?;
+            if is_lost(&self.policy, &stored, &last_write, &mut processes)
+                && end_turn(recorder, &view, &stored, last_write.at)?
+            {
+                self.candidates.remove(&stored.summary.session.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn last_write(
+        &self,
+        view: &impl View,
+        stored: &StoredSession,
+    ) -> Result<LastWrite, StoreError> {
+        let mut found = LastWrite { at: None, reach: Reach::Local };
+        for file in block_on(view.source_files(stored.row))? {
+            let path = PathBuf::from(file.path);
+            if path.starts_with(&self.policy.hook_spool) {
+                continue;
+            }
+            if self.policy.other_homes.iter().any(|home| path.starts_with(home))
+                || path.parent().is_some_and(is_remote)
+            {
+                found.reach = Reach::Remote;
+            }
+            if stdin_capture::is_being_written(&path) {
+                found.reach = Reach::Alive;
+            }
+            let stamp = FileCandidate::of(&path).stamp;
+            let modified = stamp.and_then(|stamp| u64::try_from(stamp.modified).ok());
+            found.at = found.at.max(modified.map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos)));
+        }
+        let heard = stored.summary.last_heard().map(SystemTime::from);
+        // Without a file the records' own times are all there is.
+        found.at = found.at.or(heard);
+        Ok(found)
+    }
+}
+
+/// The last write to the sources of a session.
+struct LastWrite {
+    at: Option<SystemTime>,
+    reach: Reach,
+}
+
+/// Whether the agent's process can be seen from here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Local,
+    Remote,
+    /// Its output is being piped into this archive.
+    Alive,
+}
+
+fn is_lost(
+    policy: &SilencePolicy,
+    stored: &StoredSession,
+    last_write: &LastWrite,
+    processes: &mut Option<Option<ProcessList>>,
+) -> bool {
+    let Some(written) = last_write.at else { return false };
+    let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
+    if silence < policy.gone_after || last_write.reach == Reach::Alive {
+        return false;
+    }
+    let session = &stored.summary.session;
+    let program = Agent::named(&session.agent)
+        .and_then(|agent| agent.resume)
+        .and_then(|command| command.split_whitespace().next())
+        .filter(|_| last_write.reach == Reach::Local);
+    let list = processes.get_or_insert_with(ProcessList::read);
+    match (program, list) {
+        (Some(program), Some(list)) => !list.has(&AgentProcess {
+            program,
+            project: session.facts.project.as_deref().map(Path::new),
+            started_before: written,
+        }),
+        (None, _) | (_, None) => silence >= policy.unknown_after,
+    }
+}
+
+/// Ends the last turn of a session. False if it cannot be ended.
+fn end_turn<S: Store>(
+    recorder: &Recorder<S>,
+    view: &impl View,
+    stored: &StoredSession,
+    last_write: Option<SystemTime>,
+) -> Result<bool, StoreError> {
+    let Some(number) = block_on(view.sizes(stored.row))?.last().map(|size| size.number) else {
+        return Ok(false);
+    };
+    let head = block_on(view.head(stored.row, number))?;
+    let Some(turn) = head.filter(|turn| turn.state == TurnState::Running) else {
+        return Ok(false);
+    };
+    let session = &stored.summary.session;
+    let Some(event) = lost_event(&turn, stored, last_write) else {
+        return Ok(false);
+    };
+    let Some(mut writer) = recorder.open(&session.agent, &session.agent_session_id)? else {
+        return Ok(false);
+    };
+    recorder.take(&mut writer, event)?;
+    let mut packer = recorder.packer(IngestMode::Live)?;
+    packer.add(&mut writer)?;
+    recorder.commit(&mut packer, [&mut writer])?;
+    tracing::info!(session = %session.id, turn = number, "ended a turn whose agent is gone");
+    Ok(true)
+}
+
+/// The event that ends a turn. Its source is the recorder, so the cursors of files stay as they
+/// are. The same silence gives the same key: it is taken once.
+fn lost_event(
+    turn: &Turn,
+    stored: &StoredSession,
+    last_write: Option<SystemTime>,
+) -> Option<Event> {
+    let feed = Feed::ALL.into_iter().rev().find(|feed| turn.origin.at.of(*feed).is_some())?;
+    let since = last_write?.duration_since(UNIX_EPOCH).ok()?;
+    let offset = u64::try_from(since.as_millis()).ok()?;
+    let source = Evidence::RECORDER;
+    Some(Event {
+        key: EventKey { record: offset, nth: 0 },
+        feed,
+        at: stored.summary.last_heard(),
+        evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
+        turn: turn.origin.names.iter().min().cloned(),
+        generation: None,
+        kind: EventKind::TurnEnded(EndReason::Lost),
+    })
+}

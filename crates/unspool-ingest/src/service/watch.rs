@@ -1,0 +1,267 @@
+//! Watches the agents' folders and ingests files while agents write them. File-system events name
+//! the changed files. A periodic full scan finds changes without an event; on file systems without
+//! events (network homes) the scan is all there is.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use rustc_hash::FxHashSet;
+use unspool_sources::discover::{Environment, LogFile, discover};
+use unspool_store::store::Store;
+
+use crate::recorder::Recorder;
+use crate::report::{Progress, SyncReport};
+use crate::service::remote_folder::is_remote;
+use crate::service::request::execute;
+use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
+use crate::service::silence::SilenceCheck;
+use crate::sync::{FileCandidate, FileStates, SyncError, sync};
+
+/// Interval of full scans where the file system sends events.
+const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of full scans where it does not.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Agents write several lines in a burst: events this close together are handled as one.
+const COALESCE_WINDOW: Duration = Duration::from_millis(2);
+/// Upper bound on the delay by coalescing.
+const MAX_COALESCE_DELAY: Duration = Duration::from_millis(20);
+
+/// How changes are detected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ChangeDetection {
+    /// By file-system events where available.
+    #[default]
+    Events,
+    /// By scanning everything at a short interval.
+    Polling,
+}
+
+/// The watch loop's state.
+pub struct Watch {
+    environment: Environment,
+    file_states: FileStates,
+    watcher: Option<RecommendedWatcher>,
+    watched: FxHashSet<PathBuf>,
+    /// A watched folder is on a network file system, where remote writes cause no events.
+    remote: bool,
+    /// Held so that the channel never closes.
+    wakeup_sender: Sender<Wakeup>,
+    wakeups: Receiver<Wakeup>,
+    /// When the next full scan is due.
+    due: Instant,
+    silence: Option<SilenceCheck>,
+}
+
+/// Changes collected by one wait.
+#[derive(Default)]
+struct Changed {
+    files: FxHashSet<PathBuf>,
+    /// A full scan is needed: a new folder, or lost events.
+    anything: bool,
+    queued: Vec<QueuedRequest>,
+}
+
+impl Watch {
+    pub fn new(
+        environment: Environment,
+        file_states: FileStates,
+        change_detection: ChangeDetection,
+    ) -> Watch {
+        let (wakeup_sender, wakeups) = channel();
+        let sender = wakeup_sender.clone();
+        // Without a watcher, `watch_folders` selects the short scan interval.
+        let watcher = match change_detection {
+            ChangeDetection::Events => notify::recommended_watcher(move |result| {
+                // Fails only after the watch loop has ended.
+                let _ = sender.send(Wakeup::FileEvent(result));
+            })
+            .ok(),
+            ChangeDetection::Polling => None,
+        };
+        let watched = FxHashSet::default();
+        let due = Instant::now();
+        Watch {
+            environment,
+            file_states,
+            watcher,
+            watched,
+            remote: false,
+            wakeup_sender,
+            wakeups,
+            due,
+            silence: None,
+        }
+    }
+
+    /// Also ends the turns of agents that are gone.
+    pub fn with_silence_check(self, silence: SilenceCheck) -> Watch {
+        Watch { silence: Some(silence), ..self }
+    }
+
+    /// The queue for write requests from other processes.
+    pub fn request_queue(&self) -> RequestQueue {
+        RequestQueue(self.wakeup_sender.clone())
+    }
+
+    /// Waits for changes and ingests them; executes the requests that arrived meanwhile.
+    pub fn take_next<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<SyncReport, SyncError> {
+        self.take(recorder, None)
+    }
+
+    /// Like `take_next`, but waits no longer than until `then`.
+    pub fn take_until<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        then: Instant,
+    ) -> Result<SyncReport, SyncError> {
+        self.take(recorder, Some(then))
+    }
+
+    /// Makes the next call start with a full scan.
+    pub fn hurry(&mut self) {
+        self.due = Instant::now();
+    }
+
+    fn take<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        then: Option<Instant>,
+    ) -> Result<SyncReport, SyncError> {
+        let every = self.watch_folders();
+        self.due = self.due.min(Instant::now() + every);
+        let checked = self.silence.as_ref().and_then(SilenceCheck::due);
+        let until = [Some(self.due), checked, then].into_iter().flatten().min();
+        let mut changed = self.wait(until.unwrap_or(self.due));
+        for QueuedRequest { request, reply } in changed.queued.drain(..) {
+            let done = execute(recorder, &mut self.file_states, request, &Progress::default());
+            if done.is_err() {
+                self.file_states = FileStates::load(recorder)?;
+            }
+            // The requester may have disconnected.
+            let _ = reply.send(done);
+        }
+        let found = if changed.anything {
+            self.due = Instant::now() + every;
+            discover(&self.environment).files
+        } else {
+            let look = |path: &PathBuf| self.environment.logs_at(path);
+            changed.files.iter().flat_map(look).collect::<Vec<LogFile>>()
+        };
+        let candidates = found.into_iter().map(FileCandidate::from).collect();
+        let report = sync(recorder, &mut self.file_states, candidates, &Progress::default());
+        if report.is_err() {
+            // After a failure the in-memory state may differ from what was committed.
+            self.file_states = FileStates::load(recorder)?;
+        }
+        let report = report?;
+        if let Some(silence) = &mut self.silence {
+            silence.add(&report);
+            silence.run(recorder)?;
+        }
+        Ok(report)
+    }
+
+    /// Watches folders that have appeared since the last call. Returns the full-scan interval.
+    fn watch_folders(&mut self) -> Duration {
+        let Some(watcher) = &mut self.watcher else { return POLL_INTERVAL };
+        let mut every = if self.remote { POLL_INTERVAL } else { FULL_SCAN_INTERVAL };
+        for (folder, reach) in self.environment.watched_folders() {
+            if self.watched.contains(&folder) || !folder.exists() {
+                continue;
+            }
+            let mode = if reach { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+            match watcher.watch(&folder, mode) {
+                Ok(()) => {
+                    self.remote |= is_remote(&folder);
+                    self.watched.insert(folder);
+                    // Writes before the watch started caused no event.
+                    self.due = Instant::now();
+                }
+                // The watch limit is reached, or the file system has no events.
+                Err(_) => every = POLL_INTERVAL,
+            }
+        }
+        every
+    }
+
+    /// Unwatches removed folders. A folder recreated at the same path needs a new watch.
+    fn forget_removed(&mut self, result: &notify::Result<notify::Event>) {
+        let gone = |kind: EventKind| {
+            matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
+        };
+        if let (Ok(event), Some(watcher)) = (result, &mut self.watcher)
+            && gone(event.kind)
+        {
+            for path in event.paths.iter().filter(|path| self.watched.remove(*path)) {
+                // The watcher may have dropped it already.
+                let _ = watcher.unwatch(path);
+            }
+        }
+    }
+
+    /// Collects changes until then; requests a full scan if one is due.
+    fn wait(&mut self, mut until: Instant) -> Changed {
+        let mut changed = Changed::default();
+        let mut begun = None;
+        loop {
+            let wait = until.saturating_duration_since(Instant::now());
+            match self.wakeups.recv_timeout(wait) {
+                // File events queued before this request are already in `changed`.
+                Ok(Wakeup::QueuedRequest(queued)) => {
+                    changed.queued.push(queued);
+                    return changed;
+                }
+                Ok(Wakeup::FileEvent(result)) => {
+                    self.forget_removed(&result);
+                    changed.take(result);
+                    if !changed.is_nothing() {
+                        let begun = *begun.get_or_insert_with(Instant::now);
+                        until = (Instant::now() + COALESCE_WINDOW).min(begun + MAX_COALESCE_DELAY);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    changed.anything |= Instant::now() >= self.due;
+                    return changed;
+                }
+                // Cannot happen: `self` holds a sender.
+                Err(RecvTimeoutError::Disconnected) => return changed,
+            }
+        }
+    }
+}
+
+impl Changed {
+    fn is_nothing(&self) -> bool {
+        self.files.is_empty() && !self.anything
+    }
+
+    fn take(&mut self, result: notify::Result<notify::Event>) {
+        let Ok(event) = result else {
+            self.anything = true;
+            return;
+        };
+        self.anything |= event.need_rescan();
+        match event.kind {
+            // Ignore our own opens and reads.
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
+            EventKind::Access(_) => return,
+            // Files created before the new folder was watched cause no event, nor do the files of
+            // a renamed folder.
+            EventKind::Create(CreateKind::Folder | CreateKind::Any | CreateKind::Other)
+            | EventKind::Modify(ModifyKind::Name(_)) => {
+                self.anything |= event.paths.iter().any(|path| path.is_dir());
+            }
+            EventKind::Create(CreateKind::File)
+            | EventKind::Modify(
+                ModifyKind::Any | ModifyKind::Data(_) | ModifyKind::Metadata(_) | ModifyKind::Other,
+            )
+            | EventKind::Remove(_)
+            | EventKind::Any
+            | EventKind::Other => {}
+        }
+        self.files.extend(event.paths);
+    }
+}

@@ -1,0 +1,59 @@
+//! Compares stored file rows with the files on disk: fingerprints, copies, idle files, refusals.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustc_hash::FxHashMap;
+use unspool_model::source::{FileStamp, Fingerprint};
+use unspool_sources::decode::Warning;
+use unspool_sources::file_decoder::Verdict;
+use unspool_sources::fingerprint;
+use unspool_sources::read::lines::ReadPosition;
+use unspool_sources::read::source;
+use unspool_store::rows::{FileRow, RowId};
+
+/// After this long without a write, the last line is read even without a line end.
+const IDLE_AFTER: Duration = Duration::from_secs(60);
+
+pub(crate) fn file_row(
+    position: ReadPosition,
+    print: Option<Fingerprint>,
+    verdict: Verdict,
+) -> FileRow {
+    FileRow {
+        print: print.unwrap_or_default(),
+        line: position.number,
+        refused: refusal(verdict).map(str::to_owned),
+        ..FileRow::default()
+    }
+}
+
+/// Why a file was refused. Stored with the file and shown as a warning.
+fn refusal(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::HasSessions => None,
+        Verdict::Empty => Some("empty"),
+        Verdict::PromptHistory { .. } => Some("a list of typed prompts, not a session"),
+        Verdict::Unknown => Some("unrecognised file format"),
+    }
+}
+
+pub(crate) fn warning(name: &str, what: String) -> Warning {
+    Warning { file: name.to_owned(), line: 0, what, bytes: Vec::new() }
+}
+
+pub(crate) fn is_idle(stamp: FileStamp) -> bool {
+    let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
+    SystemTime::now().duration_since(modified).is_ok_and(|since| since > IDLE_AFTER)
+}
+
+/// Looks up a file by its row id.
+pub(crate) fn file_by_row(stored: &FxHashMap<String, FileRow>, row: RowId) -> Option<&FileRow> {
+    stored.values().find(|file| file.row == row)
+}
+
+/// True if the file at `path` starts with everything that was read from `of`.
+pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
+    let source = path.and_then(|path| source::open(path).ok());
+    source.is_some_and(|mut source| fingerprint::matches(of.print, source.text()).unwrap_or(false))
+}

@@ -1,0 +1,232 @@
+//! A worker thread of a sync: ingests files one after another into batches. It holds the sessions
+//! of one file and one batch in memory, however long the files are.
+
+mod decode;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use unspool_model::id::SessionId;
+use unspool_sources::file_decoder::{SessionIdent, UNFINISHED_LINE_WARNING, Verdict};
+use unspool_sources::fingerprint::fingerprint;
+use unspool_sources::read::lines::ReadPosition;
+use unspool_sources::read::regular_file::open_regular;
+use unspool_sources::read::source;
+use unspool_store::archive_lines::is_export;
+use unspool_store::rows::FileRow;
+use unspool_store::store::{Store, StoreError};
+
+use crate::recorder::Recorder;
+use crate::recorder::batch::{IngestMode, Packer};
+use crate::recorder::session_writer::SessionWriter;
+use crate::report::{Progress, Tally};
+use crate::stdin_capture::display_name;
+use crate::sync::SyncError;
+use crate::sync::claim::Claims;
+use crate::sync::file_state::{file_row, warning};
+use crate::sync::open_file::{OpenFeed, OpenFile};
+
+/// A batch is committed after this much input. Bounds memory while keeping transactions large.
+const BATCH_BYTES: u64 = 16 * 1024 * 1024;
+/// A batch is also committed when its index words take this much memory.
+const MAX_WORDS_BYTES: usize = 16 * 1024 * 1024;
+
+/// What the workers of one sync share.
+pub(crate) struct SyncContext<'a, S: Store> {
+    pub recorder: &'a Recorder<S>,
+    pub claims: &'a Claims,
+    pub stored: &'a FxHashMap<String, FileRow>,
+    /// File rows written by this sync.
+    pub written: &'a Mutex<Vec<FileRow>>,
+    pub tally: &'a Tally,
+    pub progress: &'a Progress,
+    pub mode: IngestMode,
+    /// The user named these files: read them completely, without waiting for more data.
+    pub named: bool,
+}
+
+/// What a sync does with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileRoute {
+    /// It is a log: a worker decodes it.
+    Decode,
+    /// It is one of our own exports: it is imported after all logs.
+    Import,
+    /// Another worker has claimed one of its sessions: decode it after the parallel phase.
+    Defer,
+}
+
+/// Why a worker stopped reading a file.
+pub(crate) enum Stop {
+    /// Another worker has claimed one of the file's sessions.
+    Claimed,
+    Failed(SyncError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Failed(SyncError::Store(error))
+    }
+}
+
+pub(crate) struct Worker<'a, S: Store> {
+    pub(crate) shared: &'a SyncContext<'a, S>,
+    packer: Packer,
+    /// Bytes read since the last commit.
+    read: u64,
+    /// Finished sessions that are not committed yet.
+    done: Vec<SessionWriter>,
+    pub(crate) current: Option<OpenFile>,
+    pub(crate) stop: Option<Stop>,
+}
+
+impl<'a, S: Store> Worker<'a, S> {
+    pub fn new(shared: &'a SyncContext<'a, S>) -> Result<Worker<'a, S>, StoreError> {
+        let packer = shared.recorder.packer(shared.mode)?;
+        Ok(Worker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
+    }
+
+    /// Reads a file from where the last read stopped, unless it takes another route.
+    pub fn ingest_file(&mut self, path: &Path) -> Result<FileRoute, SyncError> {
+        if open_regular(path).is_ok_and(is_export) {
+            return Ok(FileRoute::Import);
+        }
+        match self.decode_file(path) {
+            Ok(()) => Ok(FileRoute::Decode),
+            Err(Stop::Claimed) => Ok(FileRoute::Defer),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Claims and opens a session. None if the user deleted it.
+    pub(crate) fn open(&mut self, ident: &SessionIdent<'_>) -> Result<Option<OpenFeed>, Stop> {
+        let id = SessionId::of(ident.agent, ident.session);
+        let claims = self.shared.claims;
+        if !claims.try_claim(id) {
+            // An earlier file of this worker may hold the claim until its batch is committed.
+            self.commit()?;
+            if self.current.as_ref().is_none_or(|current| current.ident.is_empty()) {
+                claims.claim(id);
+            } else if !claims.try_claim(id) {
+                return Err(Stop::Claimed);
+            }
+        }
+        match self.shared.recorder.open(ident.agent, ident.session) {
+            Ok(Some(writer)) => Ok(Some(OpenFeed::new(writer))),
+            Ok(None) => {
+                claims.free([id]);
+                Ok(None)
+            }
+            Err(error) => {
+                claims.free([id]);
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(crate) fn push_feed(&mut self, feed: Option<OpenFeed>) {
+        if let Some(current) = &mut self.current {
+            current.ident.push(feed);
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.read += bytes;
+        self.shared.progress.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn is_full(&self) -> bool {
+        self.read >= BATCH_BYTES || self.packer.words_memory() >= MAX_WORDS_BYTES
+    }
+
+    /// Commits in the middle of a file. After a crash here the file is read again from its start,
+    /// and cursors skip what is stored: a decoder's state is too large to save with every batch.
+    fn write_so_far(&mut self, position: ReadPosition) -> Result<(), Stop> {
+        if let Some(current) = &mut self.current {
+            let source = current.path.as_ref().and_then(|path| source::open(path).ok());
+            let print =
+                source.and_then(|mut source| fingerprint(source.text(), position.offset).ok());
+            let file = FileRow {
+                row: current.row,
+                path: current.name.clone(),
+                ..file_row(position, print, Verdict::HasSessions)
+            };
+            self.packer.batch().files.push(file);
+            current.add_to(&mut self.packer)?;
+        }
+        self.commit()
+    }
+
+    /// Finishes the current file.
+    fn close(&mut self, file: FileRow) -> Result<(), Stop> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        if let Some(refused) = &file.refused {
+            self.shared.tally.warn(warning(display_name(&current.name), refused.clone()));
+        }
+        let file = FileRow { row: current.row, path: current.name.clone(), ..file };
+        // A file that is read on every scan may not have changed.
+        let stored = self.shared.stored.get(&file.path);
+        if stored.is_none_or(|stored| *stored != FileRow { saved: None, ..file.clone() }) {
+            let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+            written.push(FileRow { saved: None, ..file.clone() });
+            drop(written);
+            self.packer.batch().outdated_warnings.push((file.row, UNFINISHED_LINE_WARNING));
+            self.packer.batch().files.push(file);
+        }
+        for feed in current.ident.iter_mut().flatten() {
+            self.shared.recorder.order_sources(&mut feed.writer)?;
+        }
+        let added = current.add_to(&mut self.packer);
+        for mut feed in current.ident.into_iter().flatten() {
+            let tally = self.shared.tally;
+            let new = feed.writer.take_count_delta();
+            tally.turns.fetch_add(new.turns, Ordering::Relaxed);
+            tally.parts.fetch_add(new.parts, Ordering::Relaxed);
+            Tally::add(&tally.records, feed.records_read());
+            if feed.changed && !feed.writer.is_empty_agent() {
+                tally.changed(feed.writer.id);
+            }
+            self.done.push(feed.writer);
+        }
+        added?;
+        if self.is_full() {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Commits the batch, publishes its changes and releases the finished sessions.
+    pub fn commit(&mut self) -> Result<(), Stop> {
+        self.read = 0;
+        let writers =
+            self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
+        let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);
+        let outcome = self.shared.recorder.commit(&mut self.packer, writers);
+        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+        Ok(outcome?)
+    }
+
+    /// Drops the current file after a failure. Committed parts stay, and cursors keep them from
+    /// being stored twice.
+    fn drop_current(&mut self) {
+        self.free_current();
+        self.current = None;
+    }
+
+    fn free_current(&mut self) {
+        if let Some(current) = &mut self.current {
+            let writers = current.ident.drain(..).flatten();
+            self.shared.claims.free(writers.map(|feed| feed.writer.id));
+        }
+    }
+}
+
+impl<S: Store> Drop for Worker<'_, S> {
+    /// Frees all claims, so that no other worker waits forever.
+    fn drop(&mut self) {
+        self.free_current();
+        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+    }
+}

@@ -1,0 +1,197 @@
+//! How a worker reads one input: from where the last read of a file stopped, or a stream from its
+//! start. Decoded events go to the sessions of the worker's current file.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use unspool_sources::file_decoder::{
+    Checkpoint, FileDecoder, FileDigest, LastLine, Verdict, decode_from,
+};
+use unspool_sources::fingerprint::{self, fingerprint};
+use unspool_sources::read::lines::ReadPosition;
+use unspool_sources::read::source::{self, Source};
+use unspool_store::blocking::block_on;
+use unspool_store::rows::FileRow;
+use unspool_store::store::Store;
+
+use crate::report::Tally;
+use crate::stdin_capture::display_name;
+use crate::sync::file_state::{file_row, is_idle, warning};
+use crate::sync::open_file::OpenFile;
+use crate::sync::worker::{Stop, Worker};
+
+impl<S: Store> Worker<'_, S> {
+    pub(super) fn decode_file(&mut self, path: &Path) -> Result<(), Stop> {
+        let name = path.to_string_lossy().into_owned();
+        let mut source = match source::open(path) {
+            Ok(source) => source,
+            Err(error) => {
+                self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
+                return Ok(());
+            }
+        };
+        let stored = self.shared.stored.get(&name);
+        let mut same = stored.is_some_and(|stored| {
+            fingerprint::matches(stored.print, source.text()).unwrap_or(false)
+        });
+        if let Some(stored) = stored.filter(|_| same) {
+            same = !self.is_rewritten(stored, &mut source)?;
+        }
+        let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
+        self.current = Some(OpenFile {
+            row,
+            name,
+            path: Some(path.to_owned()),
+            // A file that was empty last time starts a new source.
+            replaced: stored.is_some_and(|stored| !same || stored.print.offset == 0),
+            ident: Vec::new(),
+            warnings: Vec::new(),
+        });
+        let outcome = self.read_file(path, &mut source, stored.filter(|_| same));
+        self.drop_current();
+        outcome
+    }
+
+    /// True if a completely read file of unchanged size has different content. Called when its
+    /// mtime or ctime changed; per-line digests tell an in-place rewrite from a touch.
+    fn is_rewritten(&self, stored: &FileRow, source: &mut Source) -> Result<bool, Stop> {
+        let size = source.stamp.size;
+        if (stored.stamp.size, stored.print.offset, source.length) != (size, size, Some(size)) {
+            return Ok(false);
+        }
+        let Some(saved) = self.saved(stored)? else { return Ok(false) };
+        let found =
+            source.from(ReadPosition::default()).and_then(|text| FileDigest::of(text, size));
+        // A read error is reported by the read that follows.
+        Ok(found.is_ok_and(|found| found != saved.file_digest()))
+    }
+
+    fn saved(&self, stored: &FileRow) -> Result<Option<Checkpoint>, Stop> {
+        let saved = block_on(self.shared.recorder.store().saved(stored.row))?;
+        Ok(saved.and_then(|saved| serde_json::from_str(&saved).ok()))
+    }
+
+    fn read_file(
+        &mut self,
+        path: &Path,
+        source: &mut Source,
+        stored: Option<&FileRow>,
+    ) -> Result<(), Stop> {
+        let mut file_decoder = FileDecoder::new(display_name(&path.to_string_lossy()));
+        let mut position = ReadPosition::default();
+        if let Some(stored) = stored.filter(|stored| stored.print.offset > 0)
+            && let Some(resumed) = self.resume(stored)?
+        {
+            file_decoder = resumed;
+            position = ReadPosition { number: stored.line, offset: stored.print.offset };
+        }
+        let Source { mut stamp, length, .. } = *source;
+        let rest = is_idle(stamp);
+        let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
+        let text = source.from(position);
+        let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
+            return Ok(());
+        };
+        let unfinished = length.is_some_and(|length| position.offset < length);
+        if !rest && (unfinished || file_decoder.is_undecided()) {
+            // A zero mtime never matches, so the next scan reads this file again.
+            stamp.modified = 0;
+        }
+        let print = fingerprint(source.text(), position.offset).ok();
+        let saved = file_decoder.save().and_then(|saved| serde_json::to_string(&saved).ok());
+        self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
+    }
+
+    /// Reads input that is not a file, under a given name.
+    pub fn ingest_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
+        let stored = self.shared.stored.get(name);
+        let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
+        self.current = Some(OpenFile {
+            row,
+            name: name.to_owned(),
+            path: None,
+            replaced: false,
+            ident: Vec::new(),
+            warnings: Vec::new(),
+        });
+        let mut file_decoder = FileDecoder::new(name);
+        let mut position = ReadPosition::default();
+        let outcome = self
+            .read(Ok(source), &mut file_decoder, &mut position, LastLine::TakeWhole)
+            .and_then(|verdict| match verdict {
+                Some(verdict) => self.close(file_row(ReadPosition::default(), None, verdict)),
+                None => Ok(()),
+            });
+        self.drop_current();
+        outcome
+    }
+
+    /// Reads to the end. None after a read error, which becomes a warning.
+    fn read(
+        &mut self,
+        source: std::io::Result<impl Read>,
+        file_decoder: &mut FileDecoder,
+        position: &mut ReadPosition,
+        last: LastLine,
+    ) -> Result<Option<Verdict>, Stop> {
+        let begun = position.offset;
+        let mut seen = begun;
+        let reached = source.and_then(|source| {
+            decode_from(source, position, last, file_decoder, self, |_, worker, position| {
+                worker.advance(position.offset.saturating_sub(seen));
+                seen = position.offset;
+                if worker.stop.is_none() && worker.is_full() {
+                    worker.stop = worker.write_so_far(position).err();
+                }
+                match worker.stop {
+                    Some(_) => ControlFlow::Break(()),
+                    None => ControlFlow::Continue(()),
+                }
+            })
+        });
+        if let Some(stop) = self.stop.take() {
+            return Err(stop);
+        }
+        if let Err(error) = reached {
+            let name = file_decoder.name().to_owned();
+            self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
+            return Ok(None);
+        }
+        // A growing file may still state its session id. The file name is only a guess, and parts
+        // stored under a wrong session would stay there.
+        let waits = last == LastLine::Leave && !self.shared.named;
+        let undecided = waits && file_decoder.is_undecided();
+        let verdict = if undecided { Verdict::HasSessions } else { file_decoder.finish(self) };
+        if let Some(stop) = self.stop.take() {
+            return Err(stop);
+        }
+        Tally::add(&self.shared.tally.bytes, position.offset.saturating_sub(begun));
+        Ok(Some(verdict))
+    }
+
+    /// Resumes a decoder and opens its sessions. None means to read from the start, which is
+    /// harmless because cursors skip what is stored.
+    fn resume(&mut self, stored: &FileRow) -> Result<Option<FileDecoder>, Stop> {
+        let Some(file_decoder) = self
+            .saved(stored)?
+            .and_then(|saved| FileDecoder::resume(display_name(&stored.path), &saved))
+        else {
+            return Ok(None);
+        };
+        for (handle, ident, number) in file_decoder.sessions() {
+            let mut feed = self.open(&ident)?;
+            let goes_on = feed.as_mut().is_none_or(|feed| feed.resume_counts(stored.row, number));
+            if let (Some(feed), Some(turn)) = (&mut feed, file_decoder.turn(handle)) {
+                feed.writer.resume_at(ident.feed, number, &turn);
+            }
+            self.push_feed(feed);
+            if !goes_on {
+                // The session was deleted in the meantime.
+                self.free_current();
+                return Ok(None);
+            }
+        }
+        Ok(Some(file_decoder))
+    }
+}

@@ -1,0 +1,135 @@
+//! What exports must know about an agent that no event carries: whose models it runs, what its ids
+//! are, and which result of a call its model read. Everything else about agents is in the table of
+//! `unspool-sources`, which `unspool-export` does not see. An agent that is not listed has the
+//! default.
+
+/// A model provider.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Provider {
+    Anthropic,
+    OpenAi,
+    Google,
+}
+
+/// Facts about an agent's sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AgentTraits {
+    /// The provider of its models, if it runs those of one provider.
+    pub provider: Option<Provider>,
+    pub step_names: StepNames,
+    pub model_input: ModelInput,
+}
+
+/// What the names of an agent's steps are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StepNames {
+    /// The provider's response ids.
+    #[default]
+    ResponseIds,
+    /// Ids of the agent or of its decoder.
+    OwnIds,
+}
+
+/// What a model reads of a tool call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ModelInput {
+    /// `Tool::output`. Coding agents keep more in `Tool::result` than they pass on.
+    #[default]
+    Output,
+    /// `Tool::result`.
+    Result,
+}
+
+const OWN_IDS: AgentTraits =
+    AgentTraits { provider: None, step_names: StepNames::OwnIds, model_input: ModelInput::Output };
+
+/// Agents whose traits are not the default.
+const AGENTS: &[(&str, AgentTraits)] = &[
+    (
+        "claude-code",
+        AgentTraits {
+            provider: Some(Provider::Anthropic),
+            step_names: StepNames::ResponseIds,
+            ..OWN_IDS
+        },
+    ),
+    ("codex", AgentTraits { provider: Some(Provider::OpenAi), ..OWN_IDS }),
+    ("opencode", OWN_IDS),
+    ("copilot", OWN_IDS),
+    ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
+    ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),
+    ("rows", OWN_IDS),
+];
+
+impl AgentTraits {
+    pub fn of(agent: &str) -> AgentTraits {
+        let listed = AGENTS.iter().find(|(name, _)| *name == agent);
+        listed.map(|(_, traits)| *traits).unwrap_or_default()
+    }
+
+    /// The names of the agents that are not like the default.
+    pub fn listed() -> impl Iterator<Item = &'static str> {
+        AGENTS.iter().map(|(name, _)| *name)
+    }
+}
+
+impl Provider {
+    /// The value of `gen_ai.provider.name` in OpenTelemetry.
+    pub fn otel_name(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::OpenAi => "openai",
+            Provider::Google => "gcp.gemini",
+        }
+    }
+
+    /// The key of its metadata in the AI SDK.
+    pub fn ai_sdk_key(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::OpenAi => "openai",
+            Provider::Google => "google",
+        }
+    }
+}
+
+/// The fields in which providers store a reasoning signature, or the encrypted content of a
+/// redacted block, in AI SDK metadata.
+pub const SIGNATURE_FIELDS: [&str; 5] = [
+    "signature",
+    "redactedData",
+    "thoughtSignature",
+    "reasoningEncryptedContent",
+    "reasoningOpaque",
+];
+
+/// The field of `SIGNATURE_FIELDS` that a provider uses, by its AI SDK key.
+pub fn signature_field(signer: &str, redacted: bool) -> &'static str {
+    match signer {
+        "openai" | "azure" => "reasoningEncryptedContent",
+        "google" | "vertex" => "thoughtSignature",
+        "copilot" => "reasoningOpaque",
+        // Anthropic, and providers that use its names.
+        _ if redacted => "redactedData",
+        _ => "signature",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_for_a_signer_is_read_again() {
+        for signer in ["openai", "azure", "google", "vertex", "copilot", "anthropic", "other"] {
+            for redacted in [false, true] {
+                assert!(SIGNATURE_FIELDS.contains(&signature_field(signer, redacted)), "{signer}");
+            }
+        }
+        let keys = [Provider::Anthropic, Provider::OpenAi, Provider::Google];
+        assert_eq!(
+            keys.map(|provider| signature_field(provider.ai_sdk_key(), false)),
+            ["signature", "reasoningEncryptedContent", "thoughtSignature"]
+        );
+    }
+}

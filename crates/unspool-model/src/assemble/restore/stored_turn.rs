@@ -1,0 +1,176 @@
+//! The assembler's state of a stored turn, rebuilt from its row: what the turn, its steps and its
+//! parts would be in memory if they had never been released.
+
+use crate::assemble::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
+use crate::assemble::order::spine_place;
+use crate::assemble::part::{body_digest, explains};
+use crate::id::digest;
+use crate::part::{Body, Part, Tool};
+use crate::provenance::Feed;
+use crate::rank::PartField;
+use crate::session::{Trigger, Turn};
+
+pub(super) fn fold_turn(turn: &Turn) -> TurnFold {
+    let mut fold = TurnFold::new(turn.id);
+    fold.number = turn.number;
+    fold.origin = turn.origin.clone();
+    fold.thinking_mode = turn.thinking_mode;
+    fold.is_command = turn.trigger == Trigger::Command;
+    fold.state = turn.state;
+    fold.ended = turn.ended;
+    fold.abandoned = turn.abandoned;
+    fold.inherited = turn.inherited;
+    fold.steps = turn
+        .steps
+        .iter()
+        .map(|step| StepFold {
+            id: step.id,
+            name: step.name.clone(),
+            at: step.at,
+            place: Default::default(),
+            model: step.model.clone(),
+            usage: step.usage,
+            stop_reason: step.stop_reason.clone(),
+            provenance: step.provenance.clone(),
+        })
+        .collect();
+    place_steps(&mut fold, turn);
+    (0..fold.steps.len()).for_each(|step| fold.register_step(step));
+    for part in &turn.parts {
+        let held = skeleton(part);
+        for feed in Feed::ALL {
+            if let Some(position) = held.origin.at.of(feed) {
+                let placed = &mut fold.placed[feed.index()];
+                *placed = (*placed).max(position + 1);
+            }
+        }
+        let at = fold.parts.len();
+        for name in held.origin.names.iter().filter(|name| name.is_local()) {
+            fold.local.insert(name.clone(), at);
+        }
+        fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
+        for (class, content, nth) in &held.origin.occurrences {
+            let count = fold.occurrences.entry((*class, *content)).or_default();
+            *count = (*count).max(nth + 1);
+        }
+        fold.parts.push(held);
+    }
+    fold.name_by_content();
+    for kept in &fold.origin.reserved_places {
+        let placed = &mut fold.placed[kept.feed.index()];
+        *placed = (*placed).max(kept.position + 1);
+    }
+    for step in &fold.steps {
+        for feed in Feed::ALL {
+            if let Some(position) = step.at.of(feed) {
+                let stepped = &mut fold.stepped[feed.index()];
+                if position >= *stepped {
+                    *stepped = position + 1;
+                    fold.step[feed.index()] = Some(step.id);
+                }
+            }
+        }
+    }
+    fold
+}
+
+fn place_steps(fold: &mut TurnFold, turn: &Turn) {
+    for (step, place) in fold.steps.iter_mut().zip(turn.step_places()) {
+        step.place = place;
+    }
+}
+
+/// The in-memory state of a part.
+pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
+    let strongest_feed = part.origin.ranks.holder(PartField::Body);
+    let source = part.evidence.iter().rev().find(|evidence| Some(evidence.feed) == strongest_feed);
+    let source = source.map(|evidence| evidence.source);
+    let mut fold = PartFold {
+        id: part.id,
+        kind: part.body.kind(),
+        place: if part.place == Default::default() { spine_place(0) } else { part.place },
+        step: part.step,
+        origin: part.origin.clone(),
+        gone: false,
+        noted: false,
+        digest: body_digest(&part.body),
+        explains: explains(&part.body),
+        source,
+        prose: None,
+        tool: None,
+        agents: None,
+    };
+    match &part.body {
+        Body::Text(text) => restore_prose(&mut fold, &text.text, text.open),
+        Body::Reasoning(reasoning) => {
+            restore_prose(&mut fold, &reasoning.text, reasoning.open);
+        }
+        Body::Tool(tool) => fold.tool = Some(Box::new(fold_tool(part, tool))),
+        Body::Agent(agents) => {
+            fold.agents = Some(Box::new(AgentsFold {
+                call_id: agents.call_id.clone(),
+                agents: agents.agents.clone(),
+            }));
+        }
+        Body::Interjection(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Patch(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => {}
+    }
+    fold
+}
+
+/// Prose that can still grow keeps its text, and has no final digest yet.
+fn restore_prose(fold: &mut PartFold, text: &str, open: bool) {
+    if !open && !fold.origin.unfinished {
+        fold.digest = digest(text.as_bytes());
+        return;
+    }
+    fold.digest = 0;
+    fold.prose = Some(Box::new(Prose {
+        owner: fold.origin.ranks.holder(PartField::Body).unwrap_or(Feed::Log),
+        source: fold.source.unwrap_or_default(),
+        text: text.to_owned(),
+        open,
+    }));
+}
+
+fn fold_tool(part: &Part, tool: &Tool) -> ToolFold {
+    let observed = tool.answer.as_ref().is_some_and(|answer| answer.observed);
+    ToolFold {
+        call_id: tool.call_id.clone(),
+        state: tool.state,
+        provider_executed: tool.provider_executed,
+        question: tool.question.as_ref().map(|question| question.kind),
+        request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
+        inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
+        question_digest: tool
+            .question
+            .as_ref()
+            .map_or(0, |question| digest(format!("{:?}", question.items).as_bytes())),
+        grown_by: grown_by(part),
+        content_hashes: part.origin.occurrences.iter().map(|(_, content, _)| *content).collect(),
+    }
+}
+
+/// The source that extends a call's text: the latest source of a log, or the capture that began
+/// it.
+fn grown_by(part: &Part) -> Option<u16> {
+    let ranks = &part.origin.ranks;
+    let strongest_feed =
+        ranks.holder(PartField::InputText).or(ranks.holder(PartField::OutputText))?;
+    let mut sources = part
+        .evidence
+        .iter()
+        .filter(|reported| reported.feed == strongest_feed)
+        .map(|reported| reported.source);
+    if strongest_feed == Feed::Log { sources.max() } else { sources.next() }
+}

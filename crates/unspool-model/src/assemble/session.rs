@@ -1,0 +1,99 @@
+//! The head of the session: which feed decides each fact, and which value stays. Every change of
+//! the head leaves as one `SessionUpdated`.
+
+use crate::change::Change;
+use crate::rank::{Ranks, SessionField};
+use crate::session::{ForkedFrom, Parent, SessionState, Title};
+
+use super::{Assembler, Head};
+
+impl Assembler {
+    pub(super) fn update_session(
+        &mut self,
+        head: &Head,
+        project: Option<String>,
+        branch: Option<String>,
+        version: Option<String>,
+        cost_usd: Option<f64>,
+    ) {
+        let before = self.facts.clone();
+        // Project and branch are those at the start: the first value of the strongest feed wins.
+        let stronger = |ranks: &Ranks<SessionField>, field| ranks.holder(field) < Some(head.feed);
+        if project.is_some() && stronger(&self.facts.ranks, SessionField::Project) {
+            self.facts.ranks.claim(SessionField::Project, head.feed);
+            self.facts.project = project;
+        }
+        if branch.is_some() && stronger(&self.facts.ranks, SessionField::Branch) {
+            self.facts.ranks.claim(SessionField::Branch, head.feed);
+            self.facts.branch = branch;
+        }
+        if let Some(version) = self.facts.ranks.take(SessionField::Version, head.feed, version) {
+            self.facts.version = Some(version);
+        }
+        // Costs are running totals.
+        if let Some(cost) = cost_usd {
+            self.facts.cost_usd = Some(self.facts.cost_usd.map_or(cost, |held| held.max(cost)));
+        }
+        if let Some(at) = head.at {
+            self.facts.started = Some(self.facts.started.map_or(at, |held| held.min(at)));
+        }
+        if self.facts != before {
+            self.emit_session();
+        }
+    }
+
+    pub(super) fn set_title(&mut self, title: Title) {
+        let weaker = self.facts.title.as_ref().is_some_and(|held| held.origin > title.origin);
+        if !weaker && self.facts.title.as_ref() != Some(&title) {
+            self.facts.title = Some(title);
+            self.emit_session();
+        }
+    }
+
+    /// Sets the parent. A parent with a call id is never replaced by one without.
+    pub(super) fn set_parent(&mut self, head: &Head, parent: Parent) {
+        let held = self.facts.reported_parent.as_ref();
+        let knows = held.is_some_and(|held| held.call_id.is_some());
+        let vague = parent.call_id.is_none() && knows;
+        // A parent with a call id wins over any feed's parent without one.
+        let better = parent.call_id.is_some() && !knows;
+        let same = held == Some(&parent);
+        let before = self.facts.ranks;
+        let claimed = self.facts.ranks.claim(SessionField::Parent, head.feed);
+        if !vague && (claimed || better) && !same {
+            self.facts.reported_parent = Some(parent);
+            self.emit_session();
+        } else if self.facts.ranks != before {
+            self.emit_session();
+        }
+    }
+
+    pub(super) fn set_forked_from(&mut self, head: &Head, from: ForkedFrom) {
+        let claimed = self.facts.ranks.claim(SessionField::ForkedFrom, head.feed);
+        if claimed && self.facts.forked_from.as_ref() != Some(&from) {
+            self.facts.forked_from = Some(from);
+            self.emit_session();
+        }
+    }
+
+    pub(super) fn set_outcomes_only(&mut self, only: bool) {
+        if self.facts.outcomes_only != only {
+            self.facts.outcomes_only = only;
+            self.emit_session();
+        }
+    }
+
+    pub(super) fn end_session(&mut self) {
+        if self.state != SessionState::Ended {
+            self.state = SessionState::Ended;
+            self.emit_session();
+        }
+    }
+
+    pub(super) fn emit_session(&mut self) {
+        self.emit(Change::SessionUpdated {
+            facts: Box::new(self.facts.clone()),
+            state: self.state,
+        });
+    }
+}

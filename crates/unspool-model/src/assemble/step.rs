@@ -1,0 +1,155 @@
+//! Steps: the model calls of a turn, each with its place, model and usage.
+
+use crate::change::Change;
+use crate::id::StepId;
+use crate::provenance::Name;
+use crate::session::{Provenance, Usage};
+
+use super::feed_order::FeedOrder;
+use super::fold::{StepFold, TurnFold, id_of};
+use super::order::spine_place;
+use super::{Assembler, Head};
+
+impl Assembler {
+    pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, &name));
+        if self.step_of(head, turn) != Some(id) {
+            self.close_prose(head);
+        }
+        // A step that this feed already has does not reopen the turn: a truncated log is replayed
+        // from its start, without its end.
+        let seen_before = self
+            .find_step(turn, &name)
+            .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.feed).is_some());
+        if !seen_before {
+            self.reopen(head, turn);
+        }
+        self.update_step(head, name, |fold| {
+            let changed = model.is_some() && fold.model.as_deref() != model.as_deref();
+            if changed {
+                fold.model = model.map(Into::into);
+            }
+            changed
+        });
+    }
+
+    /// The end of a step closes its open prose.
+    pub(super) fn end_step(&mut self, head: &Head, name: Name, stop_reason: Option<String>) {
+        let turn = self.turn_for(head);
+        let id = StepId(id_of(self.session, self.turns[turn].id, &name));
+        if self.step_of(head, turn) == Some(id) {
+            self.close_prose(head);
+        }
+        self.update_step(head, name, |fold| {
+            let changed =
+                stop_reason.is_some() && fold.stop_reason.as_deref() != stop_reason.as_deref();
+            if changed {
+                fold.stop_reason = stop_reason.map(Into::into);
+            }
+            changed
+        });
+    }
+
+    pub(super) fn join_usage(&mut self, head: &Head, name: Name, usage: Usage) {
+        self.update_step(head, name, |fold| {
+            let before = fold.usage;
+            fold.usage.join(usage);
+            fold.usage != before
+        });
+    }
+
+    pub(super) fn set_provenance(&mut self, head: &Head, name: Name, provenance: Provenance) {
+        self.update_step(head, name, |fold| {
+            let changed = fold.provenance.as_ref() != Some(&provenance);
+            fold.provenance = Some(provenance);
+            changed
+        });
+    }
+
+    /// The current step of the event's feed.
+    pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
+        self.turns[turn].step[head.feed.index()]
+    }
+
+    /// A step by its name. Local names are looked up in their turn only.
+    pub(super) fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
+        if name.is_local() {
+            return self.turns[turn].local_steps.get(name).map(|step| (turn, *step));
+        }
+        self.index.steps.get(name).filter(|step| !self.turns[step.0].stored)
+    }
+
+    /// Updates a step, opening it if necessary.
+    fn update_step(&mut self, head: &Head, name: Name, update: impl FnOnce(&mut StepFold) -> bool) {
+        let current = self.turn_for(head);
+        let (turn, step) = match self.find_step(current, &name) {
+            Some((other, step)) => {
+                let before = self.turns[current].steps.len();
+                let turn = self.join_turns(current, other, head.feed);
+                if turn == other { (turn, step) } else { (turn, before + step) }
+            }
+            None => {
+                let id = StepId(id_of(self.session, self.turns[current].id, &name));
+                let fold = StepFold {
+                    id,
+                    name: name.clone(),
+                    at: Default::default(),
+                    place: Default::default(),
+                    model: None,
+                    usage: Default::default(),
+                    stop_reason: None,
+                    provenance: None,
+                };
+                self.turns[current].steps.push(fold);
+                let step = self.turns[current].steps.len() - 1;
+                self.turns[current].register_step(step);
+                if !name.is_local() {
+                    self.index.steps.insert(&name, (current, step));
+                }
+                (current, step)
+            }
+        };
+        let mut changed = update(&mut self.turns[turn].steps[step]);
+        let fold = &mut self.turns[turn];
+        if fold.steps[step].at.of(head.feed).is_none() {
+            let position = fold.stepped[head.feed.index()];
+            fold.stepped[head.feed.index()] += 1;
+            fold.steps[step].at.set(head.feed, position);
+            fold.step[head.feed.index()] = Some(fold.steps[step].id);
+            if let Some(order) = &mut fold.step_order {
+                order.set(step, fold.steps[step].item());
+            }
+            changed = true;
+            if fold.stepped.iter().filter(|count| **count > 0).count() > 1 {
+                self.arrange_steps(turn);
+            } else {
+                fold.steps[step].place = spine_place(position);
+            }
+        }
+        if changed {
+            self.emit_step(turn, step);
+        }
+    }
+
+    pub(super) fn arrange_steps(&mut self, turn: usize) {
+        let TurnFold { steps, step_order, .. } = &mut self.turns[turn];
+        let order = step_order.get_or_insert_with(|| {
+            let mut order = Box::<FeedOrder<()>>::default();
+            (0..).zip(steps.iter()).for_each(|(at, step)| order.set(at, step.item()));
+            order
+        });
+        for (step, place) in order.arrange().items {
+            if self.turns[turn].steps[step].place != place {
+                self.turns[turn].steps[step].place = place;
+                self.emit_step(turn, step);
+            }
+        }
+    }
+
+    pub(super) fn emit_step(&mut self, turn: usize, step: usize) {
+        let fold = &self.turns[turn].steps[step];
+        let (place, step) = (fold.place, Box::new(fold.step()));
+        self.emit(Change::StepUpdated { turn: self.turns[turn].id, place, step });
+    }
+}

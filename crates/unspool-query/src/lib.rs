@@ -1,0 +1,11 @@
+//! What surfaces ask of the archive: lists, windows of a session, sub-agents, search hits, raw
+//! records and live updates. This crate reads through a `View` and cannot name the recorder;
+//! `request` is how a surface asks for a change.
+
+pub mod live;
+pub mod params;
+pub mod raw;
+pub mod reader;
+pub mod request;
+pub mod subagents;
+pub mod window;

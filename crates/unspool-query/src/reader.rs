@@ -1,0 +1,287 @@
+//! Queries on the archive and their responses: session lists, windows of a session, search hits,
+//! redacted Markdown to copy. Both serialise, so the terminal application uses the same types in
+//! process and over a connection (`wire`).
+
+pub mod wire;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_export::export::{self, ExportError};
+use unspool_export::project::{Excerpt, Options};
+use unspool_model::id::SessionId;
+use unspool_model::part::Place;
+use unspool_model::price::Prices;
+use unspool_model::session::{Session, SessionState, Turn};
+use unspool_redact::Rules;
+use unspool_sources::agents::Agent;
+use unspool_store::search::{Hit, SearchRequest};
+use unspool_store::store::{
+    ListPosition, SessionFilter, StoreError, StoredSession, TurnWindow, View,
+};
+use unspool_view::block::Block;
+use unspool_view::present;
+use unspool_view::present::activity::Activity;
+
+use crate::window::{
+    Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
+};
+
+/// Maximum number of sessions or hits in a response to a remote client.
+const MAX_RESULTS: usize = 500;
+
+/// A read request.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Query {
+    /// A page of sessions, newest first, starting after `after`.
+    List { after: Option<ListPosition>, limit: u64 },
+    /// One session's list row, by our id, a unique prefix of it, or the agent's own id.
+    Session { id: String },
+    /// A window of a session.
+    Window { session: SessionId, anchor: Anchor, filter: Option<PartFilter>, size: Size },
+    /// A text search, in one session or in all of them.
+    Search { query: String, session: Option<SessionId>, limit: usize },
+    /// Redacted Markdown, to be copied or saved.
+    Markdown { session: SessionId, excerpt: Excerpt },
+}
+
+impl Query {
+    /// Caps all limits, to bound what each remote client can make the server load.
+    pub fn bounded(self) -> Query {
+        match self {
+            Query::List { after, limit } => {
+                Query::List { after, limit: limit.min(MAX_RESULTS as u64) }
+            }
+            Query::Search { query, session, limit } => {
+                Query::Search { query, session, limit: limit.min(MAX_RESULTS) }
+            }
+            Query::Window { session, anchor, filter, size: Size { parts, block, long } } => {
+                let most = usize::try_from(MAX_WINDOW_PARTS).unwrap_or(usize::MAX);
+                let (parts, block) = (parts.min(most), block.min(most));
+                let size = Size { parts, block, long: long.min(MAX_WINDOW_PARTS) };
+                Query::Window { session, anchor, filter, size }
+            }
+            Query::Session { .. } | Query::Markdown { .. } => self,
+        }
+    }
+}
+
+/// The response to a query.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Response {
+    List {
+        sessions: Vec<SessionRow>,
+        more: bool,
+    },
+    /// None if no session matches, or more than one.
+    Session(Option<Box<SessionRow>>),
+    Window(Box<WindowData>),
+    Hits(Vec<SearchHit>),
+    Markdown(String),
+    /// What went wrong and what to do next.
+    Failed(String),
+}
+
+/// A session as a row of a list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SessionRow {
+    pub id: SessionId,
+    pub agent: String,
+    pub title: String,
+    pub project: Option<String>,
+    pub models: Vec<String>,
+    pub tags: Vec<String>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub state: SessionState,
+    pub activity: Option<Activity>,
+    pub turns: u64,
+    pub parts: u64,
+    pub tools: u64,
+    pub errors: u64,
+    /// Including sub-agents.
+    pub tokens: u64,
+    pub cost: String,
+    pub sub_agent: bool,
+    pub seq: u64,
+    /// The command that resumes it in its agent.
+    pub resume: Option<String>,
+    /// The time of its last record.
+    pub last_heard: Option<Timestamp>,
+}
+
+/// A window of a session, with the session's row and header blocks.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WindowData {
+    pub session_row: SessionRow,
+    pub head: Vec<Block>,
+    pub view: WindowView,
+}
+
+/// A part or a title that matches a search.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SearchHit {
+    pub session: SessionId,
+    pub agent: String,
+    pub title: Option<String>,
+    pub turn: Option<u32>,
+    /// Negative for user messages.
+    pub place: Option<Place>,
+    pub kind: String,
+    pub tool: Option<String>,
+    pub at: Option<i64>,
+    pub snippet: String,
+    /// Byte ranges of the matches in the snippet, in order.
+    pub ranges: Vec<(usize, usize)>,
+}
+
+/// Runs a query. Errors become a `Failed` response. `Query::Markdown` blocks the thread.
+pub async fn answer<V: View>(view: &V, prices: &Prices, rules: &Rules, query: Query) -> Response {
+    match run(view, prices, rules, query).await {
+        Ok(answer) => answer,
+        Err(error) => Response::Failed(error.to_string()),
+    }
+}
+
+async fn run<V: View>(
+    view: &V,
+    prices: &Prices,
+    rules: &Rules,
+    query: Query,
+) -> Result<Response, ExportError> {
+    match query {
+        Query::List { after, limit } => {
+            let filter = SessionFilter {
+                after,
+                limit: Some(limit),
+                without_agents: true,
+                ..SessionFilter::default()
+            };
+            let found = view.sessions(filter).await?;
+            let more = found.len() as u64 >= limit;
+            let mut sessions = Vec::with_capacity(found.len());
+            for stored in &found {
+                sessions.push(session_row(view, prices, stored).await?);
+            }
+            Ok(Response::List { sessions, more })
+        }
+        Query::Session { id } => {
+            let mut found = view.find(id).await?;
+            let only = found.pop().filter(|_| found.is_empty());
+            Ok(Response::Session(match only {
+                Some(stored) => Some(Box::new(session_row(view, prices, &stored).await?)),
+                None => None,
+            }))
+        }
+        Query::Window { session, anchor, filter, size } => {
+            let Some(stored) = view.session(session).await? else {
+                return Ok(no_session());
+            };
+            let request = WindowRequest { anchor, filter: filter.as_ref(), size };
+            let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
+            let loaded = window(view, &stored, request, settle).await?;
+            let head = present::session(&stored.summary, prices);
+            let session_row = session_row(view, prices, &stored).await?;
+            Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
+        }
+        Query::Search { query, session, limit } => {
+            let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
+            let found = view.search(request).await?;
+            Ok(Response::Hits(found.hits.into_iter().map(SearchHit::from).collect()))
+        }
+        Query::Markdown { session, excerpt } => {
+            let Some(stored) = view.session(session).await? else {
+                return Ok(no_session());
+            };
+            let options = Options { prices: prices.clone(), ..Options::default() };
+            let mut text = Vec::new();
+            match export::markdown(view, &stored, &excerpt, &options, rules, &mut text)? {
+                true => Ok(Response::Markdown(String::from_utf8_lossy(&text).into_owned())),
+                false => Ok(Response::Failed("the session no longer has this part".to_owned())),
+            }
+        }
+    }
+}
+
+fn no_session() -> Response {
+    Response::Failed("this session is no longer in the archive".to_owned())
+}
+
+async fn session_row<V: View>(
+    view: &V,
+    prices: &Prices,
+    stored: &StoredSession,
+) -> Result<SessionRow, StoreError> {
+    let summary = &stored.summary;
+    let session = &summary.session;
+    Ok(SessionRow {
+        id: session.id,
+        agent: session.agent.clone(),
+        title: summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone()),
+        project: session.facts.project.clone(),
+        models: summary.models.clone(),
+        tags: summary.tags.clone(),
+        started: summary.started,
+        ended: summary.ended,
+        last_heard: summary.last_heard(),
+        state: session.state,
+        activity: activity(view, stored).await?,
+        turns: summary.turns,
+        parts: summary.parts,
+        tools: summary.tools,
+        errors: summary.errors,
+        tokens: summary.usage_with_agents.total(),
+        cost: present::short_cost(&summary.spending_with_agents, prices),
+        sub_agent: stored.is_agent(),
+        seq: stored.seq,
+        resume: resume(session),
+    })
+}
+
+/// The current activity of a live session; None for others.
+pub async fn activity<V: View>(
+    view: &V,
+    stored: &StoredSession,
+) -> Result<Option<Activity>, StoreError> {
+    if stored.summary.session.state != SessionState::Live {
+        return Ok(None);
+    }
+    // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
+    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
+    let window = TurnWindow::From { number: last.saturating_sub(1), count: 2 };
+    let turns = view.turns(stored.row, window).await?;
+    Ok(turns.last().map(Activity::of))
+}
+
+/// The shell command that resumes a session in its agent.
+pub fn resume(session: &Session) -> Option<String> {
+    // The id is untrusted: offer the command only if no shell can interpret its characters and the
+    // agent cannot take it for an option.
+    let id = &session.agent_session_id;
+    let plain = id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let command = Agent::named(&session.agent)?.resume?;
+    (plain && session.parent.is_none()).then(|| format!("{command} {id}"))
+}
+
+impl From<Hit> for SearchHit {
+    fn from(hit: Hit) -> SearchHit {
+        SearchHit {
+            session: hit.session,
+            agent: hit.agent,
+            title: hit.title,
+            turn: hit.turn,
+            place: hit.place,
+            kind: hit.kind,
+            tool: hit.tool,
+            at: hit.at,
+            snippet: hit.snippet.text,
+            ranges: hit.snippet.ranges.iter().map(|range| (range.start, range.end)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

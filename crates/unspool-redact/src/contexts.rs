@@ -1,0 +1,80 @@
+//! Rules for secrets that their context identifies: URLs, headers, arguments of commands, statements,
+//! configuration files.
+
+use super::providers::{Provider, by_context, by_pattern};
+use super::rules::{Check, Lookbehind};
+
+/// If two rules match, the first one wins.
+#[rustfmt::skip]
+pub(super) const CONTEXTS: &[Provider] = &[
+    by_context("twilio-key", &["twilio"], r#"(?i:twilio)[^\n]{0,60}?\b((?:SK|AC)[0-9a-f]{32}|[0-9a-f]{32})\b"#).check(Check::Mixed),
+    by_context("discord-token", &["discord"], r#"(?i:discord)[^\n]{0,60}?\b([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"#).check(Check::Random),
+    by_context("sentry-dsn", &["://"], r"://([0-9a-f]{32})(?::[0-9a-f]{32})?@[A-Za-z0-9.-]+/[0-9]+"),
+    by_context("password", &["://"], r#"://[^\s:/?\#@"'`<>\\]*:([^\s/"'`<>\\]+)@[A-Za-z0-9\[]"#),
+    by_context("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
+    by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
+    by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
+    by_context("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
+    by_context("password", &["curl", "wget"],
+        r#"(?i:curl|wget)(?:\.exe)?\s(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/]+:([^\s"'\\]+)"#),
+    by_context("password", &["mysql"], r#"mysql(?:dump|admin|import|sh)?\s[^\n]*?\s-p["']?([^\s"'=\\-][^\s"'\\]{3,})"#),
+    by_context("password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"'\\]+)"#),
+    by_context("password", &["redis-cli"], r#"redis-cli\s[^\n]*?-a\s+["']?([^\s"'\\]{4,})"#),
+    by_context("password", &["docker login", "podman login"], r#"(?:docker|podman) login\s[^\n]*?\s-p[ =]?["']?([^\s"'\\-][^\s"'\\]{3,})"#),
+    by_context("password", &["openssl"], r#"openssl\s[^\n]*?\bpass:([^\s"'\\]{4,})"#),
+    by_context("password", &["machine "], r#"machine\s+\S+\s+(?:login\s+\S+\s+)?(?:account\s+\S+\s+)?password\s+([^\s"'\\]+)"#),
+    by_context("password", &[":5432:", ":5433:", ":6432:", ":*:"],
+        r#"[A-Za-z0-9_.*-]+:(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:([^\s:"'\\]{4,})"#).lookbehind(Lookbehind::Letters(64)),
+
+    // Commands that take a password as an argument. In JSON inside JSON, quotes are escaped.
+    by_context("password", &["mosquitto_"], r#"mosquitto_(?:pub|sub|rr)\s[^\n]*?\s(?:-P|--pw)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\]+))"#),
+    by_context("password", &["mongosh ", "mongo ", "mongodump ", "mongorestore ", "cqlsh "],
+        r#"(?:mongo(?:sh|dump|restore)?|cqlsh)\s[^\n]*?\s-p\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\-][^\s"'\\]{3,}))"#),
+    by_context("password", &["sqlcmd ", "bcp "], r#"(?:sqlcmd|bcp)(?:\.exe)?\s[^\n]*?\s-P\s*(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\-][^\s"'\\]{3,}))"#),
+    by_context("password", &["sqlplus ", "rman target ", "expdp ", "impdp "],
+        r#"(?:sqlplus|rman target|expdp|impdp)\s(?:-\S+\s+)*["']?[A-Za-z0-9_$]+/([^\s"'/@\\]{4,})@?"#),
+    by_context("password", &["jdbc:oracle:"], r#"jdbc:oracle:[a-z0-9]+:[A-Za-z0-9_$]+/([^\s"'/@\\]{4,})@"#),
+    by_context("password", &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldappasswd", "ldapwhoami"],
+        r#"ldap(?:search|modify|add|delete|passwd|whoami)\s[^\n]*?\s-w\s*(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\-][^\s"'\\]{3,}))"#),
+    by_context("password", &["smbclient", "rpcclient", "smbmap", "net rpc"],
+        r#"(?:smbclient|rpcclient|smbmap|net rpc)\s[^\n]*?(?:-U|--user=?)\s*["']?[^\s"'%]{1,64}%([^\s"'\\]{4,})"#),
+    by_context("password", &["xfreerdp", "wfreerdp"], r#"[xw]freerdp3?\s[^\n]*?/p:(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\]+))"#),
+    by_context("password", &["lftp "], r#"lftp\s[^\n]*?(?:-u|--user)\s+["']?[^\s"',]{1,64},([^\s"'\\]{4,})"#),
+    by_context("password", &["net user "], r#"net user\s+[^\s/*]{1,64}\s+(?:\\*"([^"\\\n]+)\\*"|([^\s"'/*\\<]{4,}))"#),
+    by_context("password", &["rabbitmqctl "], r#"rabbitmqctl\s(?:[^\n]*?\s)?(?:add_user|change_password|authenticate_user)\s+\S{1,64}\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\]+))"#),
+    by_context("password", &["htpasswd "], r#"htpasswd[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:\S+[ \t]+)?\S{1,64}[ \t]+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\>|]{4,}))"#),
+    by_context("password", &["zip -", "unzip "], r#"(?:un)?zip\s(?:[^\n]*?\s)?-P\s*(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\-][^\s"'\\]{3,}))"#),
+    by_context("password", &["7z ", "7za ", "rar "], r#"(?:7za?|rar)\s+[axet]\s(?:[^\n]*?\s)?-h?p(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\-][^\s"'\\]{3,}))"#),
+    by_context("password", &["chpasswd"], r#"echo\s+(?:-[en]+\s+)?\\*["']?[a-z_][a-z0-9_-]{0,31}:([^\s"'\\]{4,})\\*["']?\s*\|\s*(?:sudo\s+)?chpasswd"#).lookbehind(Lookbehind::Line(120)),
+    by_context("password", &["sudo -S", "sudo -kS"], r#"(?:echo|printf)\s+(?:-[en]+\s+)?(?:\\*["']([^"'\\\n]{4,})\\*["']|([^\s"'\\$|]{4,}))\s*\|\s*sudo -k?S"#).lookbehind(Lookbehind::Line(120)),
+    by_context("secret", &["gh secret set", "gh variable set"],
+        r#"gh (?:secret|variable) set\s[^\n]*?(?:--body|-b)(?:\s*=\s*|\s*)(?:\\*"([^"\\\n]+)\\*"|\\*'([^'\\\n]+)\\*'|([^\s"'\\]+))"#),
+    by_context("secret", &["mc alias set", "mc config host add"], r#"mc (?:alias set|config host add)\s+\S+\s+\S+\s+\S+\s+([^\s"'\\]{8,})"#),
+    by_context("password", &["nmcli "], r#"nmcli\s[^\n]*?\s(?:password|wifi-sec\.psk|802-11-wireless-security\.psk)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\]{4,}))"#),
+    by_context("password", &["convertto-securestring"], r#"(?i:convertto-securestring)\s+(?:-[Ss]tring\s+)?(?:\\*"([^"\\\n]+)\\*"|\\*'([^'\\\n]+)\\*'|([^\s"'\\$(-][^\s"'\\]{3,}))"#),
+
+    // Source code and statements.
+    by_context("password", &["auth=(", "auth = (", "BasicAuth(", "DigestAuth(", "NtlmAuth("],
+        r#"(?i:auth)(?:\s?=\s?)?\(\s*b?\\*["'][^"'\\\n]{0,64}\\*["']\s*,\s*b?(?:\\*"([^"\\\n]{4,})\\*"|\\*'([^'\\\n]{4,})\\*')"#),
+    by_context("password", &["identified by ", "identified with "],
+        r#"(?i:identified (?:by|with \S+ by))\s+(?i:password\s+)?(?:\\*'([^'\\\n]+)\\*'|\\*"([^"\\\n]*[0-9][^"\\\n]*)\\*")"#),
+    by_context("password", &["password '", "password \""], r#"(?i:password)\s(?:\\*'([^'\\\n]{4,})\\*'|\\*"([^"\\\n]{4,})\\*")\s*(?:[;\n\\]|$|(?i:valid|login|in\b|superuser|createdb|nosuper|with))"#),
+    by_context("password", &["wifi.begin("], r#"(?i:wifi\.begin)\(\s*\\*"[^"\\\n]{1,32}\\*"\s*,\s*\\*"([^"\\\n]{8,63})\\*""#),
+    by_context("fernet-key", &["fernet(", "key =", "key=", "key:", "key\":", "key':"],
+        r#"(?i:key|[a-z_.-]*fernet[a-z_.-]*)\\*["']?[\s:=(]{1,4}b?\\*["']?([A-Za-z0-9_-]{43}=)(?:[^A-Za-z0-9=_-]|$)"#)
+        .lookbehind(Lookbehind::Letters(48)).check(Check::Random),
+    by_context("okta-token", &["SSWS "], r"SSWS\s+(00[A-Za-z0-9_-]{38,42})").check(Check::Mixed),
+
+    // Configuration of servers and network devices.
+    by_context("password", &["requirepass ", "masterauth "], r#"(?:requirepass|masterauth)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\#]{4,}))"#),
+    by_context("password", &[": psk "], r#":\s(?i:psk)\s+(?:\\*"([^"\\\n]+)\\*"|\\*'([^'\\\n]+)\\*'|(0[xs][A-Za-z0-9+/=]{8,}))"#),
+    by_context("password", &["enable password ", "enable secret "], r#"enable (?:password|secret)\s+(?:level\s+[0-9]+\s+)?(?:[0-9]\s+)?([^\s"'\\]*[0-9][^\s"'\\]*)\s*(?:[\n\\"]|$)"#),
+    by_context("password", &["username "], r#"username\s+\S{1,64}\s+(?:privilege\s+[0-9]+\s+)?(?:password|secret)\s+(?:[0-9]\s+)?([^\s"'\\]*[0-9][^\s"'\\]*)\s*(?:[\n\\"]|$)"#),
+    by_context("password", &["snmp-server community ", "rocommunity ", "rwcommunity "],
+        r#"(?:snmp-server community|r[ow]community6?)\s+([^\s"'\\]{4,})"#),
+    // `relay:port user:password` of Postfix.
+    by_context("password", &["]:25 ", "]:465 ", "]:587 ", "]:25\t", "]:465\t", "]:587\t"],
+        r#"\]:[0-9]{2,3}[ \t]+[^\s:"']{1,128}:([^\s"'\\]{4,})"#),
+    by_pattern("aws-secret-key", &["AKIA", "ASIA"],
+        r#"A[KS]IA[A-Z0-9]{16}\s+[0-9]{4}-[0-9]{2}-[0-9T:.Z+-]{8,24}\s+([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#, 0).check(Check::Random),
+];

@@ -1,0 +1,96 @@
+//! [`Redacted`]: the type of everything that leaves Unspool (law 12). Projections take only this
+//! type and only a [`Redactor`] makes one, so that no code can forget to redact.
+
+use std::ops::Deref;
+
+use unspool_model::json::Json;
+use unspool_model::part::{Body, Part};
+use unspool_model::session::{Session, Transcript, Turn, TurnState};
+use unspool_model::summary::Summary;
+
+use super::Redactor;
+
+/// A value that went through a [`Redactor`].
+///
+/// ```compile_fail
+/// use unspool_redact::Redacted;
+///
+/// let skipped_the_redactor = Redacted("export DB_PASSWORD=correct7horse");
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Redacted<T>(T);
+
+impl<T> Redacted<T> {
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> Deref for Redacted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Redactor<'_> {
+    pub fn release_transcript(&mut self, mut transcript: Transcript) -> Redacted<Transcript> {
+        self.transcript(&mut transcript);
+        Redacted(transcript)
+    }
+
+    pub fn release_session(&mut self, mut session: Session) -> Redacted<Session> {
+        self.session(&mut session);
+        Redacted(session)
+    }
+
+    pub fn release_summary(&mut self, mut summary: Summary) -> Redacted<Summary> {
+        self.session(&mut summary.session);
+        for text in summary.title.iter_mut().chain(&mut summary.tags) {
+            *text = self.text(text).into_owned();
+        }
+        Redacted(summary)
+    }
+
+    pub fn release_turn(&mut self, mut turn: Turn) -> Redacted<Turn> {
+        self.turn(&mut turn);
+        Redacted(turn)
+    }
+
+    /// The closed parts of a turn that is sent while it runs. An open part may end in the middle of
+    /// a secret, which no rule recognises then. Parts are sent in order, so the ones after an open
+    /// part wait for it too. A redactor that is off keeps them all.
+    pub fn release_live_turn(&mut self, mut turn: Turn) -> Redacted<Turn> {
+        if self.rules.is_some() && turn.state == TurnState::Running {
+            let open = turn.parts.iter().position(is_open_prose);
+            turn.parts.truncate(open.unwrap_or(turn.parts.len()));
+            turn.parts.iter_mut().for_each(drop_partial_call);
+        }
+        self.release_turn(turn)
+    }
+
+    pub fn release_json(&mut self, json: &Json) -> Redacted<Json> {
+        Redacted(self.json(json))
+    }
+}
+
+fn is_open_prose(part: &Part) -> bool {
+    if let Body::Text(text) = &part.body {
+        text.open
+    } else if let Body::Reasoning(reasoning) = &part.body {
+        reasoning.open
+    } else {
+        false
+    }
+}
+
+/// Removes the input and output of a call that are still being written.
+fn drop_partial_call(part: &mut Part) {
+    if let Body::Tool(tool) = &mut part.body
+        && !tool.state.is_terminal()
+    {
+        tool.input_text.clear();
+        (tool.output, tool.result) = (None, None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Decides whether an assigned value is a secret. The required randomness depends on the class of
+//! the name and on the form of the assignment: a line of an `.env` file needs less evidence than a
+//! sentence or source code.
+
+use super::secret_name::SecretClass;
+use super::value_shape::{
+    Shape, is_code, is_id, is_number, is_ordinary, is_path, is_placeholder, is_wordy,
+};
+
+pub(super) const MAX_VALUE_BYTES: usize = 512;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+
+/// The form of an assignment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AssignmentKind {
+    /// `DB_PASSWORD=…`: a constant name, no spaces.
+    Environment,
+    /// `--password …`
+    Option,
+    /// `?token=…&`
+    Query,
+    /// `"password": "…"` and JSON fields.
+    Field,
+    /// `<password>…</password>`
+    Markup,
+    /// `password = "…"`
+    Literal,
+    /// `password: …`, on a line of its own.
+    Line,
+    /// `password: …`, anywhere.
+    Loose,
+    /// `password   …`, in columns.
+    Table,
+    /// `the password is …`
+    Sentence,
+}
+
+impl AssignmentKind {
+    /// True for forms that occur neither in prose nor in source code.
+    fn is_strong(self) -> bool {
+        match self {
+            AssignmentKind::Environment
+            | AssignmentKind::Option
+            | AssignmentKind::Query
+            | AssignmentKind::Field
+            | AssignmentKind::Markup => true,
+            AssignmentKind::Literal
+            | AssignmentKind::Line
+            | AssignmentKind::Loose
+            | AssignmentKind::Table
+            | AssignmentKind::Sentence => false,
+        }
+    }
+
+    fn is_quoted(self) -> bool {
+        match self {
+            AssignmentKind::Field | AssignmentKind::Literal => true,
+            AssignmentKind::Environment
+            | AssignmentKind::Option
+            | AssignmentKind::Query
+            | AssignmentKind::Markup
+            | AssignmentKind::Line
+            | AssignmentKind::Loose
+            | AssignmentKind::Table
+            | AssignmentKind::Sentence => false,
+        }
+    }
+}
+
+/// True if the value is a secret.
+pub(super) fn is_secret(class: SecretClass, assignment: AssignmentKind, value: &str) -> bool {
+    if value.len() > 2 * MAX_VALUE_BYTES {
+        // A session token may be this long; its beginning decides.
+        return value.len() <= MAX_TOKEN_BYTES
+            && value.bytes().all(is_token_byte)
+            && is_secret(class, assignment, &value[..MAX_VALUE_BYTES]);
+    }
+    if value.len() < 4 || is_placeholder(value) {
+        return false;
+    }
+    let spaces = value.chars().any(char::is_whitespace);
+    if class == SecretClass::Phrase && spaces {
+        let quoted = assignment.is_quoted() || assignment == AssignmentKind::Environment;
+        return value.split_whitespace().count() >= 3 && quoted;
+    }
+    if spaces
+        || value.chars().any(char::is_control)
+        || is_path(value)
+        || is_code(value, assignment.is_quoted())
+        || is_ordinary(value)
+        || is_id(value)
+        || is_number(value)
+    {
+        return false;
+    }
+    let shape = Shape::of(value);
+    match class {
+        SecretClass::Password | SecretClass::Phrase => is_password(assignment, value, &shape),
+        SecretClass::Secret => is_named_secret(assignment, value, &shape),
+        SecretClass::Token | SecretClass::Key => is_token(assignment, value, &shape),
+    }
+}
+
+fn is_password(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
+    if shape.digits == shape.length {
+        return assignment.is_strong() && shape.length >= 4;
+    }
+    // A capitalised word is a UI label: "Password": "Passwort".
+    let label = shape.is_word() && shape.uppercase > 0 && shape.uppercase < shape.length;
+    match assignment {
+        AssignmentKind::Environment | AssignmentKind::Option => !label || shape.length >= 10,
+        AssignmentKind::Field
+        | AssignmentKind::Query
+        | AssignmentKind::Markup
+        | AssignmentKind::Line => shape.length >= 6 && !label,
+        AssignmentKind::Literal => shape.length >= 6 && !shape.is_word() && !is_named(value),
+        AssignmentKind::Loose => shape.length >= 8 && shape.digits > 0 && shape.letters() > 0,
+        AssignmentKind::Table => is_conspicuous(shape) && !is_wordy(value),
+        AssignmentKind::Sentence => is_conspicuous(shape),
+    }
+}
+
+fn is_named_secret(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
+    let number = shape.digits == shape.length;
+    let random = shape.is_random() && !is_wordy(value);
+    let chosen = shape.length >= 8 && !number && !(shape.is_word() && shape.uppercase > 0);
+    match assignment {
+        AssignmentKind::Environment | AssignmentKind::Option => !number && shape.length >= 6,
+        AssignmentKind::Field | AssignmentKind::Query | AssignmentKind::Markup => {
+            random || (chosen && shape.length >= 10 && !is_named(value))
+        }
+        AssignmentKind::Literal | AssignmentKind::Line | AssignmentKind::Loose => random,
+        AssignmentKind::Table => random && shape.length >= 16,
+        AssignmentKind::Sentence => random && is_conspicuous(shape),
+    }
+}
+
+fn is_token(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
+    let number = shape.digits == shape.length;
+    let random = shape.is_random() && !is_wordy(value);
+    match assignment {
+        AssignmentKind::Environment | AssignmentKind::Option => {
+            !number && shape.length >= 8 && (random || (shape.length >= 20 && !is_wordy(value)))
+        }
+        AssignmentKind::Field
+        | AssignmentKind::Query
+        | AssignmentKind::Markup
+        | AssignmentKind::Literal
+        | AssignmentKind::Line => random,
+        AssignmentKind::Loose => random && shape.length >= 12,
+        AssignmentKind::Table => random && shape.length >= 16 && is_conspicuous(shape),
+        AssignmentKind::Sentence => random && shape.length >= 12 && is_conspicuous(shape),
+    }
+}
+
+/// True for bytes of base64, hexadecimal digits and JSON web tokens.
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=_-.".contains(&byte)
+}
+
+/// True for strings that do not occur in ordinary sentences.
+fn is_conspicuous(shape: &Shape) -> bool {
+    let kinds = [shape.lowercase, shape.uppercase, shape.digits, shape.others];
+    let kinds = kinds.iter().filter(|count| **count > 0).count();
+    shape.digits > 0
+        && shape.letters() > 0
+        && (shape.length >= 16 || (shape.length >= 8 && kinds >= 2))
+}
+
+/// True for identifiers such as `user_password` and `reset-password`.
+fn is_named(value: &str) -> bool {
+    is_wordy(value) && value.contains(['-', '_', '.', ':', '/'])
+}

@@ -1,0 +1,392 @@
+//! Redacts every field of a session that may hold agent or user text. Structures are destructured
+//! exhaustively: a new field does not compile until it is handled here. Ids, tool names, digests
+//! and evidence are never changed.
+
+use unspool_model::event::EndReason;
+use unspool_model::json::Json;
+use unspool_model::part::{
+    Agent, Agents, Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection,
+    McpServer, McpSnapshot, Notice, Part, Patch, Question, QuestionItem, QuestionOption, Reasoning,
+    SkillLoad, SourceLink, TaskItem, TaskList, Text, Tool,
+};
+use unspool_model::session::{
+    Facts, PromptPiece, Provenance, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
+};
+
+use super::report::{Location, Owner};
+use super::scan::ScanContext;
+use super::{Redactor, Shift};
+
+impl Redactor<'_> {
+    /// Redacts a whole session. Secrets found in later turns are also replaced in earlier ones.
+    pub fn transcript(&mut self, transcript: &mut Transcript) {
+        self.collect_then_redact(|this| {
+            let Transcript { session, turns } = &mut *transcript;
+            this.walk_session(session);
+            turns.iter_mut().for_each(|turn| this.walk_turn(turn));
+        });
+    }
+
+    /// Redacts the metadata of a session.
+    pub fn session(&mut self, session: &mut Session) {
+        self.collect_then_redact(|this| this.walk_session(session));
+    }
+
+    /// Redacts one turn, using the secrets of earlier turns but not those of later ones.
+    pub fn turn(&mut self, turn: &mut Turn) {
+        self.collect_then_redact(|this| this.walk_turn(turn));
+    }
+
+    /// Collects the secrets of a turn without redacting it. For streaming exports: call it for all
+    /// turns before redacting the first one.
+    pub fn collect_secrets(&mut self, turn: &mut Turn) {
+        self.collecting = true;
+        self.walk_turn(turn);
+        self.collecting = false;
+    }
+
+    /// Walks once to collect secrets, and a second time to replace them if there are any.
+    fn collect_then_redact(&mut self, mut walk: impl FnMut(&mut Self)) {
+        self.collecting = true;
+        walk(self);
+        self.collecting = false;
+        if !self.secrets.is_empty() {
+            walk(self);
+        }
+        self.location = Location::default();
+    }
+
+    fn walk_session(&mut self, session: &mut Session) {
+        self.location = Location { turn: None, owner: Owner::Session, field: String::new() };
+        let Session {
+            id: _,
+            agent: _,
+            agent_session_id: _,
+            facts,
+            state: _,
+            parent: _,
+            forked_from: _,
+        } = session;
+        let Facts {
+            project,
+            branch,
+            version: _,
+            title,
+            cost_usd: _,
+            started: _,
+            reported_parent: _,
+            forked_from: _,
+            outcomes_only: _,
+            ranks: _,
+            orphan_agent_ends: _,
+        } = facts;
+        self.optional("project", project);
+        self.optional("branch", branch);
+        if let Some(Title { text, origin: _ }) = title {
+            self.string("title", text);
+        }
+    }
+
+    fn walk_turn(&mut self, turn: &mut Turn) {
+        let Turn {
+            id: _,
+            number,
+            trigger: _,
+            user,
+            thinking_mode: _,
+            state: _,
+            abandoned: _,
+            inherited: _,
+            started: _,
+            ended: _,
+            steps,
+            parts,
+            origin,
+        } = turn;
+        let TurnOrigin {
+            names: _,
+            at: _,
+            ranks: _,
+            ends,
+            deferred,
+            thinking: _,
+            // White space.
+            pending_whitespace: _,
+            reserved_places: _,
+            source_starts: _,
+        } = origin;
+        self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
+        user.iter_mut().for_each(|body| self.body(body));
+        for Step { id, name: _, at: _, model: _, usage: _, stop_reason: _, provenance } in steps {
+            self.location.owner = Owner::Step(*id);
+            if let Some(provenance) = provenance {
+                self.provenance(provenance);
+            }
+        }
+        for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin: _, body } in
+            parts
+        {
+            self.location.owner = Owner::Part(*id);
+            self.body(body);
+        }
+        self.location.owner = Owner::Turn;
+        for TurnEnd { reason, at: _ } in ends.iter_mut().chain(deferred).flatten() {
+            match reason {
+                EndReason::Failed(why) => self.optional("end", why),
+                EndReason::Completed
+                | EndReason::Interrupted
+                | EndReason::Idle
+                | EndReason::Lost
+                | EndReason::Superseded
+                | EndReason::Unseen => {}
+            }
+        }
+    }
+
+    fn body(&mut self, body: &mut Body) {
+        match body {
+            Body::Text(Text { text, open: _, citations }) => {
+                self.string("text", text);
+                self.each("citations", citations, |this, field, citation| {
+                    this.document(field, citation)
+                });
+            }
+            Body::Reasoning(reasoning) => self.reasoning(reasoning),
+            Body::Tool(tool) => self.tool(tool),
+            Body::Agent(Agents { call_id: _, agents }) => {
+                self.each("agents", agents, |this, field, agent| {
+                    let Agent { id: _, name, task, state: _, background: _, activity, ranks: _ } =
+                        agent;
+                    this.string(&format!("{field}.name"), name);
+                    this.string(&format!("{field}.task"), task);
+                    this.optional(&format!("{field}.activity"), activity);
+                });
+            }
+            Body::Interjection(Interjection { text }) => self.string("text", text),
+            Body::TaskList(TaskList { items }) => {
+                self.each("items", items, |this, field, TaskItem { id: _, text, state: _ }| {
+                    this.string(&format!("{field}.text"), text);
+                });
+            }
+            Body::SkillLoad(SkillLoad { name: _, call_id: _, text }) => self.string("text", text),
+            Body::McpSnapshot(McpSnapshot { servers }) => {
+                self.each(
+                    "servers",
+                    servers,
+                    |this, field, McpServer { name: _, status, tools: _ }| {
+                        this.optional(&format!("{field}.status"), status);
+                    },
+                );
+            }
+            Body::ContextInfo(ContextInfo { title, text }) => {
+                self.string("title", title);
+                self.string("text", text);
+            }
+            Body::Compaction(Compaction {
+                trigger: _,
+                tokens_before: _,
+                tokens_after: _,
+                duration_ms: _,
+                summary,
+            }) => self.string("summary", summary),
+            Body::File(File { name, media_type: _, url, text }) => {
+                self.optional("name", name);
+                self.url("url", url);
+                self.optional("text", text);
+            }
+            Body::Source(SourceLink { url, title, quote }) => {
+                self.url("url", url);
+                self.optional("title", title);
+                self.optional("quote", quote);
+            }
+            Body::Patch(Patch { path, diff, call_id: _ }) => {
+                self.optional("path", path);
+                self.string("diff", diff);
+            }
+            Body::Notice(Notice { code: _, text }) => self.string("text", text),
+            Body::Error(Failure { code: _, status: _, text }) => self.string("text", text),
+            Body::Data(Data { kind: _, payload }) => self.document("payload", payload),
+        }
+    }
+
+    fn reasoning(&mut self, reasoning: &mut Reasoning) {
+        let Reasoning { text, open: _, redacted: _, signature, signer: _, duration_ms: _ } =
+            reasoning;
+        self.string("text", text);
+        if let Some(signature) = signature {
+            // The vendor verifies the signature, so keep it unless it contains a key.
+            self.value("signature", signature, ScanContext { name: None, opaque: true });
+        }
+    }
+
+    fn tool(&mut self, tool: &mut Tool) {
+        let Tool {
+            call_id: _,
+            parent_call_id: _,
+            name: _,
+            input,
+            input_text,
+            state: _,
+            output,
+            result,
+            exit_code: _,
+            duration_ms: _,
+            question,
+            answer,
+            provider_executed: _,
+            title,
+        } = tool;
+        self.optional("title", title);
+        if let Some(input) = input {
+            self.document("input", input);
+        }
+        if !input_text.is_empty() {
+            // May be truncated anywhere.
+            if input_text.trim_start().starts_with(['{', '[']) {
+                if let Some(text) = self.replaced_json(input_text, "input_text")
+                    && !self.collecting
+                {
+                    *input_text = text;
+                }
+            } else {
+                self.string("input_text", input_text);
+            }
+        }
+        self.optional("output", output);
+        if let Some(result) = result {
+            self.document("result", result);
+        }
+        if let Some(Question { request_id: _, kind: _, items }) = question {
+            self.each("question", items, |this, field, item| {
+                let QuestionItem { header, question, options, multi_select: _ } = item;
+                this.optional(&format!("{field}.header"), header);
+                this.string(&format!("{field}.question"), question);
+                for QuestionOption { label, description } in options {
+                    this.string(&format!("{field}.option"), label);
+                    this.optional(&format!("{field}.option"), description);
+                }
+            });
+        }
+        if let Some(Answer { decision: _, text, choices, observed: _ }) = answer {
+            self.string("answer", text);
+            for (question, choice) in choices {
+                self.string("answer", question);
+                self.string("answer", choice);
+            }
+        }
+    }
+
+    /// Redacts the prompt and its pieces, and recomputes the span of each piece.
+    fn provenance(&mut self, provenance: &mut Provenance) {
+        let Provenance { pieces, final_prompt, snapshots: _ } = provenance;
+        let whole = final_prompt.clone().unwrap_or_default();
+        let places: Vec<Option<(usize, usize)>> =
+            pieces.iter().map(|piece| byte_range(&whole, piece.span)).collect();
+        let same: Vec<bool> = pieces
+            .iter()
+            .zip(&places)
+            .map(|(piece, place)| {
+                place.and_then(|(from, to)| whole.get(from..to)) == Some(piece.value.as_str())
+            })
+            .collect();
+        self.each("prompt", pieces, |this, field, PromptPiece { kind: _, value, span: _ }| {
+            this.string(field, value);
+        });
+        let Some(prompt) = final_prompt else { return };
+        "final_prompt".clone_into(&mut self.location.field);
+        let mut places = places;
+        let replaced = self.replaced(prompt, ScanContext::default(), &mut |edits| {
+            places.iter_mut().flatten().for_each(|(from, to)| {
+                *from = shifted(edits, *from, false);
+                *to = shifted(edits, *to, true);
+            });
+        });
+        let Some(replaced) = replaced.filter(|_| !self.collecting) else { return };
+        for ((piece, place), same) in pieces.iter_mut().zip(places).zip(same) {
+            let Some((from, to)) = place else { continue };
+            let Some(value) = replaced.get(from..to) else { continue };
+            let before = replaced.get(..from).unwrap_or_default().chars().count();
+            piece.span = Some((before as u32, (before + value.chars().count()) as u32));
+            if same {
+                value.clone_into(&mut piece.value);
+            }
+        }
+        *prompt = replaced;
+    }
+
+    fn each<T>(
+        &mut self,
+        field: &str,
+        items: &mut [T],
+        mut visit: impl FnMut(&mut Self, &str, &mut T),
+    ) {
+        for (at, item) in items.iter_mut().enumerate() {
+            visit(self, &format!("{field}[{at}]"), item);
+        }
+    }
+
+    fn optional(&mut self, field: &str, text: &mut Option<String>) {
+        if let Some(text) = text {
+            self.string(field, text);
+        }
+    }
+
+    fn url(&mut self, field: &str, url: &mut Option<String>) {
+        if let Some(url) = url.as_mut().filter(|url| !url.starts_with("data:")) {
+            self.string(field, url);
+        }
+    }
+
+    fn string(&mut self, field: &str, text: &mut String) {
+        self.value(field, text, ScanContext::default());
+    }
+
+    fn value(&mut self, field: &str, text: &mut String, context: ScanContext<'_>) {
+        if !self.collecting {
+            field.clone_into(&mut self.location.field);
+        }
+        if let Some(replaced) = self.replaced(text, context, &mut |_| {})
+            && !self.collecting
+        {
+            *text = replaced;
+        }
+    }
+
+    fn document(&mut self, field: &str, json: &mut Json) {
+        if let Some(replaced) = self.replaced_json(json.text(), field)
+            && !self.collecting
+        {
+            *json = Json::checked(&replaced);
+        }
+    }
+}
+
+/// Converts a span in characters to a byte range.
+fn byte_range(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
+    let (from, to) = span?;
+    let place = |at: u32| {
+        let ends = std::iter::once(text.len());
+        text.char_indices().map(|(at, _)| at).chain(ends).nth(at as usize)
+    };
+    Some((place(from)?, place(to)?)).filter(|(from, to)| from <= to)
+}
+
+/// Maps an offset through a round of edits. An offset inside an edit moves to its start or end.
+fn shifted(edits: &[Shift], at: usize, to_end: bool) -> usize {
+    let mut shifted = at;
+    for Shift { start, end, length } in edits {
+        if *end <= at {
+            shifted = shifted + length - (end - start);
+        } else if *start < at {
+            let begin = shifted - (at - start);
+            return if to_end { begin + length } else { begin };
+        } else {
+            break;
+        }
+    }
+    shifted
+}
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+//! Schemas of responses about the whole archive: search hits and statistics.
+
+use serde_json::Value;
+
+use super::json_schema::{count, list, nullable, nullable_count, object, one_of, text, time};
+use super::session::usage;
+
+pub fn hit() -> Value {
+    object([
+        ("session", text()),
+        ("turn", nullable_count()),
+        ("part", nullable("string")),
+        ("kind", one_of(unspool_query::params::SEARCH_KINDS)),
+        ("snippet", text()),
+        ("agent", text()),
+        ("project", nullable("string")),
+        ("title", nullable("string")),
+        ("tool", nullable("string")),
+        ("state", nullable("string")),
+        ("at", time()),
+    ])
+}
+
+pub fn stats() -> Value {
+    let spent = || usage([("unpriced_steps", count())]);
+    let counts = [
+        "sessions",
+        "sub_agents",
+        "turns",
+        "steps",
+        "parts",
+        "tool_calls",
+        "errors",
+        "reasoning_parts",
+        "reasoning_ms",
+        "sessions_with_cost",
+    ];
+    let totals = counts.into_iter().map(|name| (name, count())).chain([
+        ("reasoning_share", nullable("number")),
+        ("usage", spent()),
+        ("first_at", time()),
+        ("last_at", time()),
+    ]);
+    let group = object([
+        ("name", nullable("string")),
+        ("sessions", count()),
+        ("turns", count()),
+        ("steps", count()),
+        ("usage", spent()),
+    ]);
+    let duration = object([
+        ("known", count()),
+        ("median_ms", nullable_count()),
+        ("p95_ms", nullable_count()),
+        ("total_ms", count()),
+    ]);
+    let calls = ["calls", "completed", "failed", "denied", "interrupted", "running"];
+    let tool = calls.into_iter().map(|name| (name, count())).chain([
+        ("name", text()),
+        ("error_rate", nullable("number")),
+        ("duration", duration),
+    ]);
+    let groups = ["by_day", "by_model", "by_agent", "by_project"];
+    let groups = groups.into_iter().map(|name| (name, list(group.clone())));
+    let place = || {
+        [
+            ("session", text()),
+            ("title", nullable("string")),
+            ("turn", count()),
+            ("part", text()),
+            ("at", time()),
+        ]
+    };
+    let slow = [("tool", text()), ("what", text()), ("duration_ms", count())];
+    let failure = [
+        ("tool", text()),
+        ("error", text()),
+        ("count", count()),
+        ("sessions", count()),
+        ("last", object(place())),
+    ];
+    object(groups.chain([
+        ("totals", object(totals)),
+        ("tools", list(object(tool))),
+        ("slowest", list(object(slow.into_iter().chain(place())))),
+        ("failures", list(object(failure))),
+    ]))
+}

@@ -1,0 +1,64 @@
+//! Requests that are refused before anybody looks at what they want: too large, or ambiguous.
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, HOST};
+
+use crate::problem::Problem;
+
+/// Limits in bytes: request body, URI, headers.
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+const MAX_URI_BYTES: usize = 8 * 1024;
+const MAX_HEADER_BYTES: usize = 32 * 1024;
+
+/// Refuses what two programs could read differently: a second `Host`, a path that is not text.
+pub fn malformed(request: &Request) -> Option<Problem> {
+    if request.headers().get_all(HOST).iter().count() > 1 {
+        return Some(Problem::new(StatusCode::BAD_REQUEST, "the request has two Host headers"));
+    }
+    if !decodes_to_text(request.uri().path()) {
+        let what = "the path is not UTF-8; check the percent-encoding of the URL";
+        return Some(Problem::new(StatusCode::BAD_REQUEST, what));
+    }
+    None
+}
+
+/// True if the path is UTF-8 when its percent-encoding is undone.
+fn decodes_to_text(path: &str) -> bool {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let decoded = hex
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = if decoded.is_some() { &after[2..] } else { after };
+    }
+    std::str::from_utf8(&bytes).is_ok()
+}
+
+/// Checks the size limits.
+pub fn too_large(request: &Request) -> Option<Problem> {
+    let headers = request.headers();
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if length
+        .is_some_and(|length| length.parse::<u64>().is_ok_and(|length| length > MAX_REQUEST_BYTES))
+    {
+        let what = format!("the request body is too large: the limit is {MAX_REQUEST_BYTES} bytes");
+        return Some(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
+    }
+    let uri = request.uri();
+    if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
+        let what = format!("the URL is too long: the limit is {MAX_URI_BYTES} bytes");
+        return Some(Problem::new(StatusCode::URI_TOO_LONG, what));
+    }
+    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if size > MAX_HEADER_BYTES {
+        let what = format!(
+            "the headers are too large: the limit is {MAX_HEADER_BYTES} bytes; delete cookies"
+        );
+        return Some(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, what));
+    }
+    None
+}

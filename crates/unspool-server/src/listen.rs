@@ -1,0 +1,109 @@
+//! Accepts connections. Clients may be slow, silent or many: a request head must arrive in time, the
+//! number of connections is limited, and the end of the server waits for open requests only so
+//! long. `axum::serve` has none of these limits.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ConnectInfo;
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+/// How long a client may take to send the head of a request, and how long an idle connection stays.
+const MAX_HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long the end waits for open requests.
+const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(5);
+/// The largest number of connections at a time, if the system allows as many files.
+const MAX_CONNECTIONS: u64 = 4096;
+/// Files that the archive, its readers and a page's exports need beside the connections.
+const OTHER_FILES: u64 = 64;
+/// The pause after an error that hits every connection, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Serves until `shutdown` completes, then waits for open requests to finish.
+pub async fn serve(
+    router: Router,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let (connections, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(places())));
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_TIME);
+    tokio::pin!(shutdown);
+    loop {
+        let next = next_connection(&listener, &places);
+        let (stream, address, place) = tokio::select! {
+            next = next => next,
+            () = &mut shutdown => break,
+        };
+        // `ConnectInfo` is what the login limits attempts by.
+        let service = router.clone().layer(Extension(ConnectInfo(address)));
+        let service = TowerToHyperService::new(service);
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let connection = connections.watch(connection.into_owned());
+        tokio::spawn(async move {
+            // A client that disconnects is not an error.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    // An elapsed time limit is not an error: the client had its chance.
+    let _ = timeout(MAX_SHUTDOWN_TIME, connections.shutdown()).await;
+    Ok(())
+}
+
+/// Waits for a place, then for a client. Errors of one client do not end the server.
+async fn next_connection(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed.
+    let place = places.clone().acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => {
+                // Small messages are sent at once.
+                let _ = stream.set_nodelay(true);
+                return (stream, address, place);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accept failed");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The number of connections that leave enough files for everything else.
+fn places() -> usize {
+    // Each page may read a log while it is connected.
+    let room = file_limit().map(|files| files.saturating_sub(OTHER_FILES) * 3 / 4);
+    let places = room.map_or(MAX_CONNECTIONS, |room| room.clamp(16, MAX_CONNECTIONS));
+    usize::try_from(places).unwrap_or(16)
+}
+
+/// How many files this process may open. Raises the soft limit, which is low by default.
+#[cfg(unix)]
+fn file_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current?;
+    let wanted = limit.maximum.map_or(2 * MAX_CONNECTIONS, |most| most.min(2 * MAX_CONNECTIONS));
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
+    let is_raised = current < wanted && setrlimit(Resource::Nofile, raised).is_ok();
+    Some(if is_raised { wanted } else { current })
+}
+
+#[cfg(not(unix))]
+fn file_limit() -> Option<u64> {
+    None
+}

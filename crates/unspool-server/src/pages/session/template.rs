@@ -1,0 +1,272 @@
+//! The page of one session: head, outline, tasks and a window of its turns. Also the fragments that
+//! an open page loads (`window`, `inline`) and that session hubs send (`outline_entry`, `tasks`).
+
+use maud::{Markup, html};
+use unspool_export::html::block::blocks;
+use unspool_export::html::dom;
+use unspool_export::html::session_head::session_head;
+use unspool_export::html::text::safe;
+use unspool_export::html::turn::{Gap, gap, turn};
+use unspool_export::project;
+use unspool_model::id::{TurnId, digest};
+use unspool_model::price::Prices;
+use unspool_model::summary::Summary;
+use unspool_view::present::outline::TurnOutline;
+use unspool_view::present::tools::Tasks;
+use unspool_view::present::{Item, TurnView, format};
+
+use crate::pages::shell::shell;
+
+/// The data of the page.
+pub struct SessionPage<'a> {
+    pub summary: &'a Summary,
+    pub prices: &'a Prices,
+    /// The seq it was read at.
+    pub seq: u64,
+    pub window: TranscriptWindow<'a>,
+    /// The agent's command that resumes the session.
+    pub resume: Option<String>,
+    pub tasks: &'a Tasks,
+}
+
+/// The loaded turns of a session.
+pub struct TranscriptWindow<'a> {
+    pub turns: &'a [TurnView],
+    /// The position where earlier turns end.
+    pub earlier: Option<String>,
+    /// The position where later turns begin.
+    pub later: Option<String>,
+    /// One outline entry per turn of the session.
+    pub prompts: &'a [Prompt],
+}
+
+/// The outline entry of a turn that is not loaded.
+pub struct Prompt {
+    pub turn: TurnId,
+    pub number: u32,
+    pub said: String,
+    pub errors: u64,
+}
+
+/// The view options from the URL.
+pub struct Choice<'a> {
+    /// The part filter.
+    pub only: Option<&'a str>,
+}
+
+pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
+    let summary = page.summary;
+    let id = summary.session.id.to_string();
+    let title = summary.title.as_deref().unwrap_or(&summary.session.agent_session_id);
+    let title = format::first_line(&safe(title), 120);
+    let turns = turns(&id, &page.window);
+    let head = session_head(summary, page.prices);
+    let main = html! {
+        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
+            data-only=[choice.only.map(safe)] {
+            div.side {
+                nav.outline aria-label="Outline" { (outline(&page.window)) }
+                (tasks(page.tasks))
+            }
+            article.transcript {
+                (head)
+                (actions(page, choice))
+                (find_here())
+                div.turns { (turns) }
+                div.end aria-hidden="true" {}
+            }
+            button.news type="button" hidden { "0 new parts" }
+        }
+    };
+    shell(&title, "session.js", main)
+}
+
+/// A digest that changes with the content of a window.
+fn version(pieces: &[&Markup]) -> String {
+    let add = |sum: u64, piece: &&Markup| sum.rotate_left(1) ^ digest(piece.0.as_bytes());
+    format!("{:016x}", pieces.iter().fold(0, add))
+}
+
+/// The turns, with links to those around them.
+fn turns(session: &str, window: &TranscriptWindow<'_>) -> Markup {
+    // A partially loaded turn has its own gap element, so omit the outer one at that end.
+    let cut = |item: &Item| match item {
+        Item::Part(part) => part.before > 0,
+        Item::Reasoning(block) => block.before > 0,
+    };
+    let cut_above = window.turns.first().is_some_and(|view| view.items.first().is_some_and(cut));
+    let cut_below = window.turns.last().is_some_and(|view| view.after > 0);
+    html! {
+        @if let Some(position) = window.earlier.as_ref().filter(|_| !cut_above) {
+            (gap(Gap::Before, session, position, "Earlier turns"))
+        }
+        @for view in window.turns { (turn(session, view)) }
+        @if let Some(position) = window.later.as_ref().filter(|_| !cut_below) {
+            (gap(Gap::After, session, position, "Later turns"))
+        }
+    }
+}
+
+/// The outline. Loaded turns also show their marks.
+fn outline(window: &TranscriptWindow<'_>) -> Markup {
+    let loaded = |id: TurnId| window.turns.iter().find(|view| view.id == id);
+    let is_listed = |view: &&TurnView| window.prompts.iter().any(|prompt| prompt.turn == view.id);
+    html! {
+        ol {
+            @for prompt in window.prompts {
+                @match loaded(prompt.turn) {
+                    Some(view) => (outline_entry(view)),
+                    None => (entry(prompt)),
+                }
+            }
+            @for view in window.turns.iter().filter(|view| !is_listed(view)) { (outline_entry(view)) }
+        }
+    }
+}
+
+fn entry(prompt: &Prompt) -> Markup {
+    let id = dom::turn(prompt.turn);
+    let Prompt { number, said, errors, .. } = prompt;
+    let errors = usize::try_from(*errors).unwrap_or(usize::MAX);
+    let said = format::first_line(said, 80);
+    line(&id, *number, &said, &[(errors, "tone-failed", "✕", "error")])
+}
+
+/// The part filters besides single tools.
+const PART_FILTERS: [(&str, &str); 8] = [
+    ("errors", "Errors"),
+    ("edits", "Edits"),
+    ("kind:text", "Replies"),
+    ("kind:reasoning", "Reasoning"),
+    ("kind:tool", "Tool calls"),
+    ("kind:agent", "Sub-agents"),
+    ("kind:interjection", "Interjections"),
+    ("kind:compaction", "Compactions"),
+];
+
+fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
+    let id = page.summary.session.id;
+    let is_chosen = |value: &str| choice.only == Some(value);
+    html! {
+        div.actions role="toolbar" aria-label="Session" {
+            button type="button" data-act="fold" { "Collapse all" }
+            button type="button" data-act="unfold" { "Expand all" }
+            button type="button" data-act="brief" aria-pressed="false" { "Hide intermediate work" }
+            button type="button" data-act="usage" aria-pressed="false" { "Usage per step" }
+            button type="button" data-act="find" { "Find" }
+            label.only {
+                span.visually-hidden { "Show only" }
+                select name="only" {
+                    option value="" selected[choice.only.is_none()] { "Everything" }
+                    @for (value, name) in PART_FILTERS {
+                        option value=(value) selected[is_chosen(value)] { (name) }
+                    }
+                    // The other tools are loaded when the menu opens.
+                    @if let Some(tool) = choice.only.and_then(|only| only.strip_prefix("tool:")) {
+                        option value=(safe(choice.only.unwrap_or_default())) selected { (safe(tool)) }
+                    }
+                }
+            }
+            @if let Some(resume) = &page.resume {
+                button type="button" data-copy=(resume) { "Copy resume command" }
+            }
+            a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
+            details.menu {
+                summary { "Export" }
+                ul {
+                    li { button type="button" data-act="markdown" { "Copy as Markdown" } }
+                    @for form in project::ALL {
+                        li {
+                            a href={ "/api/sessions/" (id) "/export?to=" (form.name) }
+                                download={ "unspool-" (id) "." (form.extension) } title=(form.about) {
+                                (form.title)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The task list, beside the transcript and always visible (R-003-43).
+pub fn tasks(tasks: &Tasks) -> Markup {
+    let (count, done) = tasks.counts();
+    html! {
+        aside.tasks id="tasks" aria-label="Tasks" hidden[count == 0] {
+            @if count > 0 {
+                details open {
+                    summary { "Tasks " span.dim { (done) " of " (count) } }
+                    (blocks(&[tasks.block()]))
+                }
+            }
+        }
+    }
+}
+
+/// The find bar.
+fn find_here() -> Markup {
+    html! {
+        form.find-here hidden role="search" aria-label="This session" {
+            input type="search" name="here" placeholder="Find in this session" autocomplete="off"
+                aria-label="Find in this session";
+            span.count role="status" {}
+            button type="button" aria-label="Close" { "×" }
+        }
+    }
+}
+
+/// The outline entry of a turn, with the counts of errors, edits and sub-agent calls.
+pub fn outline_entry(view: &TurnView) -> Markup {
+    let TurnOutline { number, said, errors, edits, agents, .. } = &view.outline;
+    let marks = [
+        (*errors, "tone-failed", "✕", "error"),
+        (*edits, "tone-added", "±", "edit"),
+        (*agents, "tone-running", "◈", "sub-agent call"),
+    ];
+    line(&dom::turn(view.id), *number, said, &marks)
+}
+
+fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) -> Markup {
+    html! {
+        li data-turn=(id) data-number=(number) {
+            a href={ "#" (id) } {
+                span.number { (number) }
+                span.said { (safe(said)) }
+            }
+            @for (count, class, sign, noun) in marks {
+                @if *count > 0 {
+                    span.mark.(class) title=(format::count(*count, noun)) { (sign) (count) }
+                }
+            }
+        }
+    }
+}
+
+/// A window as a fragment for an open page, and its version.
+pub fn window(page: &SessionPage<'_>) -> (Markup, String) {
+    let id = page.summary.session.id.to_string();
+    let turns = turns(&id, &page.window);
+    let head = session_head(page.summary, page.prices);
+    let version = version(&[&head, &turns, &self::tasks(page.tasks)]);
+    let painted = html! {
+        div.window data-seq=(page.seq) data-version=(version) {
+            (head)
+            (self::tasks(page.tasks))
+            ol.entries { @for view in page.window.turns { (outline_entry(view)) } }
+            div.turns { (turns) }
+        }
+    };
+    (painted, version)
+}
+
+/// A sub-agent's session as a fragment inside the page of its parent.
+pub fn inline(page: &SessionPage<'_>) -> Markup {
+    let id = page.summary.session.id.to_string();
+    let turns = turns(&id, &page.window);
+    html! {
+        div.session.inline data-session=(id) data-seq=(page.seq) {
+            div.turns { (turns) }
+        }
+    }
+}

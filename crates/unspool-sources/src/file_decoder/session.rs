@@ -1,0 +1,158 @@
+//! The session of a record: recognises the format of the file, reads which session or sub-agent
+//! the record belongs to, and opens a session when its id is new.
+
+use super::{FileDecoder, RecordSink, Session, SessionHandle, SessionIdent};
+use crate::decode::{Fields, Format, RecordOwner, SessionsPerFile, recognise};
+use crate::read::lines::Line;
+
+impl FileDecoder {
+    /// The session of a record; `None` until a record of the file names one. Then the lines that
+    /// were held are decoded first.
+    pub(super) fn session_of(
+        &mut self,
+        fields: &Fields<'_>,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let session = self.session_by_id(fields, sink)?;
+        Some(self.side_chain(session, fields, sink).unwrap_or(session))
+    }
+
+    /// The sub-agent of a record, for logs that also hold the records of sub-agents.
+    fn side_chain(
+        &mut self,
+        session: SessionHandle,
+        fields: &Fields<'_>,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let file_session = self.sessions.get_mut(session.0)?;
+        let chain = file_session.decoder.side_chain(&file_session.id, fields);
+        let ended = file_session.decoder.ended_chains();
+        for over in self.sessions.iter_mut().filter(|held| ended.iter().any(|id| **id == *held.id))
+        {
+            over.decoder = (self.format?.decoder)();
+        }
+        let chain = chain?;
+        let existing = self.sessions.len();
+        let opened = self.open_session(&chain.id, Some(&chain.parent), true, sink)?;
+        if opened.0 == existing {
+            self.sessions[opened.0].decoder.begin_side_chain(&chain);
+        }
+        // Records that name no session belong to the log's main session.
+        self.current = Some(session);
+        Some(opened)
+    }
+
+    fn session_by_id(
+        &mut self,
+        fields: &Fields<'_>,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let recognised = match (self.format, self.current) {
+            // A log or a stream is one session, even if the program later drops the id that it
+            // began with. One file of hooks may hold several sessions.
+            (Some(format), Some(current)) if format.sessions_per_file == SessionsPerFile::One => {
+                return Some(current);
+            }
+            // A file keeps its format; its decoder also gets records of unknown kinds.
+            (Some(format), _) => (format.recognise)(fields).unwrap_or(RecordOwner::Format),
+            (None, _) => {
+                let (format, recognised) = recognise(fields)?;
+                if matches!(recognised, RecordOwner::Ambiguous(_)) {
+                    self.tentative_format = self.tentative_format.or(Some(format));
+                    return None;
+                }
+                self.set_format(format, sink);
+                recognised
+            }
+        };
+        match recognised {
+            RecordOwner::Format => self.current,
+            RecordOwner::FallbackId(name) => {
+                self.fallback_id.get_or_insert_with(|| name.into_owned());
+                self.current
+            }
+            // `None` until the main session was named.
+            RecordOwner::MainSession => {
+                let own = self.own()?;
+                self.current = Some(own);
+                self.current
+            }
+            RecordOwner::Session(id) | RecordOwner::Ambiguous(id) => {
+                self.open_session(&id, None, false, sink)
+            }
+            RecordOwner::SubAgent { id, parent } => {
+                self.open_session(&id, parent.as_deref(), true, sink)
+            }
+        }
+    }
+
+    /// Sets the format, and decodes the records that were held while it was ambiguous.
+    pub(super) fn set_format(
+        &mut self,
+        format: &'static Format,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) {
+        self.format = Some(format);
+        if self.tentative_format.take().is_some() {
+            for (number, offset, bytes) in std::mem::take(&mut self.pending.records) {
+                self.decode_record(Line { number, offset, bytes: &bytes }, sink);
+            }
+        }
+    }
+
+    /// The main session of the file. Its sub-agents may appear before it does.
+    fn own(&self) -> Option<SessionHandle> {
+        self.sessions.iter().position(|session| !session.sub_agent).map(SessionHandle)
+    }
+
+    /// The handle of the session with this id. Opens it if it is new.
+    pub(super) fn open_session(
+        &mut self,
+        id: &str,
+        parent: Option<&str>,
+        sub_agent: bool,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
+        let format = self.format?;
+        let is = |handle: &SessionHandle| self.sessions[handle.0].id == id;
+        let existing = self.current.filter(is);
+        let existing = existing.or_else(|| (0..self.sessions.len()).map(SessionHandle).find(is));
+        let session = existing.unwrap_or_else(|| {
+            let handle = SessionHandle(self.sessions.len());
+            let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
+            let mut decoder = (format.decoder)();
+            let own = self.own().filter(|_| sub_agent).and_then(|own| self.sessions.get(own.0));
+            if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
+                decoder.inherit_context(session_context);
+            }
+            let mut session = Session { id, sub_agent, parent, source: 0, decoder };
+            let first = self.first.unwrap_or_default();
+            session.source = sink.source(handle, &file_session(format, first, &session));
+            self.sessions.push(session);
+            handle
+        });
+        let first = self.current.replace(session).is_none();
+        if first || (existing.is_none() && !sub_agent) {
+            self.decode_pending(session, sink);
+            // Held lines may belong to other sessions.
+            self.current = Some(session);
+        }
+        Some(session)
+    }
+}
+
+/// A session of a file, as sinks see it.
+pub(super) fn file_session<'a>(
+    format: &'static Format,
+    first: u64,
+    session: &'a Session,
+) -> SessionIdent<'a> {
+    SessionIdent {
+        agent: format.agent,
+        session: &session.id,
+        feed: format.feed,
+        first,
+        sub_agent: session.sub_agent,
+        parent: session.parent.as_deref(),
+    }
+}

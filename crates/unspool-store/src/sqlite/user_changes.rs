@@ -1,0 +1,144 @@
+//! Edits by the user: session names, tags, deletion, settings.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use unspool_model::id::SessionId;
+
+use super::load::id;
+use super::write::OrphanCandidates;
+use crate::rows::RowId;
+use crate::store::StoreError;
+
+/// Sets or clears a session's name.
+pub fn rename(
+    connection: &mut Connection,
+    session: RowId,
+    name: Option<&str>,
+) -> Result<(), StoreError> {
+    connection.execute("UPDATE session SET name = ?2 WHERE row = ?1", params![session, name])?;
+    Ok(())
+}
+
+/// Adds and removes tags.
+pub fn tag(
+    connection: &mut Connection,
+    session: RowId,
+    add: &[String],
+    remove: &[String],
+) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    for name in add {
+        transaction.execute(
+            "INSERT OR IGNORE INTO tag (session, name) VALUES (?1, ?2)",
+            params![session, name],
+        )?;
+    }
+    for name in remove {
+        transaction
+            .execute("DELETE FROM tag WHERE session = ?1 AND name = ?2", params![session, name])?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// The rows and ids of a session and its sub-agents, nested ones included.
+pub fn family(
+    connection: &Connection,
+    session: RowId,
+) -> Result<Vec<(RowId, SessionId)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (row) AS (
+             SELECT ?1
+             UNION
+             SELECT session.row FROM below
+             JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+             UNION
+             SELECT child.row FROM below
+             JOIN session ON session.row = below.row
+             JOIN session AS child ON child.parent = session.id
+         )
+         SELECT row, id FROM session WHERE row IN below ORDER BY row",
+    )?;
+    let rows: Vec<(RowId, String)> = statement
+        .query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    rows.into_iter().map(|(row, text)| Ok((row, SessionId(id(&text)?)))).collect()
+}
+
+/// Deletes a session with its sub-agents, and records that syncing must not restore them. Returns
+/// the number of deleted sessions.
+pub fn delete(connection: &mut Connection, session: RowId, now: i64) -> Result<u64, StoreError> {
+    let family = family(connection, session)?;
+    let transaction = connection.transaction()?;
+    for (row, id) in &family {
+        transaction.execute(
+            "INSERT OR REPLACE INTO deleted (id, at) VALUES (?1, ?2)",
+            params![id.to_string(), now],
+        )?;
+        delete_rows(&transaction, *row)?;
+    }
+    transaction.commit()?;
+    Ok(family.len() as u64)
+}
+
+/// Deletes a session's rows, and the contents and snapshots that no other session uses.
+pub fn delete_rows(transaction: &Transaction<'_>, session: RowId) -> Result<(), StoreError> {
+    let contents = transaction
+        .prepare_cached(
+            "SELECT DISTINCT content FROM part JOIN turn ON turn.row = part.turn
+             WHERE turn.session = ?1 AND content IS NOT NULL",
+        )?
+        .query_map([session], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    transaction.execute("DELETE FROM session WHERE row = ?1", [session])?;
+    OrphanCandidates { contents, ..OrphanCandidates::default() }.drop_unused(transaction)?;
+    transaction.execute(
+        "DELETE FROM snapshot WHERE NOT EXISTS (SELECT 1 FROM session_snapshot
+             WHERE session_snapshot.sha256 = snapshot.sha256)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Removes a session so that it can be recorded again. Its name and tags move to `remembered`, and
+/// its files are marked as changed in the same transaction: if the process ends here, the next
+/// sync re-reads them.
+pub fn forget(connection: &mut Connection, session: RowId) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    transaction.execute(
+        "INSERT OR REPLACE INTO remembered (id, name, tags)
+         SELECT id, name, (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = ?1)
+         FROM session WHERE row = ?1
+             AND (name IS NOT NULL OR EXISTS (SELECT 1 FROM tag WHERE tag.session = ?1))",
+        [session],
+    )?;
+    transaction.execute(
+        "UPDATE file SET size = 0, modified = 0, changed = 0
+         WHERE row IN (SELECT file FROM source WHERE session = ?1)",
+        [session],
+    )?;
+    delete_rows(&transaction, session)?;
+    Ok(transaction.commit()?)
+}
+
+/// Allows a deleted session to be recorded again.
+pub fn undelete(connection: &mut Connection, id: SessionId) -> Result<bool, StoreError> {
+    let deleted_rows = connection.execute("DELETE FROM deleted WHERE id = ?1", [id.to_string()])?;
+    Ok(deleted_rows > 0)
+}
+
+pub fn setting(connection: &Connection, name: &str) -> Result<Option<String>, StoreError> {
+    Ok(connection
+        .query_row("SELECT value FROM setting WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?)
+}
+
+pub fn set(connection: &Connection, name: &str, value: Option<&str>) -> Result<(), StoreError> {
+    match value {
+        Some(value) => connection.execute(
+            "INSERT OR REPLACE INTO setting (name, value) VALUES (?1, ?2)",
+            [name, value],
+        )?,
+        None => connection.execute("DELETE FROM setting WHERE name = ?1", [name])?,
+    };
+    Ok(())
+}

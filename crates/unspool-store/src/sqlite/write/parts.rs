@@ -1,0 +1,122 @@
+//! Writes the parts of a session: their rows, payloads in the journal, and the sub-agents that they
+//! name.
+
+use rusqlite::{CachedStatement, Transaction, params};
+use rustc_hash::FxHashMap;
+
+use super::payloads::{OrphanCandidates, PAYLOAD_LOCATION};
+use crate::rows::{PartRow, Payload, RowId};
+
+pub(super) struct PartStatements<'t> {
+    session: RowId,
+    insert: CachedStatement<'t>,
+    open: CachedStatement<'t>,
+    close: CachedStatement<'t>,
+    agent: CachedStatement<'t>,
+    no_agent: CachedStatement<'t>,
+    find: CachedStatement<'t>,
+    payload_location: CachedStatement<'t>,
+}
+
+impl<'t> PartStatements<'t> {
+    pub(super) fn prepare(
+        transaction: &'t Transaction<'_>,
+        session: RowId,
+    ) -> rusqlite::Result<PartStatements<'t>> {
+        Ok(PartStatements {
+            session,
+            insert: transaction.prepare_cached(
+                "INSERT INTO part (row, turn, place, id, role, kind, state, tool, call_id, step,
+                     started, ended, duration, hidden, source, offset, length, text, chunk, at,
+                     size, content)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                     ?17, ?18, ?19, ?20, ?21, ?22)
+                 ON CONFLICT (row) DO UPDATE SET turn = ?2, place = ?3, id = ?4, kind = ?6,
+                     state = ?7, tool = ?8, call_id = ?9, step = ?10, started = ?11, ended = ?12,
+                     duration = ?13, hidden = ?14, source = ?15, offset = ?16, length = ?17,
+                     text = ?18, chunk = ?19, at = ?20, size = ?21, content = ?22",
+            )?,
+            open: transaction.prepare_cached(
+                "INSERT INTO journal (part, payload) VALUES (?1, ?2)
+                 ON CONFLICT (part) DO UPDATE SET payload = ?2",
+            )?,
+            close: transaction.prepare_cached("DELETE FROM journal WHERE part = ?1")?,
+            agent: transaction.prepare_cached(
+                "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?,
+            no_agent: transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?,
+            find: transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?,
+            payload_location: transaction.prepare_cached(PAYLOAD_LOCATION)?,
+        })
+    }
+
+    pub(super) fn write(
+        &mut self,
+        part: &PartRow,
+        chunks: &[RowId],
+        contents: &FxHashMap<u128, RowId>,
+        orphans: &mut OrphanCandidates,
+    ) -> rusqlite::Result<()> {
+        if part.stored {
+            orphans.note(&mut self.payload_location, part.row)?;
+        }
+        let (chunk, at, size) = match &part.payload {
+            Payload::Chunk { chunk, at, length } => {
+                (chunks.get(*chunk).copied(), Some(*at as i64), Some(*length as i64))
+            }
+            Payload::Journal(_) => (None, None, None),
+        };
+        let content = match part.content {
+            Some(digest) => Some(match contents.get(&digest) {
+                Some(row) => *row,
+                // Stored by an earlier batch.
+                None => self.find.query_row([&digest.to_be_bytes()[..]], |row| row.get(0))?,
+            }),
+            None => None,
+        };
+        let evidence = part.evidence;
+        self.insert.execute(params![
+            part.row,
+            part.turn,
+            part.place,
+            part.id.to_string(),
+            part.role.name(),
+            part.kind,
+            part.state,
+            part.tool,
+            part.call_id,
+            part.step.map(|step| step.to_string()),
+            part.started,
+            part.ended,
+            part.duration,
+            part.hidden,
+            evidence.map(|(source, _, _)| source),
+            evidence.map(|(_, offset, _)| offset as i64),
+            evidence.map(|(_, _, length)| length),
+            part.text,
+            chunk,
+            at,
+            size,
+            content,
+        ])?;
+        match &part.payload {
+            Payload::Journal(payload) => self.open.execute(params![part.row, payload])?,
+            Payload::Chunk { .. } if part.stored => self.close.execute([part.row])?,
+            Payload::Chunk { .. } => 0,
+        };
+        if part.kind == unspool_model::part::Kind::Agent.name() {
+            self.no_agent.execute([part.row])?;
+        }
+        for (agent, call, session) in &part.agents {
+            self.agent.execute(params![
+                part.row,
+                agent,
+                call,
+                session.to_string(),
+                self.session
+            ])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Layout of turns: a header rule with facts, the user's message, and the items in order.
+
+use unspool_model::part::Kind;
+
+use super::wrap::clip;
+use super::{Frame, Line, LineOptions, Style, blocks};
+use crate::block::{Block, Tone};
+use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView};
+
+/// Lays a turn out in `width` columns.
+pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    let mut lines = vec![header_line(&view.header, width)];
+    if !view.user.is_empty() {
+        lines.push(Line::default());
+        lines.extend(lay_user(&view.user, &frame));
+    }
+    let mut last: Option<&Item> = None;
+    for item in &view.items {
+        let laid = lay_item(item, &frame);
+        if laid.is_empty() {
+            continue;
+        }
+        if last.is_none_or(|last| !(is_dense(last) && is_dense(item))) {
+            lines.push(Line::default());
+        }
+        lines.extend(laid);
+        last = Some(item);
+    }
+    frame.clip_all(lines)
+}
+
+/// Lays one item of a turn out in `width` columns.
+pub fn item_lines(item: &Item, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    frame.clip_all(lay_item(item, &frame))
+}
+
+/// The number of lines before the `nth` part of a reasoning block.
+pub fn lines_before(
+    view: &ReasoningView,
+    nth: usize,
+    width: usize,
+    options: &LineOptions<'_>,
+) -> usize {
+    let parts = view.parts.get(..nth).unwrap_or_default();
+    lay_reasoning(view, parts, &Frame::new(width, options)).len()
+}
+
+/// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
+pub fn header_line(header: &TurnHeader, width: usize) -> Line {
+    let line_width = width.clamp(super::MIN_WIDTH, super::MAX_LINE_WIDTH);
+    let mut line = Line::of("── ", Style::gutter());
+    line.push(&format!("Turn {}", header.number), Style::default().strong());
+    let dot = |line: &mut Line, text: &str, style: Style| {
+        line.push(" · ", Style::gutter());
+        line.push(text, style);
+    };
+    let muted = Style::tone(Tone::Muted);
+    for fact in header.facts() {
+        dot(&mut line, fact.text, Style::tone(fact.tone.unwrap_or(Tone::Muted)));
+    }
+    for fact in header.metrics() {
+        dot(&mut line, &fact, muted.clone());
+    }
+    // Models come last, and only if they fit without clipping.
+    for model in &header.models {
+        if line.width() + super::width(model) + 6 <= line_width {
+            dot(&mut line, model, muted.clone());
+        }
+    }
+    let mut line = clip(line, line_width.saturating_sub(3));
+    let rest = line_width.saturating_sub(line.width() + 1);
+    line.push(&format!(" {}", "─".repeat(rest)), Style::gutter());
+    line
+}
+
+/// Lays the user's message out in `width` columns.
+pub fn user_lines(blocks: &[Block], width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    frame.clip_all(lay_user(blocks, &frame))
+}
+
+fn lay_user(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
+    let style = Style::tone(Tone::User).strong();
+    let mut inner = frame.clone();
+    inner.base = Style::tone(Tone::User);
+    inner.inside(("❯ ", style), ("  ", Style::default()), |frame| blocks::lay(blocks, frame))
+}
+
+/// True for items that need no blank line between them.
+pub fn is_dense(item: &Item) -> bool {
+    match item {
+        Item::Reasoning(_) => false,
+        Item::Part(part) => match part.kind {
+            Kind::Tool
+            | Kind::Agent
+            | Kind::Notice
+            | Kind::File
+            | Kind::Source
+            | Kind::SkillLoad
+            | Kind::McpSnapshot
+            | Kind::ContextInfo
+            | Kind::Data => true,
+            Kind::Text
+            | Kind::Reasoning
+            | Kind::Interjection
+            | Kind::TaskList
+            | Kind::Compaction
+            | Kind::Patch
+            | Kind::Error => false,
+        },
+    }
+}
+
+fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
+    match item {
+        Item::Part(part) => lay_part(part, frame),
+        Item::Reasoning(reasoning) => lay_reasoning(reasoning, &reasoning.parts, frame),
+    }
+}
+
+fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
+    match part.kind {
+        Kind::Text => {
+            let mark = if part.bullet { "◆ " } else { "  " };
+            let mark = (mark, Style::tone(Tone::Accent));
+            frame.inside(mark, ("  ", Style::default()), |frame| blocks::lay(&part.blocks, frame))
+        }
+        Kind::Reasoning => part.blocks.iter().flat_map(|block| lay_thought(block, frame)).collect(),
+        Kind::Interjection => lay_user(&part.blocks, frame),
+        Kind::Agent => lay_agents(&part.blocks, frame),
+        Kind::Tool
+        | Kind::TaskList
+        | Kind::SkillLoad
+        | Kind::McpSnapshot
+        | Kind::ContextInfo
+        | Kind::Compaction
+        | Kind::File
+        | Kind::Source
+        | Kind::Patch
+        | Kind::Notice
+        | Kind::Error
+        | Kind::Data => blocks::lay(&part.blocks, frame),
+    }
+}
+
+/// The agent tree, then the prompts and reports of the agents behind a rail, as in a card.
+fn lay_agents(blocks: &[Block], frame: &Frame<'_>) -> Vec<Line> {
+    let Some((tree, rest)) = blocks.split_first() else { return Vec::new() };
+    let mut lines = blocks::lay(std::slice::from_ref(tree), frame);
+    let mut inner = frame.clone();
+    inner.in_card = true;
+    let rail = ("  │ ", Style::gutter());
+    lines.extend(inner.inside(rail.clone(), rail, |frame| blocks::lay(rest, frame)));
+    lines
+}
+
+fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
+    if let Block::Fold(fold) = block {
+        return blocks::lay_fold(fold, Some("◌"), frame);
+    }
+    blocks::lay(std::slice::from_ref(block), frame)
+}
+
+/// The title with the first words of the reasoning, then the block's tools and the reasoning
+/// between them, in order. When expanded, it also shows the first reasoning part in full.
+fn lay_reasoning(view: &ReasoningView, parts: &[PartView], frame: &Frame<'_>) -> Vec<Line> {
+    let muted = Style::tone(Tone::Muted);
+    let mut head = Line::of("◌ ", muted.clone());
+    head.push(&view.title, Style { emphasis: true, ..muted.clone() });
+    let open = frame.options.expand;
+    if !open && !view.summary.is_empty() {
+        head.push(" — ", Style::gutter());
+        head.push(&view.summary, Style { dim: true, ..muted });
+    }
+    let mut lines = vec![clip(head, frame.line_width())];
+    // When closed, the title already summarises the first part.
+    let parts = if open { parts } else { parts.get(1..).unwrap_or_default() };
+    let rail = ("┊ ", Style::gutter());
+    for part in parts {
+        lines.extend(frame.inside(rail.clone(), rail.clone(), |frame| lay_part(part, frame)));
+    }
+    lines
+}

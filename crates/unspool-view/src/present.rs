@@ -1,0 +1,142 @@
+//! The presenter (law 6): turns sessions, turns and parts, live or stored, into blocks. It is the
+//! only code that decides what is visible. Painters draw the blocks it returns and never read
+//! parts.
+
+pub mod activity;
+pub mod agents;
+pub mod ansi;
+mod body;
+pub mod diff;
+pub mod format;
+mod header;
+mod items;
+pub mod json;
+pub mod markdown;
+pub mod outline;
+pub mod tools;
+
+mod turn;
+
+use agents::SubagentSessions;
+use jiff::Timestamp;
+use unspool_model::price::{Prices, Spending};
+use unspool_model::session::{Parent, Session, Usage};
+use unspool_model::summary::Summary;
+
+pub use body::body;
+pub use header::{HeaderFact, HeaderFactKind, TurnHeader};
+pub use items::{ItemLayout, layout};
+pub use turn::{Item, PartView, ReasoningView, StepFooter, TurnView, part, partial_turn, turn};
+
+use crate::block::{Block, Field, Span};
+use crate::segment::SegmentRule;
+
+/// Options of the presenter.
+#[derive(Clone, Default, Debug)]
+pub struct PresentOptions {
+    /// How parts are grouped into reasoning blocks.
+    pub rule: SegmentRule,
+    /// The project folder. Paths inside it are shown relative to it.
+    pub project: Option<String>,
+    /// Statistics of the sub-agents' own sessions, as far as they were found.
+    pub subagents: SubagentSessions,
+}
+
+impl PresentOptions {
+    /// The default options for a session.
+    pub fn of(session: &Session) -> PresentOptions {
+        PresentOptions { project: session.facts.project.clone(), ..PresentOptions::default() }
+    }
+}
+
+/// Milliseconds between two timestamps; `None` if they run backwards (clocks lie).
+fn elapsed(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {
+    u64::try_from(to?.as_millisecond() - from?.as_millisecond()).ok()
+}
+
+/// The head of a session.
+pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
+    let (session, usage) = (&summary.session, summary.usage);
+    let facts = &session.facts;
+    let title = summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone());
+    let title = format::first_line(&title, 200);
+    let mut fields = Vec::new();
+    let mut field = |name: &str, text: Option<String>| {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            fields.push(Field::new(name, vec![Span::plain(text)]));
+        }
+    };
+    let version = facts.version.as_ref().map(|version| format!(" {version}"));
+    field("agent", Some(format!("{}{}", session.agent, version.unwrap_or_default())));
+    field("session", Some(format!("{}  {}", session.id, session.agent_session_id)));
+    field("project", facts.project.clone());
+    field("branch", facts.branch.clone());
+    field("models", Some(summary.models.join(", ")));
+    field("state", Some(session.state.name().to_owned()));
+    let (started, ended) = (summary.started, summary.ended);
+    field("started", started.map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()));
+    field("duration", elapsed(started, ended).map(format::duration));
+    field("tokens", Some(usage_text(usage)));
+    let all = Some(summary.usage_with_agents).filter(|all| *all != usage);
+    field("with agents", all.map(usage_text));
+    field("tags", Some(summary.tags.join(", ")));
+    let cost = cost_text(&summary.spending_with_agents, prices);
+    let own = cost_text(&summary.spending, prices).filter(|own| Some(own) != cost.as_ref());
+    field("cost", cost);
+    field("without agents", own);
+    field("started by", session.parent.as_ref().map(started_by));
+    field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
+    vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
+}
+
+/// A session's cost for lists: the reported cost, else the estimate marked with `~`.
+pub fn short_cost(spending: &Spending, prices: &Prices) -> String {
+    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
+    let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
+    reported.or_else(estimated).unwrap_or_default()
+}
+
+/// The reported cost (`$0.1054`) and the estimate by list price (`$0.1061 estimated`).
+fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
+    let dollars = |cost: f64| format!("${cost:.4}");
+    let reported = spending.reported_usd.map(dollars);
+    let estimated = spending.estimated_usd(prices).map(dollars);
+    match (reported, estimated) {
+        (Some(reported), Some(estimated)) if reported != estimated => {
+            Some(format!("{reported} · {estimated} estimated"))
+        }
+        (Some(reported), _) => Some(reported),
+        (None, estimated) => estimated.map(|cost| format!("{cost} estimated")),
+    }
+}
+
+/// `kgh9ahenqqr61s4kbqq1 as general-purpose`
+fn started_by(parent: &Parent) -> String {
+    match &parent.kind {
+        Some(kind) => format!("{} as {kind}", parent.session),
+        None => parent.session.to_string(),
+    }
+}
+
+/// `1,729 · 12 in · 417 out · 1,300 cached`; empty when nothing was counted.
+pub fn usage_text(usage: Usage) -> String {
+    let cached = usage.cache_read.saturating_add(usage.cache_write);
+    let total = usage.total();
+    let parts = [
+        (usage.input, "in"),
+        (usage.output, "out"),
+        (usage.reasoning, "reasoning"),
+        (cached, "cached"),
+    ];
+    let mut text = if total == 0 { String::new() } else { format::number(total) };
+    for (count, noun) in parts {
+        if count > 0 {
+            text.push_str(&format!(" · {} {noun}", format::number(count)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "present/present_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! Presents a tool call as a card, with one presenter function per tool family
+//! (`unspool_model::tools::Family`). Tools without a family get the generic presenter, so no call
+//! is hidden (R-003-53, C-22).
+
+mod call;
+mod delegation;
+mod files;
+mod generic;
+mod media;
+mod plan;
+mod question;
+mod search;
+mod shell;
+mod web;
+
+pub use media::file_reference;
+pub use plan::{Tasks, task as task_item};
+
+use call::{CardContent, ParsedCall};
+use unspool_model::part::{Tool, ToolState};
+use unspool_model::tools::Family;
+
+use crate::block::{Badge, Block, Card, FileReference, Icon, Notice, Tone, text_of};
+use crate::present::{ansi, format};
+
+type Presenter = fn(&ParsedCall) -> CardContent;
+
+/// The presenter of a tool. Tools without a family get a generic one, so no call is hidden.
+fn presenter(name: &str) -> Presenter {
+    let Some(family) = Family::of(name) else {
+        return if name.starts_with("mcp__") { generic::mcp } else { generic::unknown };
+    };
+    match family {
+        Family::RunShell => shell::run,
+        Family::BackgroundOutput => shell::background_output,
+        Family::ReadFile => files::read,
+        Family::EditFile => files::edit,
+        Family::WriteFile => files::write,
+        Family::ApplyPatch => files::patch,
+        Family::ListFiles => search::glob,
+        Family::SearchFiles => search::grep,
+        Family::SearchTools => search::tools,
+        Family::WriteTodos => plan::todos,
+        Family::CreateTask => plan::create,
+        Family::UpdateTask => plan::update,
+        Family::ListTasks => plan::list,
+        Family::ExitPlanMode => plan::exit,
+        Family::AskQuestion => question::question,
+        Family::SearchWeb => web::search,
+        Family::FetchWeb => web::fetch,
+        Family::StartAgent => delegation::agent,
+        Family::LoadSkill => delegation::skill,
+    }
+}
+
+/// The card of a tool call.
+pub fn card(tool: &Tool) -> Card {
+    let call = ParsedCall::new(tool);
+    let mut shown =
+        if call.is_streaming() { generic::streaming(&call) } else { presenter(&tool.name)(&call) };
+    // The reason for a denial is already shown with the answer.
+    let answered = tool.answer.as_ref().map(|answer| answer.text.as_str());
+    if !shown.error_shown
+        && let Some(text) = call.error().filter(|text| Some(text.as_str()) != answered)
+    {
+        shown.body.push(Block::Notice(Notice {
+            tone: badge(tool.state).tone,
+            code: None,
+            text: ansi::plain_text(&text),
+        }));
+    }
+    shown.body.extend(media::blocks(&call));
+    // Every card needs a summary, even if the input is malformed.
+    if text_of(&shown.summary).trim().is_empty() {
+        shown.summary = generic::fallback_summary(&call);
+    }
+    // Question tools build their own question, with more detail than the attached one.
+    let question = shown.question.take().or_else(|| question::overlay(&call));
+    Card {
+        badge: badge(tool.state),
+        icon: icon(tool.state),
+        title: shown.title,
+        summary: shown.summary,
+        duration_ms: tool.duration_ms,
+        open: question.is_some() || opens_by_default(tool.state, &shown.body),
+        question,
+        body: shown.body,
+    }
+}
+
+/// Calls that did not end well, diffs, lists and pictures are open by default, as are questions
+/// with their answers: readers look for these first.
+fn opens_by_default(state: ToolState, body: &[Block]) -> bool {
+    let ended_badly = match state {
+        ToolState::Failed | ToolState::Denied | ToolState::Interrupted => true,
+        ToolState::Pending | ToolState::Running | ToolState::Completed => false,
+    };
+    let has_preview = |file: &FileReference| file.preview.is_some();
+    let shows = |block: &Block| {
+        matches!(block, Block::Diff(_) | Block::List(_))
+            || matches!(block, Block::File(file) if has_preview(file))
+    };
+    ended_badly || body.iter().any(shows)
+}
+
+/// The badge of a state (R-000-21).
+pub fn badge(state: ToolState) -> Badge {
+    let (word, tone) = match state {
+        ToolState::Pending | ToolState::Running => ("[RUNNING]", Tone::Running),
+        ToolState::Completed => ("[OK]", Tone::Ok),
+        ToolState::Failed | ToolState::Denied | ToolState::Interrupted => {
+            ("[FAILED]", Tone::Failed)
+        }
+    };
+    let says_more = matches!(state, ToolState::Denied | ToolState::Interrupted);
+    Badge { word: word.into(), tone, state: says_more.then(|| state.name().into()) }
+}
+
+fn icon(state: ToolState) -> Icon {
+    match state {
+        ToolState::Pending => Icon::Pending,
+        ToolState::Running => Icon::Running,
+        ToolState::Completed => Icon::Completed,
+        ToolState::Failed | ToolState::Denied => Icon::Failed,
+        ToolState::Interrupted => Icon::Interrupted,
+    }
+}
+
+/// A text as one summary line.
+fn line(text: &str) -> String {
+    format::first_line(text, 300)
+}
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

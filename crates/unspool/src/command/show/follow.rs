@@ -1,0 +1,170 @@
+//! `unspool show --follow`: prints a session, then each part when it is complete, while the session
+//! goes on. Like the terminal application it records while it runs, unless another process does.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use jiff::Timestamp;
+use unspool_ingest::service::{Service, ServiceEvent};
+use unspool_model::id::SessionId;
+use unspool_model::part::Place;
+use unspool_model::session::{SessionState, Turn, TurnState};
+use unspool_query::live::Update;
+use unspool_query::subagents::subagents;
+use unspool_store::blocking::block_on;
+use unspool_store::sqlite::SqliteView;
+use unspool_store::store::{StoredSession, View};
+
+use crate::archive::{Archive, find};
+use crate::{config, paint};
+
+/// Changes this close together are printed together.
+const COALESCE_WINDOW: Duration = Duration::from_millis(50);
+
+/// Prints a session until it is over: it has ended, or no turn is running and nothing was written
+/// for a while.
+pub fn follow(archive: &Archive, id: &str, style: &paint::Style) -> Result<()> {
+    let idle_after = config::idle_after()?;
+    // Report an unknown session before anything is recorded.
+    let session = find(&archive.view()?, id)?.summary.session.id;
+    let folder = archive.folder()?;
+    let sources = config::sources(&folder, config::environment(&folder)?)?;
+    let service = Service::begin(archive.clone(), sources)?;
+    let view = service.view()?;
+    let writes = writes(&service, session);
+    service.spawn(|event| match event {
+        ServiceEvent::Synced(_) => {}
+        ServiceEvent::Failed(error) => eprintln!("unspool: {:#}", anyhow::Error::from(error)),
+    });
+    let out = io::BufWriter::new(io::stdout());
+    let mut follower = Follower { view, session, style, out, turn: None };
+    let mut stored = follower.stored()?;
+    paint::head(&stored.summary, &config::prices()?, style, &mut follower.out)?;
+    let mut heard = Instant::now();
+    if let Some(last) = stored.summary.last_heard() {
+        let age = Duration::try_from(Timestamp::now().duration_since(last)).unwrap_or_default();
+        heard = heard.checked_sub(age).unwrap_or(heard);
+    }
+    loop {
+        follower.print_new(&stored)?;
+        let wait = match stored.summary.state(Timestamp::now()) {
+            SessionState::Ended => return Ok(()),
+            SessionState::Live => idle_after,
+            SessionState::Idle => idle_after.saturating_sub(heard.elapsed()),
+        };
+        match writes.recv_timeout(wait) {
+            Ok(()) => {
+                heard = Instant::now();
+                thread::sleep(COALESCE_WINDOW);
+                writes.try_iter().for_each(drop);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        stored = follower.stored()?;
+        if stored.summary.state(Timestamp::now()) == SessionState::Idle
+            && heard.elapsed() >= idle_after
+        {
+            return follower.print_new(&stored);
+        }
+    }
+}
+
+/// A message for every write to the session.
+fn writes(service: &Service, session: SessionId) -> Receiver<()> {
+    let mut subscription = service.updates().subscribe();
+    let (sender, writes) = channel();
+    thread::spawn(move || {
+        while let Some(update) = subscription.next_blocking() {
+            let concerns = match update {
+                Update::Written(written) => written.session == session,
+                Update::Lagged => true,
+            };
+            if concerns && sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    writes
+}
+
+struct Follower<'a, W: Write> {
+    view: SqliteView,
+    session: SessionId,
+    style: &'a paint::Style,
+    out: W,
+    /// The turn that was printed last.
+    turn: Option<PrintedTurn>,
+}
+
+struct PrintedTurn {
+    number: u32,
+    /// The last part that was printed.
+    place: Place,
+    /// All of it is printed.
+    complete: bool,
+}
+
+impl<W: Write> Follower<'_, W> {
+    fn stored(&self) -> Result<StoredSession> {
+        match block_on(self.view.session(self.session))? {
+            Some(stored) => Ok(stored),
+            None => find(&self.view, &self.session.to_string()),
+        }
+    }
+
+    /// Prints the parts that are complete and not printed yet, in order.
+    fn print_new(&mut self, stored: &StoredSession) -> Result<()> {
+        let begun = self.turn.as_ref().map_or(0, |turn| turn.number);
+        let sizes = block_on(self.view.sizes(stored.row))?;
+        let last = sizes.last().map_or(0, |size| size.number);
+        let from = sizes.partition_point(|size| size.number < begun);
+        for size in sizes.get(from..).unwrap_or_default() {
+            let Some(head) = block_on(self.view.head(stored.row, size.number))? else { continue };
+            // A turn without an end before the last one gets no more parts.
+            let ended = head.state != TurnState::Running || size.number < last;
+            self.print_turn(stored, head, ended)?;
+        }
+        Ok(self.out.flush()?)
+    }
+
+    fn print_turn(&mut self, stored: &StoredSession, head: Turn, ended: bool) -> Result<()> {
+        let number = head.number;
+        let known = self.turn.take().filter(|turn| turn.number == number);
+        let mut printed = match known {
+            Some(printed) if printed.complete => {
+                self.turn = Some(printed);
+                return Ok(());
+            }
+            Some(printed) => printed,
+            None => {
+                let mut settled = vec![head.clone()];
+                stored.summary.settle(&mut settled, Timestamp::now());
+                paint::turn_head(&stored.summary.session, &settled[0], self.style, &mut self.out)?;
+                PrintedTurn { number, place: Place(i64::MIN), complete: false }
+            }
+        };
+        let skeleton = block_on(self.view.skeleton(stored.row, number))?;
+        let places = skeleton.iter().flat_map(|skeleton| &skeleton.parts).map(|part| part.place);
+        let new: Vec<Place> = places.filter(|place| *place > printed.place).collect();
+        let mut parts = block_on(self.view.parts(stored.row, number, new))?;
+        if !ended {
+            // Nothing is printed before the parts that come before it.
+            let complete = parts.iter().position(|part| part.body.is_open());
+            parts.truncate(complete.unwrap_or(parts.len()));
+        }
+        if let Some(last) = parts.last() {
+            printed.place = last.place;
+            let turns = [Turn { parts, ..head }];
+            let agent = &stored.summary.session.agent;
+            let subagents = block_on(subagents(&self.view, agent, &turns))?;
+            paint::items(&stored.summary.session, &turns[0], subagents, self.style, &mut self.out)?;
+        }
+        printed.complete = ended;
+        self.turn = Some(printed);
+        Ok(())
+    }
+}
