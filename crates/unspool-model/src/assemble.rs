@@ -13,6 +13,7 @@ mod feed_order;
 mod fold;
 mod fragments;
 mod join;
+mod lookups;
 mod merge;
 mod names;
 mod order;

@@ -30,6 +30,9 @@ use crate::sync::open_file::{OpenFeed, OpenFile};
 
 /// A batch is committed after this much input. Bounds memory while keeping transactions large.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
+/// A batch is also committed after this many records: a short record takes up to 2 KB of memory
+/// until it is written, however short it is.
+const BATCH_RECORDS: u64 = 16 * 1024;
 /// A batch is also committed when its index words take this much memory.
 const MAX_WORDS_BYTES: usize = 16 * 1024 * 1024;
 
@@ -74,8 +77,9 @@ impl From<StoreError> for Stop {
 pub(crate) struct Worker<'a, S: Store> {
     pub(crate) shared: &'a SyncContext<'a, S>,
     packer: Packer,
-    /// Bytes read since the last commit.
+    /// Bytes and records read since the last commit.
     read: u64,
+    records: u64,
     /// Finished sessions that are not committed yet.
     done: Vec<SessionWriter>,
     pub(crate) current: Option<OpenFile>,
@@ -85,7 +89,15 @@ pub(crate) struct Worker<'a, S: Store> {
 impl<'a, S: Store> Worker<'a, S> {
     pub fn new(shared: &'a SyncContext<'a, S>) -> Result<Worker<'a, S>, StoreError> {
         let packer = shared.recorder.packer(shared.mode)?;
-        Ok(Worker { shared, packer, read: 0, done: Vec::new(), current: None, stop: None })
+        Ok(Worker {
+            shared,
+            packer,
+            read: 0,
+            records: 0,
+            done: Vec::new(),
+            current: None,
+            stop: None,
+        })
     }
 
     /// Reads a file from where the last read stopped, unless it takes another route.
@@ -132,13 +144,16 @@ impl<'a, S: Store> Worker<'a, S> {
         }
     }
 
-    fn advance(&mut self, bytes: u64) {
+    fn advance(&mut self, bytes: u64, records: u64) {
         self.read += bytes;
+        self.records += records;
         self.shared.progress.bytes_done.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn is_full(&self) -> bool {
-        self.read >= BATCH_BYTES || self.packer.words_memory() >= MAX_WORDS_BYTES
+        self.read >= BATCH_BYTES
+            || self.records >= BATCH_RECORDS
+            || self.packer.words_memory() >= MAX_WORDS_BYTES
     }
 
     /// Commits in the middle of a file. After a crash here the file is read again from its start,
@@ -199,7 +214,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     /// Commits the batch, publishes its changes and releases the finished sessions.
     pub fn commit(&mut self) -> Result<(), Stop> {
-        self.read = 0;
+        (self.read, self.records) = (0, 0);
         let writers =
             self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
         let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);

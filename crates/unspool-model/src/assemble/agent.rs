@@ -239,7 +239,7 @@ impl Assembler {
     /// True if foreground sub-agents of this turn are still running.
     pub(super) fn waits_for_agents(&mut self, turn: usize) -> bool {
         self.recount();
-        self.turns[turn].sets.waits_for_agents()
+        self.turns[turn].lookups.sets.waits_for_agents()
     }
 }
 

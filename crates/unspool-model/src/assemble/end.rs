@@ -72,7 +72,7 @@ impl Assembler {
             self.close_all(turn);
         }
         self.recount();
-        for part in self.turns[turn].sets.misfits(self.is_covered_to_end(turn)) {
+        for part in self.turns[turn].lookups.sets.misfits(self.is_covered_to_end(turn)) {
             self.settle_hidden((turn, part));
         }
         self.settle_fragments(turn);
@@ -104,7 +104,7 @@ impl Assembler {
                 (TurnState::Unknown, at, None)
             }
             Some(EndReason::Idle | EndReason::Superseded) => {
-                let state = if fold.sets.has_cut_call() {
+                let state = if fold.lookups.sets.has_cut_call() {
                     TurnState::Interrupted
                 } else {
                     TurnState::Completed
@@ -141,7 +141,7 @@ impl Assembler {
     }
 
     fn close_all(&mut self, turn: usize) {
-        for part in self.turns[turn].sets.closable() {
+        for part in self.turns[turn].lookups.sets.closable() {
             let at = (turn, part);
             let part = self.part(at);
             if let Some(prose) = &mut part.prose
@@ -159,7 +159,7 @@ impl Assembler {
             }
         }
         // Hiding a call may have ended the wait for its agents.
-        if self.turns[turn].sets.has_agents() {
+        if self.turns[turn].lookups.sets.has_agents() {
             self.end_deferred(turn);
         }
     }
@@ -168,11 +168,11 @@ impl Assembler {
     fn update_ending(&mut self, turn: usize, state: TurnState, why: Option<String>) {
         self.recount();
         let body = self.ending(turn, state, why);
-        let held = self.turns[turn].local.get(&Name::Ending).copied();
+        let held = self.turns[turn].lookups.parts.get(&Name::Ending).copied();
         match (held, body) {
             (None, None) => {}
             (Some(part), None) => {
-                self.turns[turn].local.remove(&Name::Ending);
+                self.turns[turn].lookups.parts.remove(&Name::Ending);
                 self.remove_part((turn, part));
             }
             (Some(part), Some(body)) => {
@@ -223,8 +223,10 @@ impl Assembler {
             return None;
         }
         let explained = match state {
-            TurnState::Failed => fold.sets.has_final_error(),
-            TurnState::Interrupted => fold.sets.has_final_notice() || fold.sets.has_final_error(),
+            TurnState::Failed => fold.lookups.sets.has_final_error(),
+            TurnState::Interrupted => {
+                fold.lookups.sets.has_final_notice() || fold.lookups.sets.has_final_error()
+            }
             TurnState::Running | TurnState::Completed | TurnState::Unknown => true,
         };
         match state {
@@ -235,7 +237,7 @@ impl Assembler {
                 Some(Body::Error(Failure { text, ..Failure::default() }))
             }
             TurnState::Completed | TurnState::Interrupted | TurnState::Failed => {
-                (fold.sets.is_empty() && !fold.is_command)
+                (fold.lookups.sets.is_empty() && !fold.is_command)
                     .then(|| notice("no-reply", "No reply"))
                     .flatten()
             }
@@ -244,7 +246,7 @@ impl Assembler {
 
     /// Updates the stand-in reply of a turn that has just got a part.
     pub(super) fn end_empty(&mut self, turn: usize) {
-        if self.turns[turn].local.contains_key(&Name::Ending) {
+        if self.turns[turn].lookups.parts.contains_key(&Name::Ending) {
             self.recount();
             let (state, _, why) = self.verdict(turn);
             self.update_ending(turn, state, why);

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustc_hash::FxHashMap;
 
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
 use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
@@ -12,8 +11,8 @@ use crate::provenance::{Feed, Name, Origin, Positions};
 use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
 
 use super::feed_order::FeedOrder;
+use super::lookups::LazyLookups;
 use super::order::Item;
-use super::part_sets::PartSets;
 
 /// A turn without its content.
 #[derive(Clone, Debug)]
@@ -40,14 +39,7 @@ pub(super) struct TurnFold {
     pub step: [Option<StepId>; 3],
     pub parts: Vec<PartFold>,
     pub steps: Vec<StepFold>,
-    /// Names of parts that are unique only within this turn.
-    pub local: FxHashMap<Name, usize>,
-    /// The same for steps.
-    pub local_steps: FxHashMap<Name, usize>,
-    /// Occurrences per content hash, counted separately for hooks (`true`) and for the feeds
-    /// that share ids.
-    pub occurrences: FxHashMap<(bool, u64), u32>,
-    pub sets: PartSets,
+    pub lookups: LazyLookups,
     /// The order of its parts, and of its steps, once two feeds have placed some.
     pub order: Option<Box<FeedOrder<StepId>>>,
     pub step_order: Option<Box<FeedOrder<()>>>,
@@ -185,10 +177,7 @@ impl TurnFold {
             step: [None; 3],
             parts: Vec::new(),
             steps: Vec::new(),
-            local: FxHashMap::default(),
-            local_steps: FxHashMap::default(),
-            occurrences: FxHashMap::default(),
-            sets: PartSets::default(),
+            lookups: LazyLookups::default(),
             order: None,
             step_order: None,
         }
@@ -207,8 +196,8 @@ impl TurnFold {
     /// Lets the local name of a step lead to it, unless an earlier step has the name.
     pub fn register_step(&mut self, step: usize) {
         let name = &self.steps[step].name;
-        if name.is_local() && !self.local_steps.contains_key(name) {
-            self.local_steps.insert(name.clone(), step);
+        if name.is_local() && !self.lookups.steps.contains_key(name) {
+            self.lookups.steps.insert(name.clone(), step);
         }
     }
 
@@ -230,7 +219,7 @@ impl TurnFold {
     pub fn count_occurrence(&mut self, feed: Feed, part: usize, content: u64) -> Name {
         // Log and stream share ids and therefore a count; hooks do not.
         let class = feed == Feed::Hooks;
-        let count = self.occurrences.entry((class, content)).or_default();
+        let count = self.lookups.occurrences.entry((class, content)).or_default();
         *count += 1;
         let name = Name::ByContent(content, *count - 1);
         // Kept sorted: log and stream may have a call's input in two forms, in either order.

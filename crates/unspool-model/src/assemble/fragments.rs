@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::provenance::{Feed, HiddenReason, Name};
 use crate::rank::PartField;
@@ -16,7 +16,7 @@ use super::names::small;
 type WholeKey = (u64, u32);
 
 /// The fragments of one turn.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fragments {
     /// The whole of each fragment.
     wholes: FxHashMap<u32, WholeKey>,
@@ -42,6 +42,15 @@ impl PartFold {
 }
 
 impl Fragments {
+    pub const fn new() -> Fragments {
+        Fragments {
+            wholes: FxHashMap::with_hasher(FxBuildHasher),
+            by_whole: FxHashMap::with_hasher(FxBuildHasher),
+            found: FxHashMap::with_hasher(FxBuildHasher),
+            stale: BTreeSet::new(),
+        }
+    }
+
     /// Notes a part that may have changed. `whole`: what it is a fragment of; `rank`: the feed that
     /// has its body.
     pub fn update(&mut self, part: usize, whole: Option<WholeKey>, rank: Option<Feed>) {
@@ -90,9 +99,9 @@ impl TurnFold {
     /// Lets a local name lead to this part. Returns the part it led to before.
     pub fn set_local(&mut self, name: Name, part: usize) -> Option<usize> {
         if let Name::ByContent(content, nth) = name {
-            self.sets.fragments.rename((content, nth));
+            self.lookups.sets.fragments.rename((content, nth));
         }
-        self.local.insert(name, part)
+        self.lookups.parts.insert(name, part)
     }
 }
 
@@ -100,7 +109,7 @@ impl Assembler {
     /// Hides fragments of prose that a stronger feed has complete, so that it is shown once.
     pub(super) fn settle_fragments(&mut self, turn: usize) {
         self.recount();
-        for part in std::mem::take(&mut self.turns[turn].sets.fragments.stale) {
+        for part in std::mem::take(&mut self.turns[turn].lookups.sets.fragments.stale) {
             let at = (turn, part as usize);
             let Some((content, nth)) = self.peek(at).fragment_of() else { continue };
             let whole = self.find_part(turn, &Name::ByContent(content, nth));
@@ -109,7 +118,7 @@ impl Assembler {
             let covered = whole_rank > rank(at) && !self.peek(at).gone;
             let covered = covered.then_some(HiddenReason::CoveredFragment);
             if let Some(whole) = whole {
-                let found = &mut self.turns[turn].sets.fragments.found;
+                let found = &mut self.turns[turn].lookups.sets.fragments.found;
                 let (held, keys) = found.entry(small(whole.1)).or_default();
                 *held = whole_rank;
                 if !keys.contains(&(content, nth)) {
@@ -128,10 +137,11 @@ impl Assembler {
         let fold = &self.turns[turn];
         for (part, held) in fold.parts.iter().enumerate() {
             let Some((content, nth)) = held.fragment_of() else { continue };
-            if fold.sets.fragments.stale.contains(&small(part)) {
+            if fold.lookups.sets.fragments.stale.contains(&small(part)) {
                 continue;
             }
-            let whole = fold.local.get(&Name::ByContent(content, nth)).map(|at| &fold.parts[*at]);
+            let whole =
+                fold.lookups.parts.get(&Name::ByContent(content, nth)).map(|at| &fold.parts[*at]);
             let rank = |part: &PartFold| part.origin.ranks.holder(PartField::Body);
             let covered = whole.and_then(rank) > rank(held) && !held.gone;
             let hidden = held.origin.hidden == Some(HiddenReason::CoveredFragment);

@@ -149,11 +149,12 @@ impl TurnFold {
         // Equal texts and calls of the turn that goes come after the own ones.
         for part in &mut gone.parts {
             for (class, content, nth) in &mut part.origin.occurrences {
-                *nth += self.occurrences.get(&(*class, *content)).copied().unwrap_or_default();
+                *nth +=
+                    self.lookups.occurrences.get(&(*class, *content)).copied().unwrap_or_default();
             }
         }
-        for (key, count) in gone.occurrences {
-            *self.occurrences.entry(key).or_default() += count;
+        for (key, count) in std::mem::take(&mut gone.lookups.occurrences) {
+            *self.lookups.occurrences.entry(key).or_default() += count;
         }
         self.absorb_origin(gone.origin);
         let shift = self.parts.len();
@@ -162,10 +163,10 @@ impl TurnFold {
         self.steps.extend(gone.steps);
         (step_shift..self.steps.len()).for_each(|step| self.register_step(step));
         let mut twins = Vec::new();
-        for (name, part) in gone.local {
-            match self.local.get(&name) {
+        for (name, part) in std::mem::take(&mut gone.lookups.parts) {
+            match self.lookups.parts.get(&name) {
                 None => {
-                    self.local.insert(name, part + shift);
+                    self.lookups.parts.insert(name, part + shift);
                 }
                 Some(own) => twins.push((part + shift, *own, name)),
             }
@@ -218,7 +219,7 @@ impl Assembler {
         // Later equal texts and calls must not find the part that is gone.
         for (_, content, nth) in occurrences {
             let name = Name::ByContent(content, nth);
-            if self.turns[turn].local.get(&name) == Some(&from) {
+            if self.turns[turn].lookups.parts.get(&name) == Some(&from) {
                 self.turns[turn].set_local(name, into);
             }
         }

@@ -95,7 +95,7 @@ impl Assembler {
     /// The part with this name.
     pub(super) fn find_part(&self, turn: usize, name: &Name) -> Option<PartIndex> {
         if name.is_local() {
-            return self.turns[turn].local.get(name).map(|part| (turn, *part));
+            return self.turns[turn].lookups.parts.get(name).map(|part| (turn, *part));
         }
         // A released turn has no parts in memory.
         self.index.parts.get(name).filter(|at| !self.turns[at.0].stored)

@@ -19,7 +19,7 @@ use super::names::small;
 use super::part::PartIndex;
 
 /// The parts of one turn, by what the end rule does with them.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct PartSets {
     /// What each part contributes, index by index.
     facts: Vec<PartFacts>,
@@ -105,6 +105,23 @@ impl PartFold {
 }
 
 impl PartSets {
+    pub const fn new() -> PartSets {
+        PartSets {
+            facts: Vec::new(),
+            closable: BTreeSet::new(),
+            misfits: [BTreeSet::new(), BTreeSet::new()],
+            replies: BTreeSet::new(),
+            errors: BTreeSet::new(),
+            notices: BTreeSet::new(),
+            visible: 0,
+            cut: 0,
+            agents: 0,
+            waiting: 0,
+            busy: 0,
+            fragments: Fragments::new(),
+        }
+    }
+
     fn update(&mut self, part: usize, facts: PartFacts) {
         if self.facts.len() <= part {
             self.facts.resize(part + 1, PartFacts::default());
@@ -218,7 +235,7 @@ impl Assembler {
             self.turns[at.0].parts[at.1].noted = false;
             self.recount_part(at);
             // The states of agents follow from their call.
-            if self.turns[at.0].sets.has_agents()
+            if self.turns[at.0].lookups.sets.has_agents()
                 && let Some(agents) = self.agents_of(at)
             {
                 self.recount_part(agents);
@@ -231,9 +248,9 @@ impl Assembler {
         let facts = PartFacts::of(part, self.has_unsettled_agents(at));
         let (key, rank) = (part.fragment_of(), part.origin.ranks.holder(PartField::Body));
         let item = part.item();
-        let TurnFold { sets, order, .. } = &mut self.turns[at.0];
-        sets.update(at.1, facts);
-        sets.fragments.update(at.1, key, rank);
+        let TurnFold { lookups, order, .. } = &mut self.turns[at.0];
+        lookups.sets.update(at.1, facts);
+        lookups.sets.fragments.update(at.1, key, rank);
         if let Some(order) = order {
             order.set(at.1, item);
         }
@@ -252,7 +269,7 @@ impl Assembler {
     /// Counts a turn from its parts: after a merge, or when it was loaded.
     pub(super) fn recount_turn(&mut self, turn: usize) {
         self.noted.retain(|at| at.0 != turn);
-        self.turns[turn].sets = PartSets::default();
+        self.turns[turn].lookups.sets = PartSets::new();
         self.turns[turn].order = None;
         self.turns[turn].step_order = None;
         for part in 0..self.turns[turn].parts.len() {
@@ -274,13 +291,14 @@ impl Assembler {
                     return Err(format!("turn {turn}: step {:?} is not {first:?}", step.name));
                 }
             }
-            let lost = fold.local.iter().find(|(_, part)| fold.parts[**part].gone);
+            let lost = fold.lookups.parts.iter().find(|(_, part)| fold.parts[**part].gone);
             if let Some((name, part)) = lost {
                 return Err(format!("turn {turn}: {name:?} leads to part {part}, which is gone"));
             }
             let mut counted = self.clone();
             counted.recount_turn(turn);
-            let (sets, expected) = (&self.turns[turn].sets, &mut counted.turns[turn].sets);
+            let (sets, expected) =
+                (&self.turns[turn].lookups.sets, &mut counted.turns[turn].lookups.sets);
             sets.fragments.check(&expected.fragments)?;
             self.check_fragments(turn)?;
             expected.fragments = sets.fragments.clone();

@@ -195,7 +195,7 @@ impl Assembler {
     /// occurrence number in the turn are one part: the one from hooks is merged into the other.
     pub(super) fn merge_by_content(&mut self, feed: Feed, at: PartIndex, content: u64) {
         let name = self.turns[at.0].count_occurrence(feed, at.1, content);
-        match self.turns[at.0].local.get(&name).copied() {
+        match self.turns[at.0].lookups.parts.get(&name).copied() {
             None => {
                 self.turns[at.0].set_local(name, at.1);
             }

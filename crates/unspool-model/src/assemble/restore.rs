@@ -163,10 +163,7 @@ impl Assembler {
         let turn = &mut self.turns[at];
         turn.parts = Vec::new();
         turn.steps = Vec::new();
-        turn.local = Default::default();
-        turn.local_steps = Default::default();
-        turn.occurrences = Default::default();
-        turn.sets = Default::default();
+        turn.lookups = Default::default();
         (turn.order, turn.step_order) = (None, None);
         turn.stored = true;
         true
@@ -203,7 +200,7 @@ impl Assembler {
         let reported =
             self.tracks.iter().flat_map(|track| track.open.iter().chain(&track.nameless));
         let growing = reported.into_iter().any(|open| open.0 == at);
-        turn.state != TurnState::Running && !turn.sets.has_busy_agents() && !growing
+        turn.state != TurnState::Running && !turn.lookups.sets.has_busy_agents() && !growing
     }
 
     /// Restores a turn from its stored form.

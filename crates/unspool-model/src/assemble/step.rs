@@ -75,7 +75,7 @@ impl Assembler {
     /// A step by its name. Local names are looked up in their turn only.
     pub(super) fn find_step(&self, turn: usize, name: &Name) -> Option<(usize, usize)> {
         if name.is_local() {
-            return self.turns[turn].local_steps.get(name).map(|step| (turn, *step));
+            return self.turns[turn].lookups.steps.get(name).map(|step| (turn, *step));
         }
         self.index.steps.get(name).filter(|step| !self.turns[step.0].stored)
     }

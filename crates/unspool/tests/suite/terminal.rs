@@ -81,6 +81,23 @@ impl Terminal {
         self.0.press(keys);
     }
 
+    /// Moves the cursor down until it is on a block that contains `what`.
+    #[track_caller]
+    fn moves_to(&mut self, what: &str) {
+        let cursor = |text: &str| {
+            let rows = text.lines().filter(|row| row.starts_with('▎'));
+            rows.map(|row| format!("{row}\n")).collect::<String>()
+        };
+        let mut at = cursor(&self.text());
+        while !at.contains(what) {
+            self.press("j");
+            at = cursor(&self.until("the next block", |text| {
+                let next = cursor(text);
+                !next.is_empty() && next != at
+            }));
+        }
+    }
+
     /// Waits until the program exits. Returns its exit code.
     #[track_caller]
     fn ends(&mut self) -> u32 {
@@ -319,30 +336,18 @@ fn a_sub_agent_is_entered_and_left() {
     terminal.press("g");
     terminal.shows("── Turn 1");
     // Inline: the first agent's transcript appears below it, behind a rail.
-    for _ in 0..40 {
-        terminal.press("j");
-        terminal.press(ENTER);
-        terminal.take(Duration::from_millis(60));
-        if terminal.text().contains("┃") {
-            break;
-        }
-        terminal.press(ENTER);
-    }
+    terminal.moves_to("● general-purpose");
+    terminal.press(ENTER);
     let inline = terminal.shows("┃");
     assert!(inline.contains("┃ ── Turn 1"), "{inline}");
     terminal.press(ENTER);
     terminal.hides("┃");
-    // To the part with the agents, then into the first of them.
-    terminal.press("g");
-    for _ in 0..40 {
-        terminal.press("j");
-        terminal.press("a");
-        terminal.take(Duration::from_millis(60));
-        if terminal.text().contains("Sub-agents") || terminal.text().contains(" › ") {
-            break;
-        }
-    }
-    if terminal.text().contains("Sub-agents") {
+    // From the part with the agents into the first of them.
+    terminal.press("a");
+    let opened = terminal.until("the sub-agent or the choice of one", |text| {
+        text.contains("Sub-agents") || text.contains(" › ")
+    });
+    if opened.contains("Sub-agents") {
         terminal.press(ENTER);
     }
     let inside = terminal.shows(" › ");

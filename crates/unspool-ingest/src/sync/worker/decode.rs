@@ -136,11 +136,12 @@ impl<S: Store> Worker<'_, S> {
         last: LastLine,
     ) -> Result<Option<Verdict>, Stop> {
         let begun = position.offset;
-        let mut seen = begun;
+        let mut seen = *position;
         let reached = source.and_then(|source| {
             decode_from(source, position, last, file_decoder, self, |_, worker, position| {
-                worker.advance(position.offset.saturating_sub(seen));
-                seen = position.offset;
+                let bytes = position.offset.saturating_sub(seen.offset);
+                worker.advance(bytes, position.number.saturating_sub(seen.number));
+                seen = position;
                 if worker.stop.is_none() && worker.is_full() {
                     worker.stop = worker.write_so_far(position).err();
                 }

@@ -46,11 +46,11 @@ pub(super) fn fold_turn(turn: &Turn) -> TurnFold {
         }
         let at = fold.parts.len();
         for name in held.origin.names.iter().filter(|name| name.is_local()) {
-            fold.local.insert(name.clone(), at);
+            fold.lookups.parts.insert(name.clone(), at);
         }
         fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
         for (class, content, nth) in &held.origin.occurrences {
-            let count = fold.occurrences.entry((*class, *content)).or_default();
+            let count = fold.lookups.occurrences.entry((*class, *content)).or_default();
             *count = (*count).max(nth + 1);
         }
         fold.parts.push(held);
