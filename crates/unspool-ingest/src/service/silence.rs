@@ -17,10 +17,11 @@ use unspool_model::provenance::{Evidence, Feed};
 use unspool_model::session::{Turn, TurnState};
 use unspool_sources::agents::Agent;
 use unspool_store::blocking::block_on;
-use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
+use unspool_store::store::{Store, StoreError, StoredSession, View, Viewer};
 
 use crate::recorder::Recorder;
 use crate::recorder::batch::IngestMode;
+use crate::recorder::session_writer::SessionWriter;
 use crate::report::SyncReport;
 use crate::service::process_list::{AgentProcess, ProcessList};
 use crate::service::remote_folder::is_remote;
@@ -29,6 +30,10 @@ use crate::sync::FileCandidate;
 
 /// Interval of checks, unless the limit is shorter.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A first sync of a large home may find hundreds of turns without an end. One commit for each of
+/// them would cost more than the rest of its import.
+const SESSIONS_PER_COMMIT: usize = 64;
 
 /// When a turn without an end counts as left by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,15 +64,13 @@ pub struct SilenceCheck {
 }
 
 impl SilenceCheck {
-    /// Begins with all sessions of the archive.
+    /// Begins with the sessions of the archive that have a turn without an end.
     pub fn new<S: Store>(
         recorder: &Recorder<S>,
         policy: SilencePolicy,
     ) -> Result<SilenceCheck, StoreError> {
-        let stored =
-            block_on(recorder.store().view(Viewer::Sole).sessions(SessionFilter::default()))?;
-        let running = stored.into_iter().filter(|stored| stored.summary.running);
-        let candidates = running.map(|stored| stored.summary.session.id).collect();
+        let view = recorder.store().view(Viewer::Sole);
+        let candidates = block_on(view.sessions_with_running_turns())?.into_iter().collect();
         Ok(SilenceCheck { policy, candidates, due: Instant::now() })
     }
 
@@ -94,12 +97,21 @@ impl SilenceCheck {
         self.candidates = sessions.iter().map(|stored| stored.summary.session.id).collect();
         // Listed once, and only if some session is silent.
         let mut processes = None;
-        for stored in sessions {
-            let last_write = self.last_write(&view, &stored)?;
-            if is_lost(&self.policy, &stored, &last_write, &mut processes)
-                && end_turn(recorder, &view, &stored, last_write.at)?
-            {
-                self.candidates.remove(&stored.summary.session.id);
+        for group in sessions.chunks(SESSIONS_PER_COMMIT) {
+            let mut packer = recorder.packer(IngestMode::Live)?;
+            let mut writers = Vec::new();
+            for stored in group {
+                let last_write = self.last_write(&view, stored)?;
+                if is_lost(&self.policy, stored, &last_write, &mut processes)
+                    && let Some(mut writer) = end_turn(recorder, &view, stored, last_write.at)?
+                {
+                    packer.add(&mut writer)?;
+                    writers.push(writer);
+                }
+            }
+            recorder.commit(&mut packer, &mut writers)?;
+            for writer in writers {
+                self.candidates.remove(&writer.id);
             }
         }
         Ok(())
@@ -177,33 +189,30 @@ fn is_lost(
     }
 }
 
-/// Ends the last turn of a session. False if it cannot be ended.
+/// Ends the last turn of a session, without writing it. None if it cannot be ended.
 fn end_turn<S: Store>(
     recorder: &Recorder<S>,
     view: &impl View,
     stored: &StoredSession,
     last_write: Option<SystemTime>,
-) -> Result<bool, StoreError> {
+) -> Result<Option<SessionWriter>, StoreError> {
     let Some(number) = block_on(view.sizes(stored.row))?.last().map(|size| size.number) else {
-        return Ok(false);
+        return Ok(None);
     };
     let head = block_on(view.head(stored.row, number))?;
     let Some(turn) = head.filter(|turn| turn.state == TurnState::Running) else {
-        return Ok(false);
+        return Ok(None);
     };
     let session = &stored.summary.session;
     let Some(event) = lost_event(&turn, stored, last_write) else {
-        return Ok(false);
+        return Ok(None);
     };
     let Some(mut writer) = recorder.open(&session.agent, &session.agent_session_id)? else {
-        return Ok(false);
+        return Ok(None);
     };
     recorder.take(&mut writer, event)?;
-    let mut packer = recorder.packer(IngestMode::Live)?;
-    packer.add(&mut writer)?;
-    recorder.commit(&mut packer, [&mut writer])?;
     tracing::info!(session = %session.id, turn = number, "ended a turn whose agent is gone");
-    Ok(true)
+    Ok(Some(writer))
 }
 
 /// The event that ends a turn. Its source is the recorder, so the cursors of files stay as they

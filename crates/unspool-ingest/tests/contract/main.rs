@@ -141,6 +141,7 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
     views {
         a_session_is_read_by_its_id_and_by_nothing_else,
         sessions_are_read_together_in_the_order_of_the_ids,
+        sessions_with_a_turn_without_an_end_are_found,
         a_view_sees_what_is_committed_after_it_was_made,
         an_error_has_a_kind_and_says_where,
     }

@@ -1,10 +1,12 @@
 //! Reading by id, one session or many, through a view.
 
+use unspool_model::event::{EndReason, EventKind};
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreErrorKind, View, Viewer};
 
 use crate::harness::{AGENT, Harness, ask};
+use crate::script::Line;
 use crate::test_archive::TestArchive;
 
 fn id(session: &str) -> SessionId {
@@ -40,6 +42,16 @@ pub fn sessions_are_read_together_in_the_order_of_the_ids<H: TestArchive>() {
     // Each is what a read of its own gives.
     let one = block_on(view.session(id("s-9"))).unwrap().unwrap();
     assert_eq!(block_on(view.sessions_by_id(vec![one.summary.session.id])).unwrap(), [one]);
+}
+
+pub fn sessions_with_a_turn_without_an_end_are_found<H: TestArchive>() {
+    let harness = Harness::<H>::new();
+    let end = || Line::from(EventKind::TurnEnded(EndReason::Completed));
+    harness.record("completed", [ask("p", "hello"), end()]);
+    harness.record("running", [ask("p", "hello"), end(), ask("q", "more")]);
+    harness.record("resumed", [ask("p", "hello"), end(), ask("q", "more"), end()]);
+    let found = block_on(harness.view().sessions_with_running_turns()).unwrap();
+    assert_eq!(found, [id("running")]);
 }
 
 pub fn a_view_sees_what_is_committed_after_it_was_made<H: TestArchive>() {

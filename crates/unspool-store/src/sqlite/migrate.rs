@@ -8,8 +8,12 @@ use rusqlite::Connection;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// Migration n takes the schema from version n to n + 1. Never change a released one.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema.sql"), include_str!("hour_cache.sql"), include_str!("last_heard.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("hour_cache.sql"),
+    include_str!("last_heard.sql"),
+    include_str!("running_turns.sql"),
+];
 
 /// "Unsp": the SQLite application id, which `file` also shows.
 const APPLICATION_ID: i32 = 0x556e_7370;

@@ -21,7 +21,7 @@ use crate::store::{
     TurnWindow,
 };
 
-pub use self::session::{find, sessions_by_id};
+pub use self::session::{find, sessions_by_id, sessions_with_running_turns};
 pub(super) use self::session_list::NOT_EMPTY;
 pub use self::session_list::sessions;
 pub use self::sources::{files, records, saved, source_files, warnings};

@@ -58,6 +58,10 @@ impl View for SqliteView {
         self.run("sessions_by_id", move |connection| read::sessions_by_id(connection, &ids)).await
     }
 
+    async fn sessions_with_running_turns(&self) -> Result<Vec<SessionId>, StoreError> {
+        self.run("sessions_with_running_turns", read::sessions_with_running_turns).await
+    }
+
     async fn find(&self, text: String) -> Result<Vec<StoredSession>, StoreError> {
         self.run("find", move |connection| read::find(connection, &text)).await
     }

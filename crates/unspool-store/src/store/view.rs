@@ -52,6 +52,11 @@ pub trait View: Clone + Send + Sync + 'static {
         ids: Vec<SessionId>,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
+    /// The sessions that have a turn without an end. It may be another than the last one.
+    fn sessions_with_running_turns(
+        &self,
+    ) -> impl Future<Output = Result<Vec<SessionId>, StoreError>> + Send;
+
     /// What a person may mean by `text`: the sessions whose Unspool id or agent session id is
     /// `text` or starts with it. By id, use `session`.
     fn find(

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, Row as SqlRow};
 use rustc_hash::FxHashMap;
-use unspool_model::id::SessionId;
+use unspool_model::id::{Id, SessionId};
 use unspool_model::session::Parent;
 use unspool_model::summary::{Completeness, Summary};
 
@@ -109,6 +109,19 @@ pub fn sessions_by_id(
         found.insert(stored.summary.session.id, stored);
     }
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+}
+
+pub fn sessions_with_running_turns(connection: &Connection) -> Result<Vec<SessionId>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM session WHERE row IN (SELECT session FROM turn WHERE state = 'running')",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id: Option<Id> = row.get_ref(0)?.as_str()?.parse().ok();
+        found.extend(id.map(SessionId));
+    }
+    Ok(found)
 }
 
 pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, StoreError> {
