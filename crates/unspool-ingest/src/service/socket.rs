@@ -210,14 +210,21 @@ struct Connection {
 
 /// Connects and waits for the greeting. None if no process records.
 fn connect(path: &Path) -> io::Result<Option<Connection>> {
-    use io::ErrorKind::{ConnectionRefused, NotFound};
+    use io::ErrorKind::{ConnectionRefused, InvalidData, NotFound, UnexpectedEof};
     let stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => return Ok(None),
         Err(error) => return Err(error),
     };
     let mut lines = BufReader::new(stream);
-    match receive(&mut lines)? {
+    let greeting = receive(&mut lines).map_err(|error| {
+        if matches!(error.kind(), InvalidData | UnexpectedEof) {
+            io::Error::other("another version of unspool is recording; stop it and try again")
+        } else {
+            error
+        }
+    })?;
+    match greeting {
         Some(SocketMessage::Hello(hello)) => Ok(Some(Connection { hello, lines })),
         Some(SocketMessage::Update(_) | SocketMessage::Reply(_)) | None => Ok(None),
     }
@@ -278,5 +285,28 @@ impl Follower {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+
+    use super::connect;
+
+    #[test]
+    fn a_greeting_of_another_version_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let recorder = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"{\"hello\":{\"version\":1,\"process\":7}}\n").unwrap();
+        });
+        let error = connect(&path).err().map(|error| error.to_string());
+        recorder.join().unwrap();
+        let expected = "another version of unspool is recording; stop it and try again";
+        assert_eq!(error.as_deref(), Some(expected));
     }
 }
