@@ -18,6 +18,7 @@ pub struct AgentTraits {
     pub provider: Option<Provider>,
     pub step_names: StepNames,
     pub model_input: ModelInput,
+    pub call_ids: CallIds,
 }
 
 /// What the names of an agent's steps are.
@@ -40,8 +41,31 @@ pub enum ModelInput {
     Result,
 }
 
-const OWN_IDS: AgentTraits =
-    AgentTraits { provider: None, step_names: StepNames::OwnIds, model_input: ModelInput::Output };
+/// What the call ids of an agent's parts are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CallIds {
+    /// The agent's own ids.
+    #[default]
+    Own,
+    /// `message/call`: providers restart call ids in each message, so the decoder adds the message.
+    /// Stored parts keep this form, because it links parts to calls within a session.
+    WithMessage,
+}
+
+/// The id that the agent itself gave to a call: what people and other programs see.
+pub fn own_call_id<'a>(agent: &str, call_id: &'a str) -> &'a str {
+    match AgentTraits::of(agent).call_ids {
+        CallIds::Own => call_id,
+        CallIds::WithMessage => call_id.split_once('/').map_or(call_id, |(_, own)| own),
+    }
+}
+
+const OWN_IDS: AgentTraits = AgentTraits {
+    provider: None,
+    step_names: StepNames::OwnIds,
+    model_input: ModelInput::Output,
+    call_ids: CallIds::Own,
+};
 
 /// Agents whose traits are not the default.
 const AGENTS: &[(&str, AgentTraits)] = &[
@@ -54,7 +78,7 @@ const AGENTS: &[(&str, AgentTraits)] = &[
         },
     ),
     ("codex", AgentTraits { provider: Some(Provider::OpenAi), ..OWN_IDS }),
-    ("opencode", OWN_IDS),
+    ("opencode", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
     ("copilot", OWN_IDS),
     ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
     ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),
@@ -118,6 +142,14 @@ pub fn signature_field(signer: &str, redacted: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_ids_that_a_decoder_composed_are_taken_apart() {
+        assert_eq!(own_call_id("opencode", "msg_1/call_2"), "call_2");
+        assert_eq!(own_call_id("opencode", "msg_1/functions/read:0"), "functions/read:0");
+        assert_eq!(own_call_id("opencode", ""), "");
+        assert_eq!(own_call_id("ai-sdk", "msg_1/call_2"), "msg_1/call_2");
+    }
 
     #[test]
     fn what_is_written_for_a_signer_is_read_again() {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::agent::own_call_id;
 use crate::id::SessionId;
 use crate::part::{
     Agents, Answer, Body, Part, Question, QuestionKind, Reasoning, TaskItem, TaskState, Text, Tool,
@@ -64,9 +65,11 @@ pub fn time(at: Option<Timestamp>) -> Option<String> {
 
 fn parent(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
     session.parent.as_ref().map(|parent| {
+        // A sub-agent and its parent are sessions of one agent.
+        let call_id = parent.call_id.as_deref().map(|id| own_call_id(&session.agent, id));
         BTreeMap::from([
             ("session", Some(parent.session.to_string())),
-            ("call_id", parent.call_id.clone()),
+            ("call_id", call_id.map(str::to_owned)),
             ("kind", parent.kind.clone()),
         ])
     })
@@ -186,10 +189,11 @@ impl Serialize for BodyDocument<'_> {
 }
 
 fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M::Error> {
+    let own = |id: &Option<String>| id.as_deref().map(|id| own_call_id(agent, id).to_owned());
     match body {
         Body::Text(text) => write_text(map, text)?,
         Body::Reasoning(reasoning) => write_reasoning(map, reasoning)?,
-        Body::Tool(tool) => write_tool(map, tool)?,
+        Body::Tool(tool) => write_tool(map, agent, tool)?,
         Body::Agent(agents) => write_agents(map, agent, agents)?,
         Body::Interjection(said) => map.serialize_entry("text", &said.text)?,
         Body::TaskList(list) => {
@@ -198,7 +202,7 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
         }
         Body::SkillLoad(skill) => {
             map.serialize_entry("name", &skill.name)?;
-            map.serialize_entry("call_id", &skill.call_id)?;
+            map.serialize_entry("call_id", &own(&skill.call_id))?;
             map.serialize_entry("text", &skill.text)?;
         }
         Body::McpSnapshot(snapshot) => map.serialize_entry("servers", &snapshot.servers)?,
@@ -227,7 +231,7 @@ fn body<M: SerializeMap>(map: &mut M, agent: &str, body: &Body) -> Result<(), M:
         Body::Patch(patch) => {
             map.serialize_entry("path", &patch.path)?;
             map.serialize_entry("diff", &patch.diff)?;
-            map.serialize_entry("call_id", &patch.call_id)?;
+            map.serialize_entry("call_id", &own(&patch.call_id))?;
         }
         Body::Notice(notice) => {
             map.serialize_entry("code", &notice.code)?;
@@ -265,9 +269,10 @@ fn write_reasoning<M: SerializeMap>(map: &mut M, reasoning: &Reasoning) -> Resul
     Ok(())
 }
 
-fn write_tool<M: SerializeMap>(map: &mut M, tool: &Tool) -> Result<(), M::Error> {
-    map.serialize_entry("call_id", &tool.call_id)?;
-    map.serialize_entry("parent_call_id", &tool.parent_call_id)?;
+fn write_tool<M: SerializeMap>(map: &mut M, agent: &str, tool: &Tool) -> Result<(), M::Error> {
+    let own = |id| own_call_id(agent, id);
+    map.serialize_entry("call_id", own(&tool.call_id))?;
+    map.serialize_entry("parent_call_id", &tool.parent_call_id.as_deref().map(own))?;
     map.serialize_entry("name", &tool.name)?;
     map.serialize_entry("title", &tool.title)?;
     map.serialize_entry("input", &tool.input)?;
@@ -286,7 +291,7 @@ fn write_agents<M: SerializeMap>(
     agent: &str,
     agents: &Agents,
 ) -> Result<(), M::Error> {
-    map.serialize_entry("call_id", &agents.call_id)?;
+    map.serialize_entry("call_id", own_call_id(agent, &agents.call_id))?;
     let agents: Vec<AgentDocument<'_>> =
         agents.agents.iter().map(|sub_agent| AgentDocument { agent, sub_agent }).collect();
     map.serialize_entry("agents", &agents)
@@ -338,11 +343,14 @@ struct AgentDocument<'a> {
 impl Serialize for AgentDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let agent = self.sub_agent;
-        // An agent with a temporary id has no session to refer to.
-        let named = !agent.id.starts_with("temp_");
-        let session = named.then(|| SessionId::of(self.agent, &agent.id));
+        // An agent with a temporary id, which has its call's id in it, has no session to refer to.
+        let call_id = agent.id.strip_prefix("temp_").map(|id| own_call_id(self.agent, id));
+        let session = call_id.is_none().then(|| SessionId::of(self.agent, &agent.id));
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &agent.id)?;
+        match call_id {
+            Some(call_id) => map.serialize_entry("id", &format!("temp_{call_id}"))?,
+            None => map.serialize_entry("id", &agent.id)?,
+        }
         map.serialize_entry("name", &agent.name)?;
         map.serialize_entry("task", &agent.task)?;
         map.serialize_entry("state", agent.state.name())?;

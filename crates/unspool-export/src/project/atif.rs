@@ -20,7 +20,7 @@ use unspool_model::price::Prices;
 use unspool_model::session::Usage;
 use unspool_model::summary::Summary;
 
-use super::calls::prompt_tokens;
+use super::calls::{call_reference, prompt_tokens};
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
 pub const PROJECTION: Projection = Projection {
@@ -195,7 +195,11 @@ fn facts(head: &Summary) -> Value {
     put("started_at", time(head.started).map(Value::String));
     put("ended_at", time(head.ended).map(Value::String));
     let parent = session.parent.as_ref();
-    put("parent", parent.map(|from| json!({ "session": from.session, "call_id": from.call_id })));
+    let parent = parent.map(|from| {
+        let call_id = call_reference(session, &from.call_id);
+        json!({ "session": from.session, "call_id": call_id })
+    });
+    put("parent", parent);
     let forked = session.forked_from.as_ref();
     put("forked_from", forked.map(|from| json!({ "session": from.session, "turn": from.turn })));
     json!({ "unspool": own })

@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
-use unspool_model::agent::{AgentTraits, ModelInput, StepNames};
+use unspool_model::agent::{AgentTraits, ModelInput, StepNames, own_call_id};
 use unspool_model::document::BodyDocument;
-use unspool_model::id::StepId;
+use unspool_model::id::{PartId, StepId};
 use unspool_model::json::{Json, replace_lone_surrogates};
 use unspool_model::part::{Body, Part, Tool};
 use unspool_model::provenance::Name;
@@ -121,9 +121,18 @@ pub fn document(session: &Session, body: &Body) -> Json {
     text.map_or_else(|_| Json::from(Value::Null), |text| bounded(&Json::checked(&text)))
 }
 
-/// The id that links a call and its result: the call id, or the part's id if there is none.
-pub fn call_id(part: &Part, tool: &Tool) -> String {
-    if tool.call_id.is_empty() { part.id.to_string() } else { tool.call_id.clone() }
+/// The id that links a call and its result: the agent's own call id, or the part's id if there is
+/// none.
+pub fn call_id(session: &Session, part: PartId, tool: &Tool) -> String {
+    match own_call_id(&session.agent, &tool.call_id) {
+        "" => part.to_string(),
+        own => own.to_owned(),
+    }
+}
+
+/// A reference to another call, as the agent wrote it.
+pub fn call_reference<'a>(session: &Session, call_id: &'a Option<String>) -> Option<&'a str> {
+    call_id.as_deref().map(|id| own_call_id(&session.agent, id))
 }
 
 /// The provider's response id, where it is known: Claude Code names calls by it, and ThoughtFlow

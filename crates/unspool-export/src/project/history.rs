@@ -6,6 +6,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use unspool_model::agent::own_call_id;
 use unspool_model::history::{
     AssistantContent, CallResult, ModelMessage, UserContent, model_history,
 };
@@ -97,7 +98,7 @@ fn write(
                 Message { role: "assistant", content }
             }
             ModelMessage::Results(results) => {
-                let content = results.into_iter().map(|result| tool_result(result, &calls));
+                let content = results.into_iter().map(|result| tool_result(agent, result, &calls));
                 Message { role: "tool", content: content.collect() }
             }
         };
@@ -144,7 +145,7 @@ fn assistant_content<'a>(agent: &str, content: AssistantContent<'a>) -> Content<
             Content::Reasoning { text: &reasoning.text, provider_options }
         }
         AssistantContent::Call(tool) => Content::ToolCall {
-            tool_call_id: &tool.call_id,
+            tool_call_id: own_call_id(agent, &tool.call_id),
             tool_name: &tool.name,
             input: tool.input.as_ref(),
         },
@@ -153,7 +154,11 @@ fn assistant_content<'a>(agent: &str, content: AssistantContent<'a>) -> Content<
 }
 
 /// A result that no source has is marked, because it is not what the model was given.
-fn tool_result<'a>(result: CallResult<'a>, calls: &[AssistantContent<'a>]) -> Content<'a> {
+fn tool_result<'a>(
+    agent: &str,
+    result: CallResult<'a>,
+    calls: &[AssistantContent<'a>],
+) -> Content<'a> {
     let name = calls.iter().find_map(|call| match call {
         AssistantContent::Call(tool) if tool.call_id == result.call_id => Some(tool.name.as_str()),
         AssistantContent::Call(_)
@@ -170,5 +175,6 @@ fn tool_result<'a>(result: CallResult<'a>, calls: &[AssistantContent<'a>]) -> Co
         false => Value::Null,
     };
     let tool_name = name.unwrap_or_default();
-    Content::ToolResult { tool_call_id: result.call_id, tool_name, output, provider_options }
+    let tool_call_id = own_call_id(agent, result.call_id);
+    Content::ToolResult { tool_call_id, tool_name, output, provider_options }
 }

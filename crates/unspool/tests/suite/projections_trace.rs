@@ -30,7 +30,9 @@ fn expected(transcript: &Transcript) -> Vec<Item> {
             let user = turn.user.iter().map(|body| (format!("user {}", kind(body)), prose(body)));
             let parts = turn.parts.iter().map(|part| match &part.body {
                 Body::Tool(tool) => {
-                    let own = Some(tool.call_id.clone()).filter(|id| !id.is_empty());
+                    let own =
+                        unspool_model::agent::own_call_id(&session.agent, &tool.call_id).to_owned();
+                    let own = Some(own).filter(|id| !id.is_empty());
                     let id = own.unwrap_or_else(|| part.id.to_string());
                     (format!("tool {id}"), output(session, tool).unwrap_or_default())
                 }

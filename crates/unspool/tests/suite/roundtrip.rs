@@ -180,7 +180,7 @@ fn texts(transcript: &Transcript) -> Vec<(&'static str, String)> {
                 Body::Tool(tool) => format!(
                     "{} {} {:?} {:?} {:?}",
                     tool.name,
-                    tool.call_id,
+                    unspool_model::agent::own_call_id(&transcript.session.agent, &tool.call_id),
                     tool.state,
                     tool.input.as_ref().map(Json::value),
                     tool.output.as_deref().map(without_spaces)

@@ -40,9 +40,10 @@ pub fn transcripts(case: &Path) -> Vec<Transcript> {
 /// A text with its kind.
 type LabelledText = (&'static str, String);
 
-fn of_tool(tool: &Tool) -> Vec<LabelledText> {
+fn of_tool(agent: &str, tool: &Tool) -> Vec<LabelledText> {
     let raw = |json: &unspool_model::json::Json| replace_lone_surrogates(json.text()).into_owned();
-    let mut pieces = vec![("call", tool.call_id.clone())];
+    let mut pieces =
+        vec![("call", unspool_model::agent::own_call_id(agent, &tool.call_id).to_owned())];
     pieces.extend(tool.input.as_ref().map(|input| ("input", raw(input))));
     pieces.extend(tool.output.clone().map(|output| ("output", output)));
     let result = tool.result.as_ref().map(raw);
@@ -54,11 +55,11 @@ fn of_tool(tool: &Tool) -> Vec<LabelledText> {
 }
 
 /// The texts of a turn's parts, in order.
-fn in_parts(turn: &Turn) -> Vec<LabelledText> {
+fn in_parts(agent: &str, turn: &Turn) -> Vec<LabelledText> {
     let mut pieces = Vec::new();
     for body in turn.user.iter().chain(turn.parts.iter().map(|part| &part.body)) {
         match body {
-            Body::Tool(tool) => pieces.extend(of_tool(tool)),
+            Body::Tool(tool) => pieces.extend(of_tool(agent, tool)),
             Body::Text(text) => pieces.push(("text", text.text.clone())),
             Body::Reasoning(reasoning) => pieces.push(("reasoning", reasoning.text.clone())),
             Body::Interjection(said) => pieces.push(("interjection", said.text.clone())),
@@ -163,7 +164,7 @@ fn every_part_stands_in_its_run_once_and_in_order() {
             let turns = without_kept(&transcript);
             assert_eq!(read.conversations.len(), turns.len());
             for (turn, run) in turns.iter().zip(&read.conversations) {
-                let (expected, found) = (in_parts(turn), in_steps(run));
+                let (expected, found) = (in_parts(&transcript.session.agent, turn), in_steps(run));
                 seen += expected.len();
                 if expected != found {
                     wrong.push(format!(

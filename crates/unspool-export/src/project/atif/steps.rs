@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
+use unspool_model::agent::own_call_id;
 use unspool_model::document::{AnswerDocument, QuestionDocument};
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
@@ -110,8 +111,10 @@ impl StepBuilder<'_> {
                 }
                 Body::Tool(tool) => {
                     let result = calls::model_output(self.session, tool);
-                    let id = calls::call_id(part, tool);
-                    self.agent_step(call, &mut begun, Some(part)).push_tool_call(&id, tool, result);
+                    let id = calls::call_id(self.session, part.id, tool);
+                    let parent = calls::call_reference(self.session, &tool.parent_call_id);
+                    let step = self.agent_step(call, &mut begun, Some(part));
+                    step.push_tool_call(&id, parent, tool, result);
                 }
                 Body::Agent(agents) => self.delegate(part, agents),
                 Body::Interjection(said) => self.push_event("user", part, &said.text),
@@ -198,7 +201,7 @@ impl StepBuilder<'_> {
         if references.is_empty() {
             return;
         }
-        let call = agents.call_id.as_str();
+        let call = own_call_id(&self.session.agent, &agents.call_id);
         let calls = |step: &&mut Step| step.tool_calls.iter().any(|own| own.tool_call_id == call);
         let all = self.open.iter_mut().chain(self.steps.iter_mut().rev());
         let (step, source) = match { all }.find(calls) {
@@ -244,7 +247,13 @@ impl Step {
         self.extra.unspool.parts.push(Json::from(own));
     }
 
-    fn push_tool_call(&mut self, call_id: &str, tool: &Tool, result: Option<String>) {
+    fn push_tool_call(
+        &mut self,
+        call_id: &str,
+        parent_call_id: Option<&str>,
+        tool: &Tool,
+        result: Option<String>,
+    ) {
         let entry = json!({ "kind": "tool", "call_id": call_id });
         self.extra.unspool.parts.push(Json::from(entry));
         let mut own = json!({ "state": tool.state.name() });
@@ -258,7 +267,7 @@ impl Step {
             }
         };
         put("title", tool.title.as_ref().map(|title| json!(title)));
-        put("parent_call_id", tool.parent_call_id.as_ref().map(|parent| json!(parent)));
+        put("parent_call_id", parent_call_id.map(|parent| json!(parent)));
         put("exit_code", tool.exit_code.map(|code| json!(code)));
         put("duration_ms", tool.duration_ms.map(|duration| json!(duration)));
         put("provider_executed", tool.provider_executed.then_some(json!(true)));

@@ -1,12 +1,13 @@
 //! Step payloads: JSON objects with the known fields, in insertion order.
 
 use serde::Serialize;
+use unspool_model::agent::own_call_id;
 use unspool_model::document::{AnswerDocument, BodyDocument, QuestionDocument};
 use unspool_model::json::{Json, replace_lone_surrogates};
 use unspool_model::part::{Body, Text, Tool};
 use unspool_model::session::{Session, Step, Usage};
 
-use crate::project::calls::response_id;
+use crate::project::calls::{call_reference, response_id};
 
 /// A JSON object builder.
 #[derive(Default)]
@@ -60,17 +61,17 @@ pub fn text(text: &Text) -> Json {
 }
 
 /// None if the source has no call ids.
-fn call_id(tool: &Tool) -> Option<&String> {
-    Some(&tool.call_id).filter(|id| !id.is_empty())
+fn call_id<'a>(session: &Session, tool: &'a Tool) -> Option<&'a str> {
+    Some(own_call_id(&session.agent, &tool.call_id)).filter(|id| !id.is_empty())
 }
 
 /// The start payload of a tool call.
-pub fn call(tool: &Tool) -> Json {
+pub fn call(session: &Session, tool: &Tool) -> Json {
     let unfinished = Some(&tool.input_text).filter(|text| tool.input.is_none() && !text.is_empty());
     PayloadFields::default()
         .put("name", &tool.name)
-        .put_some("call_id", call_id(tool))
-        .put_some("parent_call_id", tool.parent_call_id.as_ref())
+        .put_some("call_id", call_id(session, tool))
+        .put_some("parent_call_id", call_reference(session, &tool.parent_call_id))
         .put_some("title", tool.title.as_ref())
         .put_some("arguments", tool.input.as_ref())
         // Partial input of a call that never completed.
@@ -89,7 +90,7 @@ pub fn outcome(tool: &Tool) -> Json {
 }
 
 /// The payload of a tool result.
-pub fn result(tool: &Tool) -> Json {
+pub fn result(session: &Session, tool: &Tool) -> Json {
     // Some results only repeat the output.
     let repeats = |result: &Json| {
         tool.output.as_deref().is_some_and(|output| result.value().as_str() == Some(output))
@@ -97,7 +98,7 @@ pub fn result(tool: &Tool) -> Json {
     let result = tool.result.as_ref().filter(|result| !repeats(result));
     PayloadFields::default()
         .put("name", &tool.name)
-        .put_some("call_id", call_id(tool))
+        .put_some("call_id", call_id(session, tool))
         .put("state", tool.state.name())
         .put_some("output", tool.output.as_ref())
         .put_some("result", result)

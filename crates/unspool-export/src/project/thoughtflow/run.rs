@@ -238,7 +238,7 @@ impl<'a> RunBuilder<'a> {
             started_at: time(part.started),
             ended_at: time(part.ended),
             duration_ms: duration(part.started, part.ended),
-            payload_started: Some(payload::call(tool)),
+            payload_started: Some(payload::call(self.session, tool)),
             payload_completed: Some(payload::outcome(tool)),
         });
         let Some((label, suffix)) = outcome else {
@@ -252,7 +252,7 @@ impl<'a> RunBuilder<'a> {
             label: label.name().to_owned(),
             depends_on: Depends(vec![id]),
             ended_at: time(part.ended),
-            payload_completed: Some(payload::result(tool)),
+            payload_completed: Some(payload::result(self.session, tool)),
             ..FlowStep::default()
         });
     }

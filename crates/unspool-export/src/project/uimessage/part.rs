@@ -1,5 +1,6 @@
 //! Our parts as parts of SDK messages.
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 use unspool_model::agent::{AgentTraits, Provider, signature_field};
@@ -102,6 +103,7 @@ pub fn content(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
     let mut parts = prompt_data_parts(session, turn);
     let mut step = None;
     let (mut in_step, mut called) = (false, false);
+    let mut call_ids = FxHashSet::default();
     for part in turn.parts.iter().filter(|part| !is_system(session, part)) {
         // Without a step marker the SDK would merge calls and results of several steps. Parts
         // outside a model call join the next one, unless tools were called already.
@@ -116,7 +118,15 @@ pub fn content(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
         }
         called |= matches!(part.body, Body::Tool(_));
         step = part.step.or(step);
-        parts.push(reply_part(session, part, sdk));
+        let mut reply = reply_part(session, part, sdk);
+        // Clients find a call of a message by its id. Some providers restart call ids in each of
+        // its steps: a call whose id is taken keeps the id that is unique in the session.
+        if let (Body::Tool(tool), Some(id)) = (&part.body, &reply.tool_call_id)
+            && !call_ids.insert(id.clone())
+        {
+            reply.tool_call_id = Some(tool.call_id.clone());
+        }
+        parts.push(reply);
     }
     if !in_step && !parts.is_empty() {
         parts.insert(0, UiPart::new("step-start"));

@@ -15,16 +15,16 @@ use crate::project::{Sdk, calls};
 pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
     let input = tool.input.as_ref().map(safe);
     // Results are matched by call id: a call without one uses its part's id.
-    let call_id = Some(&tool.call_id).filter(|id| !id.is_empty());
+    let tool_call_id = calls::call_id(session, id, tool);
     let part = UiPart {
-        tool_call_id: Some(call_id.cloned().unwrap_or_else(|| id.to_string())),
+        tool_call_id: Some(tool_call_id.clone()),
         provider_executed: tool.provider_executed.then_some(true),
         title: tool.title.clone().filter(|_| sdk >= Sdk::Seven),
         ..UiPart::new(format!("tool-{}", tool.name))
     };
     let whole = || Some(input.clone().unwrap_or_else(|| unfinished(tool)));
     let newer = sdk >= Sdk::Seven;
-    let question = approval(tool).filter(|_| newer);
+    let question = approval(&tool_call_id, tool).filter(|_| newer);
     match tool.state {
         ToolState::Pending => streaming_input(part, tool),
         ToolState::Running => {
@@ -49,7 +49,7 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             ..part
         },
         ToolState::Denied if newer => {
-            let mut approval = json!({ "id": request(tool), "approved": false });
+            let mut approval = json!({ "id": request(&tool_call_id, tool), "approved": false });
             if let Some(reason) = reason(tool.answer.as_ref()).or(tool.output.as_deref()) {
                 approval["reason"] = json!(reason);
             }
@@ -64,18 +64,18 @@ pub fn part(session: &Session, id: PartId, tool: &Tool, sdk: Sdk) -> UiPart {
             let why = tool.output.as_deref().or(reason(tool.answer.as_ref()));
             failed(part, input, why.unwrap_or("denied"), None)
         }
-        // Without output it is a call without a result (R-001-20).
-        ToolState::Interrupted => match &tool.output {
-            Some(output) => {
-                let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
-                failed(part, input, output, allowed(question))
-            }
-            None if input.is_none() && !tool.input_text.is_empty() => streaming_input(part, tool),
-            None => {
-                let (input, state) = (whole(), Some("input-available"));
-                UiPart { state, call_provider_metadata: ended(tool, &input), input, ..part }
-            }
-        },
+        ToolState::Interrupted
+            if tool.output.is_none() && input.is_none() && !tool.input_text.is_empty() =>
+        {
+            streaming_input(part, tool)
+        }
+        // No model accepts a call without a result, so one that was stopped has failed (C-04).
+        ToolState::Interrupted => {
+            let input = whole();
+            let part = UiPart { call_provider_metadata: ended(tool, &input), ..part };
+            let why = tool.output.as_deref().unwrap_or("interrupted");
+            failed(part, input, why, allowed(question))
+        }
     }
 }
 
@@ -117,18 +117,18 @@ fn output(session: &Session, tool: &Tool) -> Json {
     }
 }
 
-fn request(tool: &Tool) -> String {
+fn request(call_id: &str, tool: &Tool) -> String {
     let own = tool.question.as_ref().and_then(|question| question.request_id.clone());
-    own.unwrap_or_else(|| format!("approval-{}", tool.call_id))
+    own.unwrap_or_else(|| format!("approval-{call_id}"))
 }
 
 /// The permission question of the call, with its answer.
-fn approval(tool: &Tool) -> Option<Value> {
+fn approval(call_id: &str, tool: &Tool) -> Option<Value> {
     let question = tool.question.as_ref()?;
     if question.kind != QuestionKind::Permission {
         return None;
     }
-    let mut approval = json!({ "id": request(tool) });
+    let mut approval = json!({ "id": request(call_id, tool) });
     if let Some(answer) = &tool.answer {
         let approved = match answer.decision {
             Decision::Allowed | Decision::Answered => true,

@@ -100,12 +100,12 @@ fn a_tool_has_the_fields_of_its_state() {
                 json!({ "input": whole, "errorText": "stopped", "callProviderMetadata": how("interrupted") }),
             ),
         ),
-        // R-001-20
+        // C-04: only a call that may still run is without a result (R-001-20).
         (
             tool(ToolState::Interrupted, None),
             with(
-                "input-available",
-                json!({ "input": whole, "callProviderMetadata": how("interrupted") }),
+                failed,
+                json!({ "input": whole, "errorText": "interrupted", "callProviderMetadata": how("interrupted") }),
             ),
         ),
     ];

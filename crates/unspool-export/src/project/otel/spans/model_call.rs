@@ -35,7 +35,7 @@ impl SpanBuilder {
                     answer.push(message::spoken(&self.session, &part.body));
                 }
                 Body::Tool(tool) => {
-                    let id = calls::call_id(part, tool);
+                    let id = calls::call_id(&self.session, part.id, tool);
                     answer.push(message::call(&id, tool));
                     let response = message::response(&self.session, &id, tool);
                     if tool.provider_executed { &mut answer } else { &mut responses }

@@ -27,7 +27,7 @@ impl SpanBuilder {
         let mut span = self.span(ids, INTERNAL, ("execute_tool", &tool.name), range);
         let mut all = self.attributes("execute_tool", range);
         all.text("gen_ai.tool.name", &tool.name);
-        all.text("gen_ai.tool.call.id", &calls::call_id(part, tool));
+        all.text("gen_ai.tool.call.id", &calls::call_id(&self.session, part.id, tool));
         all.text("gen_ai.tool.type", if tool.provider_executed { "extension" } else { "function" });
         if let Some(input) = calls::input(tool) {
             all.put("gen_ai.tool.call.arguments", of_json(&input));
