@@ -229,6 +229,10 @@ fn messages_are_found_by_index() {
     }
     let with_tools = plan("SELECT row FROM turn WHERE session = 1 AND tools > 0");
     assert!(with_tools.iter().any(|step| step.contains("turn_with_tools")), "{with_tools:?}");
+    let errors = plan("SELECT turn FROM part WHERE kind = 'error'");
+    assert!(errors.iter().any(|step| step.contains("part_kind")), "{errors:?}");
+    let user = plan("SELECT row FROM part WHERE turn = 1 AND role = 'user'");
+    assert!(user.iter().any(|step| step.contains("part_user")), "{user:?}");
 }
 
 #[test]

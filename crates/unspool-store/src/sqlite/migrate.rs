@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("hour_cache.sql"),
     include_str!("last_heard.sql"),
     include_str!("running_turns.sql"),
+    include_str!("part_kinds.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.
