@@ -7,6 +7,7 @@
 //!
 //! A turn is two messages, as under `/api/sessions/{id}/messages`: the user's and the reply.
 
+pub mod frame_parts;
 mod frame_writer;
 
 use frame_writer::FrameWriter;

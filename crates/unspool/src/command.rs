@@ -24,6 +24,7 @@ use serde::Serialize;
 use unspool_sources::decode::Warning;
 use unspool_view::block::is_bidi;
 use unspool_view::lines::make_visible;
+use unspool_view::segment::SegmentRule;
 
 use crate::paint;
 
@@ -54,6 +55,7 @@ pub fn style(width: Option<u16>, plain: bool, full: bool) -> paint::Style {
         colour: !plain && io::stdout().is_terminal() && !no_colour(),
         width: width.unwrap_or(100).max(20),
         full,
+        rule: SegmentRule::Default,
     }
 }
 

@@ -12,6 +12,7 @@ use unspool_view::lines::{
     Line, LineOptions, Style as Look, TextRole, item_lines, layout, turn_lines,
 };
 use unspool_view::present::agents::SubagentSessions;
+use unspool_view::segment::SegmentRule;
 use unspool_view::{plain, present};
 
 /// How to paint.
@@ -20,6 +21,8 @@ pub struct Style {
     pub width: usize,
     /// Show everything: reasoning unfolded, outputs uncut.
     pub full: bool,
+    /// How parts are grouped into reasoning blocks.
+    pub rule: SegmentRule,
 }
 
 /// The terminal's width, if there is a terminal.
@@ -46,7 +49,7 @@ pub fn turns(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+    let shown = style.present_options(session, subagents);
     for turn in turns {
         let view = present::turn(turn, &shown);
         writeln!(out)?;
@@ -74,7 +77,7 @@ pub fn items(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+    let shown = style.present_options(session, subagents);
     for item in &present::turn(turn, &shown).items {
         let lines = item_lines(item, style.width, &style.options());
         if !lines.is_empty() {
@@ -88,6 +91,15 @@ pub fn items(
 impl Style {
     fn options(&self) -> LineOptions<'static> {
         if self.full { LineOptions::everything() } else { LineOptions::default() }
+    }
+
+    fn present_options(
+        &self,
+        session: &Session,
+        subagents: SubagentSessions,
+    ) -> present::PresentOptions {
+        let options = present::PresentOptions::of(session);
+        present::PresentOptions { subagents, rule: self.rule, ..options }
     }
 }
 

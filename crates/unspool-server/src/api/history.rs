@@ -1,6 +1,7 @@
 //! Handlers for views over whole turns: message groups and the list of tool calls.
 
 use serde::Serialize;
+use unspool_model::agent::own_call_id;
 use unspool_model::document::{BodyDocument, PartDocument};
 use unspool_model::history::{
     MessageGroup, ToolCallEntry, message_groups, tool_calls, unfinished_calls,
@@ -59,18 +60,26 @@ pub async fn groups<S: Store>(
     let (turns, more) = range.load(app, &stored).await?;
     let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
     let agent = &stored.summary.session.agent;
-    let groups = message_groups(&turns).map(|group| group_document(agent, group));
+    let rule = match params.text("rule") {
+        Some("until-text") => SegmentRule::UntilText,
+        Some(_) | None => SegmentRule::Default,
+    };
+    let groups = message_groups(&turns).map(|group| group_document(agent, group, rule));
     session_response(params, &stored, &groups.collect::<Vec<_>>(), next)
 }
 
-fn group_document<'a>(agent: &'a str, group: MessageGroup<'a>) -> GroupDocument<'a> {
+fn group_document<'a>(
+    agent: &'a str,
+    group: MessageGroup<'a>,
+    rule: SegmentRule,
+) -> GroupDocument<'a> {
     match group {
         MessageGroup::User { turn, items } => {
             let items = items.iter().map(|body| BodyDocument { agent, body }).collect();
             GroupDocument::User { turn: turn.number, turn_id: turn.id, items }
         }
         MessageGroup::Assistant { turn, items, thinking_mode } => {
-            let segments = segment(items, thinking_mode, SegmentRule::Default);
+            let segments = segment(items, thinking_mode, rule);
             let (blocks, reply): (Vec<&TurnSegment<'_>>, Vec<&TurnSegment<'_>>) =
                 segments.iter().partition(|one| matches!(one, TurnSegment::Block(_)));
             GroupDocument::Assistant(AssistantDocument {
@@ -124,15 +133,16 @@ pub async fn calls<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
         return Ok(not_modified);
     }
     let turns = app.view().turns(stored.row, TurnWindow::All).await?;
+    let agent = &stored.summary.session.agent;
     let list = CallList {
-        calls: tool_calls(&turns).map(call_document).collect(),
+        calls: tool_calls(&turns).map(|call| call_document(agent, call)).collect(),
         dangling: unfinished_calls(&turns).map(|call| call.order).collect(),
     };
     session_response(params, &stored, &list, None)
 }
 
-fn call_document(call: ToolCallEntry<'_>) -> CallDocument<'_> {
+fn call_document<'a>(agent: &str, call: ToolCallEntry<'a>) -> CallDocument<'a> {
     let ToolCallEntry { order, turn, id, name, input, output, error, state } = call;
     let (turn, state) = (turn.number, state.name());
-    CallDocument { order, turn, call_id: id, name, input, output, error, state }
+    CallDocument { order, turn, call_id: own_call_id(agent, id), name, input, output, error, state }
 }

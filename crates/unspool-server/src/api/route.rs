@@ -227,6 +227,11 @@ pub const ROUTES: &[Route] = &[
                 "only messages after this `sequence`",
             ),
             limit(MAX_PAGE_SIZE, "the page size; default 100"),
+            optional(
+                "form",
+                ParameterKind::OneOf(&["json", "frames"]),
+                "`frames`: the parts in the words of frames, `thinking` for reasoning, and `tool_call` and `tool_result` for a call",
+            ),
         ],
         response: ResponseKind::Many("Message"),
     },
@@ -234,7 +239,15 @@ pub const ROUTES: &[Route] = &[
         path: "/api/sessions/{id}/groups",
         endpoint: Endpoint::Groups,
         summary: "For each turn the user's group and the assistant's, with its thinking mode and its reasoning blocks",
-        parameters: &[AFTER_TURN, limit(MAX_PAGE_SIZE, "the number of turns; default 100")],
+        parameters: &[
+            AFTER_TURN,
+            limit(MAX_PAGE_SIZE, "the number of turns; default 100"),
+            optional(
+                "rule",
+                ParameterKind::OneOf(&["default", "until-text"]),
+                "`until-text`: calls stay in a reasoning block until a text comes, for models that call several tools at once",
+            ),
+        ],
         response: ResponseKind::Many("Group"),
     },
     Route {

@@ -9,7 +9,7 @@ mod session;
 
 use archive::{hit, stats};
 use json_schema::{count, described, list, object, or_null, text};
-use message::{group, message, tool_calls};
+use message::{frame_part, group, message, tool_calls};
 use part::{bodies, raw};
 use serde_json::{Map, Value, json};
 use session::{records, session, turn, usage};
@@ -45,6 +45,7 @@ pub fn all() -> Value {
         ]),
     );
     add("Message", message());
+    add("FramePart", frame_part());
     add("Group", group());
     add("ToolCalls", tool_calls());
     add("Hit", hit());

@@ -7,7 +7,7 @@ use serde::Serialize;
 use unspool_model::document::{BodyDocument, PartDocument, TurnDocument, time};
 use unspool_model::id::{PartId, TurnId, digest};
 use unspool_model::part::{Part, ToolState};
-use unspool_model::session::Turn;
+use unspool_model::session::{Session, Turn};
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
 use unspool_query::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow, View};
@@ -18,6 +18,7 @@ use super::response::{ApiResponse, tag};
 use super::route::{DEFAULT_MESSAGES, DEFAULT_TURNS, MAX_PARTS};
 use super::sessions::TurnRange;
 use crate::App;
+use crate::frames_encoder::frame_parts::message_parts;
 use crate::problem::Problem;
 
 pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
@@ -198,6 +199,7 @@ struct MessageDocument<'a> {
 enum MessagePart<'a> {
     User(BodyDocument<'a>),
     Reply(PartDocument<'a>),
+    Frame(serde_json::Value),
 }
 
 pub async fn messages<S: Store>(
@@ -235,7 +237,7 @@ pub async fn messages<S: Store>(
         .iter()
         .map(|message| {
             let turn = turns.iter().find(|turn| turn.id == message.execution);
-            document(&session.agent, session.id.to_string(), message, turn)
+            document(session, message, turn, params.text("form") == Some("frames"))
         })
         .collect();
     let next = found.last().filter(|_| more).map(|last| params.next(&last.sequence.to_string()));
@@ -243,26 +245,29 @@ pub async fn messages<S: Store>(
 }
 
 fn document<'a>(
-    agent: &'a str,
-    session: String,
+    session: &'a Session,
     message: &'a StoredMessage,
     turn: Option<&'a Turn>,
+    frames: bool,
 ) -> MessageDocument<'a> {
+    let agent = &session.agent;
     let parts = match (turn, message.role.as_str()) {
         (None, _) => Vec::new(),
         (Some(turn), "user") => {
             turn.user.iter().map(|body| MessagePart::User(BodyDocument { agent, body })).collect()
         }
-        (Some(turn), _) => turn
-            .parts
-            .iter()
-            .map(|part| MessagePart::Reply(PartDocument { agent, turn, part }))
-            .collect(),
+        (Some(turn), _) => {
+            let all = turn.parts.iter().map(|part| PartDocument { agent, turn, part });
+            match frames {
+                true => all.flat_map(|part| message_parts(&part)).map(MessagePart::Frame).collect(),
+                false => all.map(MessagePart::Reply).collect(),
+            }
+        }
     };
     let created = message.created_at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     MessageDocument {
         id: &message.id,
-        session,
+        session: session.id.to_string(),
         execution: message.execution.to_string(),
         role: &message.role,
         sequence: message.sequence,

@@ -4,11 +4,13 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unspool_model::change::Touched;
-use unspool_model::document::{AnswerDocument, BodyDocument, QuestionDocument};
+use unspool_model::document::BodyDocument;
 use unspool_model::id::{PartId, TurnId, digest};
-use unspool_model::part::{Body, Kind, Part, Tool, ToolState};
+use unspool_model::part::{Body, Kind, Part, Tool};
 use unspool_model::session::{Session, Turn, TurnState};
 use unspool_store::rows::user_part_id;
+
+use super::frame_parts::{call_fields, frame_kind, result_fields};
 
 pub struct FrameWriter {
     agent: String,
@@ -289,20 +291,12 @@ impl FrameWriter {
         frames: &mut Vec<Value>,
     ) {
         let running = !tool.state.is_terminal();
-        // The final state is sent with the result.
-        let state = if running { tool.state } else { ToolState::Running };
-        let (input, question) = (tool.input.as_ref(), (&tool.question, &tool.answer));
-        let call = fingerprint(&(&tool.name, &tool.title, input, state, question));
-        let id = if tool.call_id.is_empty() { part.to_string() } else { tool.call_id.clone() };
+        let fields = call_fields(&self.agent, part, tool);
+        let call = fingerprint(&fields);
+        let input = tool.input.as_ref();
         if first || call != held.call {
             held.call = call;
-            let frame = json!({
-                "message": message_id, "part": part, "tool_call_id": id, "name": tool.name,
-                "title": tool.title, "input": input, "state": state.name(),
-                "question": tool.question.as_ref().map(QuestionDocument),
-                "answer": tool.answer.as_ref().map(AnswerDocument),
-            });
-            self.push_frame(frames, "message.tool_call", frame);
+            self.push_frame(frames, "message.tool_call", in_message(message_id, fields));
         }
         let output = tool.output.as_deref().unwrap_or_default();
         let input = if input.is_none() { tool.input_text.as_str() } else { "" };
@@ -319,18 +313,16 @@ impl FrameWriter {
         let result = fingerprint(&(tool.state, &tool.output, tool.exit_code));
         if !running && result != held.result {
             held.result = result;
-            let frame = json!({
-                "message": message_id, "part": part, "tool_call_id": id,
-                "is_error": tool.state != ToolState::Completed, "state": tool.state.name(),
-                "output": tool.output, "exit_code": tool.exit_code,
-            });
+            let fields = result_fields(&self.agent, part, tool);
+            let frame = in_message(message_id, fields);
             self.push_frame(frames, "message.tool_result", frame);
         }
     }
 }
 
-/// The name of a part kind in frames. This dialect says `thinking` where everything else here says
-/// `reasoning` (C-01).
-fn frame_kind(kind: Kind) -> &'static str {
-    if kind == Kind::Reasoning { "thinking" } else { kind.name() }
+/// The fields of a frame of a message.
+fn in_message(message_id: &str, fields: Map<String, Value>) -> Value {
+    let mut all = Map::from_iter([("message".to_owned(), message_id.into())]);
+    all.extend(fields);
+    Value::Object(all)
 }

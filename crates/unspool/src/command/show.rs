@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
 use unspool_model::document::{SessionDocument, TurnDocument};
@@ -20,6 +20,7 @@ use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, TurnWindow, View};
+use unspool_view::segment::SegmentRule;
 
 use crate::archive::{Archive, find};
 use crate::{config, paint};
@@ -51,6 +52,10 @@ pub struct Show {
     /// Show reasoning, folded parts and outputs in full
     #[arg(long)]
     full: bool,
+    /// How calls are grouped into reasoning blocks. until-text keeps them in a block until a text
+    /// comes: for models that call several tools at once
+    #[arg(long, value_name = "RULE", default_value = "default")]
+    blocks: BlockRule,
     /// Which session, if a file or a folder holds several: a prefix of its id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -67,12 +72,25 @@ struct Document<'a, R: Serialize> {
     warnings: &'a [Warning],
 }
 
+/// The names of [`SegmentRule`].
+#[derive(Clone, Copy, ValueEnum)]
+enum BlockRule {
+    Default,
+    UntilText,
+}
+
 impl Show {
+    fn style(&self) -> paint::Style {
+        let rule = match self.blocks {
+            BlockRule::Default => SegmentRule::Default,
+            BlockRule::UntilText => SegmentRule::UntilText,
+        };
+        paint::Style { rule, ..super::style(self.width, self.plain, self.full) }
+    }
+
     pub fn run(self, archive: &Archive) -> Result<()> {
         match self.id() {
-            Some(id) if self.follow => {
-                follow::follow(archive, &id, &super::style(self.width, self.plain, self.full))
-            }
+            Some(id) if self.follow => follow::follow(archive, &id, &self.style()),
             None if self.follow => bail!(
                 "--follow needs a session of the archive, not a path: `unspool list` shows all \
                  sessions"
@@ -103,7 +121,7 @@ impl Show {
             return write(&summary, &turns, &records, &warnings);
         }
         super::warn(&warnings);
-        let style = super::style(self.width, self.plain, self.full);
+        let style = self.style();
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(&summary, &config::prices()?, &style, &mut out)?;
         paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
@@ -130,7 +148,7 @@ impl Show {
             return write(summary, &turns, &records, &warnings);
         }
         super::warn(&warnings);
-        let style = super::style(self.width, self.plain, self.full);
+        let style = self.style();
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(summary, &config::prices()?, &style, &mut out)?;
         if let Some(number) = self.turn {

@@ -88,6 +88,10 @@ fn every_route_answers_what_its_schema_says() {
             &format!("/api/sessions/{id}/messages?limit=1000"),
         );
         check_messages(&turns, &messages);
+        request(
+            "/api/sessions/{id}/messages",
+            &format!("/api/sessions/{id}/messages?limit=1000&form=frames"),
+        );
         let groups =
             request("/api/sessions/{id}/groups", &format!("/api/sessions/{id}/groups?limit=1000"));
         check_groups(&turns, &groups);
@@ -205,6 +209,31 @@ fn check_calls(turns: &Value, list: &Value) -> usize {
     assert_eq!(calls.len(), seen);
     assert_eq!(list["dangling"], json!(dangling));
     dangling.len()
+}
+
+#[test]
+fn a_reader_chooses_how_long_a_reasoning_block_lasts() {
+    // C-08: by default the second of two calls ends the block; until-text keeps it.
+    let machine = Machine::new();
+    let rows = r#"{"session":"s","role":"user","text":"go"}
+{"session":"s","type":"think","text":"Two files."}
+{"session":"s","type":"tool","name":"Read","input":{"n":1},"output":"1"}
+{"session":"s","type":"tool","name":"Read","input":{"n":2},"output":"2"}
+{"session":"s","role":"assistant","text":"Done."}
+"#;
+    machine.write("rows.jsonl", rows.as_bytes());
+    let path = machine.home().join("rows.jsonl");
+    machine.ok("data", &["import", path.to_str().unwrap()]);
+    let shown = |rule: &str| machine.ok("data", &["show", "s", "--plain", "--blocks", rule]);
+    assert!(shown("default").contains("Reasoning (1 tool call)"), "{}", shown("default"));
+    assert!(shown("until-text").contains("Reasoning (2 tool calls)"), "{}", shown("until-text"));
+    let server = Server::begin(&machine, "data", &[]);
+    let blocks = |rule: &str| {
+        let groups = server.json(&format!("/api/sessions/s/groups?rule={rule}"));
+        let blocks = groups[1]["blocks"].as_array().unwrap().iter();
+        blocks.map(|block| block.as_array().unwrap().len()).collect::<Vec<usize>>()
+    };
+    assert_eq!((blocks("default"), blocks("until-text")), (vec![2], vec![3]));
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Schemas of a session's turns as messages, as groups and as tool calls.
 
 use serde_json::{Value, json};
+use unspool_model::part::Kind;
 use unspool_query::params::TOOL_STATES;
 
 use super::json_schema::{
     anything, count, described, is, list, named, nullable, object, one_of, text, time,
 };
+use super::part::part_of;
 use super::session::content;
 
 pub fn message() -> Value {
-    let part = json!({ "anyOf": [named("Part"), named("UserPart")] });
+    let part = json!({ "anyOf": [named("Part"), named("UserPart"), named("FramePart")] });
     object([
         ("id", text()),
         ("session", text()),
@@ -24,6 +26,30 @@ pub fn message() -> Value {
         ("content", content()),
         ("text_preview", described(text(), "the first 200 characters of content")),
     ])
+}
+
+/// A part in the words of frames, where they differ.
+pub fn frame_part() -> Value {
+    let thinking = part_of(Kind::Reasoning, "thinking");
+    let ids = || [("part", text()), ("tool_call_id", text())];
+    let call = [
+        ("kind", json!({ "const": "tool_call" })),
+        ("name", text()),
+        ("title", nullable("string")),
+        ("input", anything()),
+        ("state", one_of(TOOL_STATES)),
+        ("question", anything()),
+        ("answer", anything()),
+    ];
+    let result = [
+        ("kind", json!({ "const": "tool_result" })),
+        ("is_error", is("boolean")),
+        ("state", one_of(TOOL_STATES)),
+        ("output", nullable("string")),
+        ("exit_code", nullable("integer")),
+    ];
+    let (call, result) = (call.into_iter().chain(ids()), result.into_iter().chain(ids()));
+    json!({ "oneOf": [thinking, object(call), object(result)] })
 }
 
 pub fn group() -> Value {

@@ -11,18 +11,24 @@ use super::json_schema::{
 
 /// The schema of a part by its kind: in a reply, or in the user's message.
 pub fn bodies(reply: bool) -> Value {
-    let kinds = Kind::ALL.into_iter().map(|kind| {
-        let mut fields: Vec<SchemaField> = vec![("kind", json!({ "const": kind.name() }))];
-        if reply {
-            fields.push(("id", text()));
-            fields.push(("step", nullable_count()));
-            fields.extend(["started_at", "ended_at"].map(|name| (name, time())));
-        }
-        let (more, optional) = body(kind);
-        fields.extend(more);
-        with(fields, optional)
+    let kinds = Kind::ALL.into_iter().map(|kind| match reply {
+        true => part_of(kind, kind.name()),
+        false => body_of(kind, kind.name(), Vec::new()),
     });
     json!({ "oneOf": kinds.collect::<Vec<Value>>() })
+}
+
+/// A part of a reply, with this name of its kind.
+pub fn part_of(kind: Kind, name: &str) -> Value {
+    let mut fields: Vec<SchemaField> = vec![("id", text()), ("step", nullable_count())];
+    fields.extend(["started_at", "ended_at"].map(|name| (name, time())));
+    body_of(kind, name, fields)
+}
+
+fn body_of(kind: Kind, name: &str, fields: Vec<SchemaField>) -> Value {
+    let (more, optional) = body(kind);
+    let kind = ("kind", json!({ "const": name }));
+    with([kind].into_iter().chain(fields).chain(more), optional)
 }
 
 /// The required and the optional fields of a kind.
