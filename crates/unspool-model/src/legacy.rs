@@ -11,7 +11,7 @@ use crate::event::{
     ToolCall, ToolEnd, ToolOutcome,
 };
 use crate::json::Json;
-use crate::part::{AgentState, Body, Text, ToolState};
+use crate::part::{AgentState, Body, Data, Text, ToolState};
 use crate::provenance::{Evidence, Feed, Name};
 use crate::session::Trigger;
 
@@ -33,6 +33,19 @@ pub enum LegacyRowKind {
     Tool(LegacyCall),
     /// A reply that is stored as one message.
     Message(LegacyMessage),
+    /// A reply that is stored as an ordered list of blocks.
+    Blocks(Vec<LegacyBlock>),
+}
+
+/// One block of a reply.
+#[derive(Clone, PartialEq, Debug)]
+pub enum LegacyBlock {
+    Text(String),
+    Think(String),
+    Call(LegacyCall),
+    /// The result of the call with this id.
+    Result(LegacyCall),
+    Data(Data),
 }
 
 /// A reply stored as one message: thinking, content, and the calls and agents at their offsets.
@@ -83,6 +96,7 @@ pub fn events(rows: &[LegacyRow], source: u16) -> Vec<Event> {
             LegacyRowKind::Think(text) => writer.say(ProseKind::Reasoning, text),
             LegacyRowKind::Tool(call) => writer.call(call),
             LegacyRowKind::Message(message) => writer.message(message),
+            LegacyRowKind::Blocks(blocks) => blocks.iter().for_each(|block| writer.block(block)),
         }
         let last =
             rows.get(number + 1).is_none_or(|next| matches!(next.said, LegacyRowKind::User(_)));
@@ -131,7 +145,7 @@ impl Writer<'_> {
     fn call(&mut self, call: &LegacyCall) {
         let id = CallRef::Id(call.id.as_str().into());
         self.push(EventKind::ToolCalled(Box::new(ToolCall {
-            call: id.clone(),
+            call: id,
             parent_call_id: None,
             name: call.name.clone(),
             input: call.input.clone(),
@@ -140,6 +154,10 @@ impl Writer<'_> {
             title: None,
             running: call.state != ToolState::Pending,
         })));
+        self.end_call(call);
+    }
+
+    fn end_call(&mut self, call: &LegacyCall) {
         let end = match call.state {
             ToolState::Pending | ToolState::Running => return,
             ToolState::Completed => ToolEnd::Completed,
@@ -148,7 +166,18 @@ impl Writer<'_> {
             ToolState::Interrupted => ToolEnd::Interrupted,
         };
         let outcome = ToolOutcome { output: call.output.clone(), ..ToolOutcome::default() };
-        self.push(EventKind::ToolEnded { call: id, end, outcome });
+        let call = CallRef::Id(call.id.as_str().into());
+        self.push(EventKind::ToolEnded { call, end, outcome });
+    }
+
+    fn block(&mut self, block: &LegacyBlock) {
+        match block {
+            LegacyBlock::Text(text) => self.say(ProseKind::Text, text),
+            LegacyBlock::Think(text) => self.say(ProseKind::Reasoning, text),
+            LegacyBlock::Call(call) => self.call(call),
+            LegacyBlock::Result(call) => self.end_call(call),
+            LegacyBlock::Data(data) => self.push(EventKind::Part(None, Body::Data(data.clone()))),
+        }
     }
 
     /// The thinking comes first, since its position was not recorded. The content is split at the

@@ -56,6 +56,11 @@ fn recognise_message<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if !parts || !matches!(&*role, "system" | "user" | "assistant") {
         return None;
     }
+    // Parts of the SDK have a `type`. Those with a `kind` are rows (`decode::rows`).
+    let foreign = |part: Fields<'_>| !part.has("type") && part.is_text("kind");
+    if fields.list("parts").any(foreign) {
+        return None;
+    }
     let chat = CHAT_ID_FIELDS.into_iter().find_map(|name| fields.text(name));
     Some(match chat.filter(|id| !id.is_empty()) {
         Some(id) => RecordOwner::Session(id),

@@ -18,6 +18,13 @@ use unspool_model::provenance::Feed;
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use crate::agents::Agent;
 
+// Other formats that carry our JSON of parts read it in the same way.
+pub(super) use call::{
+    answer as call_answer, end as call_end, question as call_question, usage as call_usage,
+};
+pub(super) use generic::{document_agents, emit_agents};
+pub(super) use kinds::body as document_body;
+
 const NAME: &str = "thoughtflow";
 
 pub const AGENT: Agent = Agent::new(NAME, "ThoughtFlow", &[DOCUMENT]);

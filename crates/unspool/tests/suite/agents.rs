@@ -121,6 +121,83 @@ fn a_table_can_be_read_again() {
 }
 
 #[test]
+fn columns_of_a_run_become_what_they_are() {
+    // R-001-12, R-001-07: tokens, the system prompt, the structured result and the groups.
+    let sandbox = Sandbox::new(
+        "CREATE TABLE agents (id TEXT, prompt TEXT, result TEXT, system_prompt TEXT, tokens INTEGER,
+             duration_ms INTEGER, result_structured TEXT, execution_id TEXT, phase_id INTEGER,
+             created_at TEXT, color TEXT);
+         INSERT INTO agents VALUES
+             ('one', 'Count', 'Three.', 'You are terse.', 42, 1500, '{\"count\":3}', 'exec-9', 2,
+              '2026-03-01 10:00:00', 'red'),
+             ('two', 'Count', 'Error: out of fingers', 'You are terse.', NULL, NULL, NULL, NULL,
+              NULL, NULL, NULL);",
+    );
+    sandbox.import();
+    let session = sandbox.session("one");
+    assert_eq!(session["usage"]["input"], 42);
+    assert_eq!(session["ended_at"], "2026-03-01T10:00:01.500Z");
+    let turn = &sandbox.json(&["show", "one"])["turns"][0];
+    let data = |kind: &str| -> &Value {
+        let mut parts = turn["parts"].as_array().unwrap().iter();
+        &parts.find(|part| part["data_kind"] == *kind).unwrap()["payload"]
+    };
+    assert_eq!(*data("result"), serde_json::json!({ "count": 3 }));
+    let groups = serde_json::json!({ "execution_id": "exec-9", "phase_id": 2 });
+    assert_eq!(*data("execution"), groups);
+    assert_eq!(*data("row"), serde_json::json!({ "color": "red" }), "only what has no place");
+    // The system prompt is kept once, and each run refers to it.
+    let stored: Vec<String> = ["one", "two"]
+        .map(|id| {
+            let output = sandbox.run(&["export", id, "--to", "jsonl"]);
+            String::from_utf8(output.stdout).unwrap()
+        })
+        .to_vec();
+    assert!(stored.iter().all(|lines| lines.contains("You are terse.")), "{stored:?}");
+    let flow = sandbox.run(&["export", "one", "--to", "thoughtflow"]);
+    assert!(String::from_utf8_lossy(&flow.stdout).contains("policy.snapshot"), "{flow:?}");
+    // R-004-18: old data says that a reply is an error only with these words.
+    let failed = &sandbox.json(&["show", "two"])["turns"][0];
+    assert_eq!(failed["state"], "failed");
+    let parts = failed["parts"].as_array().unwrap();
+    assert_eq!((&parts[0]["kind"], &parts[0]["text"]), (&"error".into(), &"out of fingers".into()));
+    assert_eq!(sandbox.session("two")["errors"], 1);
+}
+
+#[test]
+fn old_replies_that_begin_with_error_are_errors() {
+    // R-004-16, R-004-18
+    let sandbox = Sandbox::new("CREATE TABLE notes (text TEXT);");
+    let rows = sandbox.folder.path().join("rows.jsonl");
+    let old = [
+        r#"{"session":"old","role":"user","text":"go"}"#,
+        r#"{"session":"old","role":"assistant","text":"Error: no connection"}"#,
+        r#"{"session":"old","role":"user","text":"what is it?"}"#,
+        r#"{"session":"old","role":"assistant","text":"Error: is a word.","is_error":false}"#,
+        r#"{"session":"old","role":"user","text":"and now?"}"#,
+        r#"{"session":"old","role":"assistant","text":"The quota is used up.","is_error":true}"#,
+    ];
+    std::fs::write(&rows, old.join("\n") + "\n").unwrap();
+    let turns = &sandbox.json(&["show", rows.to_str().unwrap()])["turns"];
+    let found: Vec<Value> = turns
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| {
+            let parts = turn["parts"].as_array().unwrap();
+            assert_eq!(parts.len(), 1, "{turn}");
+            serde_json::json!([turn["state"], parts[0]["kind"], parts[0]["text"]])
+        })
+        .collect();
+    let expected = serde_json::json!([
+        ["failed", "error", "no connection"],
+        ["completed", "text", "Error: is a word."],
+        ["failed", "error", "The quota is used up."]
+    ]);
+    assert_eq!(serde_json::json!(found), expected);
+}
+
+#[test]
 fn numbers_as_ids_and_other_names_of_columns_will_do() {
     let sandbox = Sandbox::new(
         "CREATE TABLE notes (text TEXT);

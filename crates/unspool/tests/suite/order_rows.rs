@@ -10,12 +10,19 @@ use crate::case::{captures, cases, fold_in, main_session, name};
 fn said(row: &Value) -> Vec<(&'static str, String)> {
     let text = |names: &[&str]| {
         let held = names.iter().find_map(|name| row[name].as_str());
-        held.or(row["content"][0]["text"].as_str()).map(str::to_owned)
+        let block = row["content"][0]["text"].as_str();
+        held.or(block).or(row["contentBlocks"][0]["text"].as_str()).map(str::to_owned)
     };
     let words = text(&["text", "content", "message"]);
     if let Some(prompt) = row["prompt"].as_str() {
         let result = row["result"].as_str().map(|result| ("text", result.to_owned()));
         return [("user", prompt.to_owned())].into_iter().chain(result).collect();
+    }
+    let list = ["contentBlocks", "content", "parts"].iter().find_map(|name| row[name].as_array());
+    let is_text = |block: &Value| block["type"] == "text";
+    if let Some(blocks) = list.filter(|blocks| row["role"] != "user" || !blocks.iter().all(is_text))
+    {
+        return blocks.iter().filter_map(block).collect();
     }
     let kind = ["role", "type", "sender"].iter().find_map(|name| row[name].as_str()).unwrap();
     match kind {
@@ -44,6 +51,20 @@ fn said(row: &Value) -> Vec<(&'static str, String)> {
         "tool" => vec![("tool", row["name"].as_str().unwrap().to_owned())],
         "system" => vec![("context", words.unwrap())],
         other => vec![("data", other.to_owned())],
+    }
+}
+
+/// A block of a reply. A result belongs to its call, unless there is none.
+fn block(block: &Value) -> Option<(&'static str, String)> {
+    let kind = block["type"].as_str().or(block["kind"].as_str()).unwrap();
+    let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
+    match kind {
+        "thinking" => Some(("reasoning", text("thinking"))),
+        "text" => Some(("text", text("text"))),
+        "tool_call" | "tool_use" => Some(("tool", text("name"))),
+        "tool_result" if block["tool_use_id"] == "c9" => Some(("tool", String::new())),
+        "tool_result" => None,
+        other => Some(("data", other.to_owned())),
     }
 }
 

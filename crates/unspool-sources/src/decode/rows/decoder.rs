@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unspool_model::event::{
-    CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind, ToolEnd, ToolOutcome,
-};
+use unspool_model::event::{CallRef, EndReason, Event, EventKind, ToolEnd, ToolOutcome};
 use unspool_model::id::digest;
-use unspool_model::legacy::{self, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind};
-use unspool_model::part::{Body, ContextInfo, Data, ToolState};
+use unspool_model::legacy::{
+    self, LegacyBlock, LegacyCall, LegacyMessage, LegacyRow, LegacyRowKind,
+};
+use unspool_model::part::{Body, ContextInfo, Data, Failure, ToolState};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Title, TitleOrigin};
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::blocks;
 use super::row::{self, RowRole};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -66,15 +67,38 @@ impl Decoder for RowsDecoder {
                 emit.push(EventKind::Part(Some(name), Body::Data(data)));
                 return RecordOutcome::InParts;
             }
-            RowRole::User => LegacyRowKind::User(row::text(fields, &row::TEXT_FIELDS)),
+            RowRole::User => {
+                let text = || row::text(fields, &row::TEXT_FIELDS);
+                LegacyRowKind::User(blocks::text(fields).unwrap_or_else(text))
+            }
             RowRole::Think => {
                 let thought = row::thinking(fields);
                 let text = row::text(fields, &row::TEXT_FIELDS);
                 LegacyRowKind::Think(if thought.is_empty() { text } else { thought })
             }
             RowRole::Tool => LegacyRowKind::Tool(self.call(fields, row::call(fields))),
+            RowRole::Assistant if blocks::has_blocks(fields) => {
+                let all = blocks::blocks(fields).unwrap_or_default().into_iter();
+                let named = all.map(|block| match block {
+                    LegacyBlock::Call(call) => LegacyBlock::Call(self.call(fields, call)),
+                    LegacyBlock::Text(_)
+                    | LegacyBlock::Think(_)
+                    | LegacyBlock::Result(_)
+                    | LegacyBlock::Data(_) => block,
+                });
+                LegacyRowKind::Blocks(named.collect())
+            }
             RowRole::Assistant => {
                 let LegacyMessage { calls, thinking, content, agents } = row::message(fields);
+                let error = row::error_reply(fields, &content).filter(|_| calls.is_empty());
+                if let Some(error) = error {
+                    self.model(&mut emit, fields);
+                    self.emit_row(&mut emit, fields, LegacyRowKind::Think(thinking));
+                    self.emit_error(&mut emit, fields, &error);
+                    self.keep_unmapped(&mut emit, fields);
+                    emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
+                    return RecordOutcome::InParts;
+                }
                 let calls = calls.into_iter().map(|call| self.call(fields, call)).collect();
                 LegacyRowKind::Message(LegacyMessage { calls, thinking, content, agents })
             }
@@ -102,7 +126,7 @@ impl RowsDecoder {
     }
 
     /// Emits a row by the legacy rule, with names of our own. Returns true if it made a part.
-    fn emit_row(
+    pub(super) fn emit_row(
         &mut self,
         emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
@@ -113,6 +137,7 @@ impl RowsDecoder {
             LegacyRowKind::Message(message) => {
                 message.calls.iter().any(|call| call.state == ToolState::Running)
             }
+            LegacyRowKind::Blocks(blocks) => has_open_call(blocks),
             LegacyRowKind::User(_) | LegacyRowKind::Text(_) | LegacyRowKind::Think(_) => false,
         };
         let row = LegacyRow { id: row::id(fields), at: emit.at, said };
@@ -142,44 +167,33 @@ impl RowsDecoder {
                 }
                 continue;
             }
+            if let EventKind::Part(None, body) = kind {
+                let name = self.name(fields, &format!("{body:?}"));
+                emit.push(EventKind::Part(Some(name), body));
+                reported = true;
+                continue;
+            }
             // The result of an open call is a later row, so the turn has not ended.
             if !(open && matches!(kind, EventKind::TurnEnded(_))) {
-                reported |= matches!(kind, EventKind::ToolCalled(_));
+                reported |= matches!(kind, EventKind::ToolCalled(_) | EventKind::ToolEnded { .. });
                 emit.push(kind);
             }
         }
         reported
     }
 
-    fn pair(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
-        let (prompt, result) =
-            (row::text(fields, &row::PROMPT_FIELDS), row::text(fields, &row::RESULT_FIELDS));
-        self.emit_row(emit, fields, LegacyRowKind::User(prompt));
-        emit.at =
-            row::END_TIME_FIELDS.into_iter().find_map(|name| row::time_of(&fields.text(name)?));
-        self.model(emit, fields);
-        let over = emit.at.is_some() || !result.trim().is_empty();
-        if !result.trim().is_empty() {
-            let name = self.name(fields, "result");
-            let (prose_kind, block, detail) = (ProseKind::Text, Some(name), ProseDetail::default());
-            emit.push(EventKind::ProseCompleted { prose_kind, block, text: result, detail });
-        }
-        self.keep_unmapped(emit, fields);
-        match row::end(fields) {
-            Some(EndReason::Idle) if !over => {}
-            Some(reason) => emit.push(EventKind::TurnEnded(reason)),
-            None => {}
-        }
-        RecordOutcome::InParts
-    }
-
     /// Starts a step if the row names its model.
     fn model(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
-        let Some(model) = fields.string("model").filter(|model| !model.is_empty()) else { return };
-        let content = digest(format!("{:?} {}", emit.at, fields.whole().text()).as_bytes());
-        let name = row::id(fields).unwrap_or_else(|| format!("{content:016x}"));
-        let step = Name::Message(format!("row {name}").into());
-        emit.push(EventKind::StepStarted { step, model: Some(model) });
+        let model = fields.string("model").filter(|model| !model.is_empty());
+        if model.is_some() {
+            self.start_step(emit, fields, model);
+        }
+    }
+
+    pub(super) fn emit_error(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, error: &str) {
+        let name = self.name(fields, &format!("error {error}"));
+        let failure = Failure { text: error.to_owned(), ..Failure::default() };
+        emit.push(EventKind::Part(Some(name), Body::Error(failure)));
     }
 
     /// Ends the call of a result row, which may come many rows later.
@@ -216,7 +230,7 @@ impl RowsDecoder {
     }
 
     /// The name of a part: the row's id and the number of the part in the row, or its content.
-    fn name(&mut self, fields: &Fields<'_>, said: &str) -> Name {
+    pub(super) fn name(&mut self, fields: &Fields<'_>, said: &str) -> Name {
         match row::id(fields) {
             Some(id) => {
                 let nth = count(&mut self.alike, digest(id.as_bytes()));
@@ -230,7 +244,7 @@ impl RowsDecoder {
     }
 
     /// Keeps unmapped fields as a data part after the row.
-    fn keep_unmapped(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+    pub(super) fn keep_unmapped(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
         let rest = row::unmapped(fields);
         if rest.is_empty() {
             return;
@@ -253,6 +267,17 @@ impl RowsDecoder {
             Body::Data(Data { kind: "row".to_owned(), payload }),
         ));
     }
+}
+
+/// True if the result of a call is not among the blocks.
+fn has_open_call(blocks: &[LegacyBlock]) -> bool {
+    let ends = |id: &str| {
+        blocks.iter().any(|block| matches!(block, LegacyBlock::Result(end) if end.id == id))
+    };
+    blocks.iter().any(|block| {
+        matches!(block, LegacyBlock::Call(call)
+            if call.state == ToolState::Running && !ends(&call.id))
+    })
 }
 
 /// Counts a content; returns its earlier occurrences.

@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use unspool_model::event::EndReason;
+use unspool_model::id::digest;
 use unspool_model::json::Json;
 use unspool_model::legacy::{LegacyCall, LegacyMessage};
 use unspool_model::part::ToolState;
+use unspool_model::provenance::Name;
 
 use super::super::Fields;
+use super::blocks::{self, BLOCK_FIELDS, RESULT_LIST_FIELDS};
 
 pub const NAME: &str = "rows";
 
@@ -32,7 +35,7 @@ const TOOL_NAME_FIELDS: [&str; 5] = ["name", "tool", "tool_name", "toolName", "f
 const INPUT_FIELDS: [&str; 7] =
     ["input", "tool_input", "toolInput", "args", "arguments", "parameters", "params"];
 const OUTPUT_FIELDS: [&str; 5] = ["output", "tool_output", "toolOutput", "result", "response"];
-const CALL_ID_FIELDS: [&str; 6] =
+pub(super) const CALL_ID_FIELDS: [&str; 6] =
     ["call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId"];
 const CALL_LIST_FIELDS: [&str; 3] = ["tool_calls", "toolCalls", "calls"];
 const TIME_FIELDS: [&str; 9] =
@@ -65,6 +68,8 @@ pub(super) fn kind(fields: &Fields<'_>) -> Option<RowRole> {
         return Some(RowRole::Pair);
     }
     Some(match &*any_text(fields, &ROLE_FIELDS)?.to_ascii_lowercase() {
+        // Results in a user's message belong to the reply before it (R-001-18).
+        "user" | "human" if blocks::has_only_results(fields) => RowRole::Assistant,
         "user" | "human" | "prompt" | "user_message" => RowRole::User,
         "assistant" | "ai" | "bot" | "model" | "text" | "assistant_message" | "message" => {
             RowRole::Assistant
@@ -85,7 +90,7 @@ pub(super) fn kind(fields: &Fields<'_>) -> Option<RowRole> {
 
 /// True if an object is a row: it has a role, and the fields of that role.
 pub(super) fn is_row(fields: &Fields<'_>) -> bool {
-    let said = || any_raw(fields, &TEXT_FIELDS).is_some();
+    let said = || any_raw(fields, &TEXT_FIELDS).is_some() || blocks::has_blocks(fields);
     match kind(fields) {
         Some(RowRole::User | RowRole::System) => said(),
         Some(RowRole::Assistant) => {
@@ -248,9 +253,29 @@ pub(super) fn end(fields: &Fields<'_>) -> Option<EndReason> {
     }
 }
 
+/// The name of the model call of a row.
+pub(super) fn step(at: Option<Timestamp>, fields: &Fields<'_>) -> Name {
+    let content = digest(format!("{at:?} {}", fields.whole().text()).as_bytes());
+    let name = id(fields).unwrap_or_else(|| format!("{content:016x}"));
+    Name::Message(format!("row {name}").into())
+}
+
+/// The text of a reply that is an error. A flag says so, or in old data, which has none, the
+/// words with which such replies begin (R-004-18).
+pub(super) fn error_reply(fields: &Fields<'_>, reply: &str) -> Option<String> {
+    let flag = fields.truth("is_error").or_else(|| fields.truth("isError"));
+    let text = reply.strip_prefix("Error: ");
+    match flag {
+        Some(true) => Some(text.unwrap_or(reply).to_owned()).filter(|text| !text.trim().is_empty()),
+        Some(false) => None,
+        None => text.map(str::to_owned),
+    }
+}
+
 /// The fields of a row that no other function here reads.
 pub(super) fn unmapped<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> {
     let pair = kind(fields) == Some(RowRole::Pair);
+    let pair_fields = super::pair::mapped_fields();
     let mapped_fields: Vec<&str> = [
         &SESSION_FIELDS[..],
         &ROLE_FIELDS,
@@ -268,7 +293,9 @@ pub(super) fn unmapped<'a>(fields: &Fields<'a>) -> Vec<(Cow<'a, str>, &'a str)> 
         &ROW_ID_FIELDS,
         &STATE_FIELDS,
         &["is_error", "isError", "offset", "model", "title"],
-        if pair { &END_TIME_FIELDS[..] } else { &[] },
+        if pair { &pair_fields[..] } else { &[] },
+        if blocks::has_blocks(fields) { &BLOCK_FIELDS[..] } else { &[] },
+        if blocks::has_blocks(fields) { &RESULT_LIST_FIELDS[..] } else { &[] },
     ]
     .concat();
     fields

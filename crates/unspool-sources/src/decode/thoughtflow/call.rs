@@ -51,7 +51,7 @@ pub(super) fn says_error(payload: &Fields<'_>) -> bool {
 }
 
 /// How a call ended; `None` if it is still open.
-pub(super) fn end(state: ToolState) -> Option<ToolEnd> {
+pub(in super::super) fn end(state: ToolState) -> Option<ToolEnd> {
     match state {
         ToolState::Pending | ToolState::Running => None,
         ToolState::Completed => Some(ToolEnd::Completed),
@@ -101,7 +101,7 @@ pub(super) fn outcome(payload: &Fields<'_>) -> Option<ToolOutcome> {
 }
 
 /// The question of a call. The caller keeps one that cannot be read.
-pub(super) fn question(fields: &Fields<'_>) -> Option<Question> {
+pub(in super::super) fn question(fields: &Fields<'_>) -> Option<Question> {
     let kind = match &*fields.text("kind")? {
         "permission" => QuestionKind::Permission,
         "choice" => QuestionKind::Choice,
@@ -112,7 +112,7 @@ pub(super) fn question(fields: &Fields<'_>) -> Option<Question> {
     Some(Question { request_id: fields.string("request_id"), kind, items })
 }
 
-pub(super) fn answer(fields: &Fields<'_>) -> Option<Answer> {
+pub(in super::super) fn answer(fields: &Fields<'_>) -> Option<Answer> {
     let decision = match &*fields.text("decision")? {
         "allowed" => Decision::Allowed,
         "denied" => Decision::Denied,
@@ -127,7 +127,7 @@ pub(super) fn answer(fields: &Fields<'_>) -> Option<Answer> {
 
 /// The token usage of a model call, in our own field names or in a provider's. The flag is true
 /// if it has no other fields.
-pub(super) fn usage(fields: &Fields<'_>) -> Option<(Usage, bool)> {
+pub(in super::super) fn usage(fields: &Fields<'_>) -> Option<(Usage, bool)> {
     if let Ok(usage) = serde_json::from_str::<Usage>(fields.whole().text()) {
         let ours = ["input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h"];
         return Some((usage, kinds::has_only(fields, &ours)));

@@ -1,6 +1,7 @@
 //! Steps with the label `generic`: parts of our own kinds, and the end of a turn. Extends
 //! `ConversationDecoder`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use unspool_model::event::{AgentEnd, AgentRef, EventKind, ProseDetail, ProseKind};
@@ -68,36 +69,9 @@ impl ConversationDecoder<'_, '_> {
     }
 
     fn agents(&mut self, emit: &mut Emitter<'_>, step: &Step<'_>, payload: &Fields<'_>) -> bool {
-        let mapped = ["id", "name", "task", "state", "background", "activity", "session"];
-        let call = payload.text("call_id").filter(|id| !id.is_empty());
-        let all: Vec<Fields<'_>> = payload.list("agents").collect();
-        let ours = |agent: &Fields<'_>| kinds::has_only(agent, &mapped);
-        let Some(call) = call.filter(|_| !all.is_empty() && all.iter().all(ours)) else {
-            return false;
-        };
-        if !kinds::has_only(payload, &["call_id", "agents"]) {
-            return false;
-        }
+        let Some((call, all)) = document_agents(payload) else { return false };
         let call = self.steps.id_of_call(step, &call);
-        for reported in all {
-            let id = reported.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
-            let agent = AgentRef { call: Some(call.clone()), id: id.map(Arc::from) };
-            let text = |name: &str| reported.string(name).unwrap_or_default();
-            let background = reported.flag("background");
-            let (name, task) = (text("name"), text("task"));
-            emit.push(EventKind::AgentStarted { agent: agent.clone(), name, task, background });
-            if let Some(activity) = reported.string("activity") {
-                let (agent, activity) = (agent.clone(), Some(activity));
-                emit.push(EventKind::AgentProgressed { agent, activity, background });
-            }
-            let end = match reported.text("state").as_deref() {
-                Some("completed") => AgentEnd::Completed,
-                Some("failed") => AgentEnd::Failed,
-                Some("interrupted") => AgentEnd::Interrupted,
-                Some(_) | None => continue,
-            };
-            emit.push(EventKind::AgentEnded { agent, end });
-        }
+        emit_agents(emit, &call, all);
         true
     }
 
@@ -128,5 +102,39 @@ impl ConversationDecoder<'_, '_> {
             false
         };
         (rule && made).then_some(last.index)
+    }
+}
+
+/// The call and the agents of a payload that holds one of our agent parts.
+pub(in super::super) fn document_agents<'a>(
+    payload: &Fields<'a>,
+) -> Option<(Cow<'a, str>, Vec<Fields<'a>>)> {
+    let mapped = ["id", "name", "task", "state", "background", "activity", "session"];
+    let call = payload.text("call_id").filter(|id| !id.is_empty())?;
+    let all: Vec<Fields<'a>> = payload.list("agents").collect();
+    let ours = !all.is_empty() && all.iter().all(|agent| kinds::has_only(agent, &mapped));
+    (ours && kinds::has_only(payload, &["call_id", "agents"])).then_some((call, all))
+}
+
+/// Emits the agents of a call.
+pub(in super::super) fn emit_agents(emit: &mut Emitter<'_>, call: &Arc<str>, all: Vec<Fields<'_>>) {
+    for reported in all {
+        let id = reported.text("id").filter(|id| !id.is_empty() && !id.starts_with("temp_"));
+        let agent = AgentRef { call: Some(call.clone()), id: id.map(Arc::from) };
+        let text = |name: &str| reported.string(name).unwrap_or_default();
+        let background = reported.flag("background");
+        let (name, task) = (text("name"), text("task"));
+        emit.push(EventKind::AgentStarted { agent: agent.clone(), name, task, background });
+        if let Some(activity) = reported.string("activity") {
+            let (agent, activity) = (agent.clone(), Some(activity));
+            emit.push(EventKind::AgentProgressed { agent, activity, background });
+        }
+        let end = match reported.text("state").as_deref() {
+            Some("completed") => AgentEnd::Completed,
+            Some("failed") => AgentEnd::Failed,
+            Some("interrupted") => AgentEnd::Interrupted,
+            Some(_) | None => continue,
+        };
+        emit.push(EventKind::AgentEnded { agent, end });
     }
 }

@@ -9,7 +9,7 @@ use unspool_model::provenance::Name;
 use super::super::Fields;
 
 /// Parses a part of our kinds. A payload with any other field is not ours.
-pub(super) fn body(payload: &Fields<'_>) -> Option<Body> {
+pub(in super::super) fn body(payload: &Fields<'_>) -> Option<Body> {
     let kind = Kind::of_name(&payload.text("kind")?)?;
     let mapped: &[&str] = match kind {
         Kind::Interjection => &["text"],
