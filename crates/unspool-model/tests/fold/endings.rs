@@ -207,7 +207,7 @@ fn a_turn_that_goes_on_is_not_ended() {
 
 #[test]
 fn an_end_that_says_more_is_believed() {
-    // R-X-01: never a completed turn that was in fact interrupted.
+    // R-X-01 R-002-41: never a completed turn that was in fact interrupted.
     let run = reply([said(Text, "a"), over(Idle), over(Interrupted)]);
     assert_eq!(run.state(), "interrupted");
     let run = reply([said(Text, "a"), over(Interrupted), over(Completed)]);

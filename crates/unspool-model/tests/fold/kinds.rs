@@ -19,7 +19,7 @@ const ODD: &str = r#"{ "z":1,  "a":[1e400, 0.10, 12345678901234567890123], "z":"
 
 #[test]
 fn unknown_data_keeps_its_place_and_round_trips_unchanged() {
-    // R-000-18 R-000-24
+    // R-000-24
     let run = reply([
         said(Text, "a"),
         data(Some("d1"), "x-future", ODD),
@@ -38,7 +38,7 @@ fn unknown_data_keeps_its_place_and_round_trips_unchanged() {
 
 #[test]
 fn a_part_event_with_prose_or_a_call_is_skipped() {
-    // R-X-03: these grow or have states, and their own events say how.
+    // Law 3: these grow or have states, and their own events say how.
     for body in [words("a"), Body::Tool(Default::default()), Body::Agent(Default::default())] {
         let run = reply([EventKind::Part(Some(record("x")), body).into()]);
         assert!(run.parts().is_empty());
@@ -112,22 +112,31 @@ fn a_replayed_part_is_replaced_in_place() {
 
 #[test]
 fn a_part_is_found_wherever_it_stands() {
-    // R-003-04: at the start, in the middle and at the end; before, between and after there is
-    // nothing; ids are compared as bytes.
-    let names = ["b", "d", "f"];
-    let run = reply(names.map(|name| data(Some(name), "x", "1")));
-    for (at, name) in names.into_iter().enumerate() {
-        let mut run = run.clone();
-        run.apply(data(Some(name), "x", "2"));
-        let expected: Vec<String> =
-            (0..3).map(|nth| format!("data:x {}", if nth == at { 2 } else { 1 })).collect();
-        assert_eq!(run.parts(), expected);
-    }
-    for stranger in ["a", "c", "g"] {
-        let mut run = run.clone();
-        run.apply(data(Some(stranger), "x", "3"));
-        assert_eq!(run.parts().last().unwrap(), "data:x 3");
-        assert_eq!(run.parts().len(), 4);
+    // R-003-03 R-003-04: at the start, in the middle and at the end of an empty list, a single part
+    // and a large list; before, between and after there is nothing; ids are compared as bytes.
+    let many: Vec<String> = (0..2000).map(|nth| format!("n{:04}", nth * 2)).collect();
+    let lists: [Vec<&str>; 4] =
+        [vec![], vec!["b"], vec!["b", "d", "f"], many.iter().map(String::as_str).collect()];
+    for names in lists {
+        let count = names.len();
+        let run = reply(names.iter().map(|name| data(Some(name), "x", "1")));
+        let mut found = vec![0, 1, count / 2, count.saturating_sub(1)];
+        found.retain(|at| *at < count);
+        for at in found {
+            let mut run = run.clone();
+            run.apply(data(Some(names[at]), "x", "2"));
+            let expected: Vec<String> =
+                (0..count).map(|nth| format!("data:x {}", if nth == at { 2 } else { 1 })).collect();
+            assert_eq!(run.parts(), expected);
+        }
+        // An upper-case or full-width letter equals another one in some locales.
+        for stranger in ["a", "c", "g", "n0001", "n9999", "B", "n\u{0}", "ｂ"] {
+            let mut run = run.clone();
+            run.apply(data(Some(stranger), "x", "3"));
+            assert_eq!(run.parts().last().unwrap(), "data:x 3");
+            assert_eq!(run.parts().len(), count + 1);
+            assert!(run.parts()[..count].iter().all(|part| part == "data:x 1"), "{stranger}");
+        }
     }
 }
 
@@ -214,7 +223,7 @@ fn what_comes_before_the_first_prompt_is_turn_0() {
 
 #[test]
 fn turns_without_any_name_are_still_turns() {
-    // Law 3, R-003-01: unnamed turns of a source are separate turns.
+    // R-003-01, law 3: unnamed turns of a source are separate turns.
     let nameless = |text: &str| started(vec![], vec![words(text)]);
     let run = fold([nameless("one"), said(Text, "1"), nameless("two"), said(Text, "2")]);
     assert_eq!(run.turns(), [vec![r#"text:"1""#], vec![r#"text:"2""#]]);

@@ -118,7 +118,7 @@ fn law_9_only_what_is_over_can_be_let_go() {
 
 #[test]
 fn law_9_a_late_event_finds_a_turn_that_was_let_go() {
-    // Law 9 R-003-34
+    // Law 9 R-000-06
     let mut run = reply([called("t1", "Bash"), over(Completed), prompt("p2")]);
     let first = run.transcript().turns[0].clone();
     assert!(run.assembler.release(first.id));

@@ -2,7 +2,7 @@
 
 use unspool_model::event::EndReason::Completed;
 use unspool_model::event::ProseKind::{Reasoning, Text};
-use unspool_model::event::ToolEnd;
+use unspool_model::event::{AgentEnd, ToolEnd};
 use unspool_model::history::{AssistantContent, ModelMessage, model_history};
 use unspool_model::part::Place;
 use unspool_model::provenance::Name;
@@ -190,10 +190,12 @@ fn content_is_the_text_parts_joined_and_follows_them() {
 
 #[test]
 fn content_is_no_part_of_a_turn() {
-    // R-000-17 R-000-18, on the model's side: the content is derived, never set or stored.
-    let turn = reply([said(Text, "a")]).turn();
+    // R-000-16 R-000-17 R-004-10: content and reasoning blocks are derived, never set or stored.
+    let turn = reply([said(Reasoning, "hm"), said(Text, "a")]).turn();
     let json = serde_json::to_value(&turn).unwrap();
-    assert!(json.get("content").is_none());
+    for derived in ["content", "blocks", "segments"] {
+        assert!(json.get(derived).is_none(), "{derived}");
+    }
     assert!(json.get("parts").is_some());
 }
 
@@ -270,18 +272,89 @@ fn tools_without_text_between_make_no_empty_text() {
 
 #[test]
 fn the_four_ordering_examples() {
-    // R-003-41 R-003-18
+    // R-003-41 R-003-18: each after the end of its stream.
     let text_tool_text = reply([
         grew(Text, "I read."),
         called("t1", "Read"),
         ended("t1", ToolEnd::Completed, "x"),
         grew(Text, "It says x."),
+        over(Completed),
     ]);
     assert_eq!(
         text_tool_text.parts(),
-        [r#"text:"I read.""#, r#"tool t1 completed "x""#, r#"text…:"It says x.""#]
+        [r#"text:"I read.""#, r#"tool t1 completed "x""#, r#"text:"It says x.""#]
     );
 
+    let with_question = reply([
+        grew(Text, "May I?"),
+        called("t1", "Bash"),
+        ask_question("t1", question(Some("r1"), "Run rm?")),
+        answered("t1", unspool_model::part::Decision::Allowed),
+        ended("t1", ToolEnd::Completed, "gone"),
+        grew(Text, "Done."),
+        over(Completed),
+    ]);
+    assert_eq!(
+        with_question.parts(),
+        [
+            r#"text:"May I?""#,
+            r#"tool t1 completed "gone" asked "Run rm?": allowed"#,
+            r#"text:"Done.""#
+        ]
+    );
+
+    let two_tasks = reply([
+        grew(Text, "Off they go."),
+        called("t1", "Task"),
+        agent_started("t1", "a"),
+        agent_started("t1", "b"),
+        called("t2", "Task"),
+        agent_started("t2", "c"),
+        agent_ended("t2", "c", AgentEnd::Completed),
+        ended("t2", ToolEnd::Completed, "2"),
+        agent_ended("t1", "b", AgentEnd::Failed),
+        ended("t1", ToolEnd::Completed, "1"),
+        grew(Text, "They are back."),
+        over(Completed),
+    ]);
+    assert_eq!(
+        two_tasks.parts(),
+        [
+            r#"text:"Off they go.""#,
+            r#"tool t1 completed "1""#,
+            "agents of t1: a completed, b failed",
+            r#"tool t2 completed "2""#,
+            "agents of t2: c completed",
+            r#"text:"They are back.""#,
+        ]
+    );
+
+    let mut in_the_background = reply([
+        grew(Text, "It goes on."),
+        called("t1", "Task"),
+        background_started("t1", "a"),
+        ended("t1", ToolEnd::Completed, "launched"),
+        grew(Text, "Meanwhile."),
+        over(Completed),
+    ]);
+    let expected = |state: &str| {
+        [
+            r#"text:"It goes on.""#.to_owned(),
+            r#"tool t1 completed "launched""#.to_owned(),
+            format!("agents of t1: a {state}"),
+            r#"text:"Meanwhile.""#.to_owned(),
+        ]
+    };
+    assert_eq!(in_the_background.parts(), expected("background"));
+    assert_eq!(in_the_background.state(), "completed");
+    in_the_background.apply(agent_ended("", "a", AgentEnd::Completed));
+    assert_eq!(in_the_background.parts(), expected("completed"));
+}
+
+/// Two calls at once, and a question that is still open.
+#[test]
+fn parts_keep_their_places_while_calls_run() {
+    // R-003-18 R-003-22
     let two_tools = reply([
         grew(Text, "Both."),
         called("t1", "Read"),
@@ -299,8 +372,7 @@ fn the_four_ordering_examples() {
             r#"text…:"Done.""#
         ]
     );
-
-    let mut with_question = reply([
+    let with_question = reply([
         grew(Text, "May I?"),
         called("t1", "Bash"),
         ask_question("t1", question(Some("r1"), "Run rm?")),
@@ -309,31 +381,6 @@ fn the_four_ordering_examples() {
     assert_eq!(
         with_question.parts(),
         [r#"text:"May I?""#, r#"tool t1 running asks "Run rm?""#, r#"text…:"Waiting.""#]
-    );
-    with_question.apply(answered("t1", unspool_model::part::Decision::Allowed));
-    assert_eq!(
-        with_question.parts(),
-        [r#"text:"May I?""#, r#"tool t1 running asked "Run rm?": allowed"#, r#"text…:"Waiting.""#]
-    );
-
-    let with_agents = reply([
-        grew(Text, "Off they go."),
-        called("t1", "Task"),
-        called("t2", "Task"),
-        agent_started("t2", "b"),
-        agent_started("t1", "a"),
-        grew(Text, "They work."),
-    ]);
-    assert_eq!(
-        with_agents.parts(),
-        [
-            r#"text:"Off they go.""#,
-            "tool t1 running",
-            "agents of t1: a running",
-            "tool t2 running",
-            "agents of t2: b running",
-            r#"text…:"They work.""#,
-        ]
     );
 }
 

@@ -160,9 +160,17 @@ fn several_questions_get_one_combined_reply() {
         observed: true,
     };
     let reported = EventKind::QuestionAnswered { call: call_id("t1"), answer: answer.clone() };
-    let run = reply([called("t1", "Ask"), ask_question("t1", asks), reported.into()]);
+    let run = reply([called("t1", "Ask"), ask_question("t1", asks.clone()), reported.into()]);
     assert_eq!(run.tool("t1").answer, Some(answer));
     assert_eq!(run.parts().len(), 1);
+    // One answer declines all of them.
+    let declined = answered("t1", Decision::Declined);
+    let mut run = reply([called("t1", "Ask"), ask_question("t1", asks.clone()), declined]);
+    run.apply(ask_question("t1", asks));
+    let tool = run.tool("t1");
+    assert_eq!(tool.question.unwrap().items.len(), 2);
+    let answer = tool.answer.unwrap();
+    assert_eq!((answer.decision, answer.choices.len()), (Decision::Declined, 0));
 }
 
 #[test]
