@@ -63,6 +63,7 @@ fn a_pipe_stays_a_pipe() {
 
 #[test]
 fn nothing_is_replaced_before_the_end() {
+    // R-002-28
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     // A planted link in the place of a predictable temporary name is not followed.

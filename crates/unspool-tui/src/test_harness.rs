@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unspool_model::id::PartId;
+use unspool_model::change::Urgency;
+use unspool_model::id::{PartId, SessionId};
 use unspool_model::price::Prices;
-use unspool_query::reader::answer;
+use unspool_query::live::{Update, WriteNotice};
+use unspool_query::reader::{Query, answer};
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, Viewer};
@@ -29,6 +31,7 @@ pub struct TestHarness<S: Store> {
     theme: Theme,
     now: Instant,
     outputs: Vec<String>,
+    window_queries: usize,
 }
 
 /// Effects that have not been run yet.
@@ -42,7 +45,9 @@ impl<S: Store> TestHarness<S> {
         let prices = Prices::default();
         let (rules, outputs) = (Rules::standard(), Vec::new());
         let archive = store.view(Viewer::Sole);
-        let mut test_harness = TestHarness { archive, prices, rules, state, theme, now, outputs };
+        let window_queries = 0;
+        let mut test_harness =
+            TestHarness { archive, prices, rules, state, theme, now, outputs, window_queries };
         test_harness.run_effects(effects);
         Ok(test_harness)
     }
@@ -54,6 +59,7 @@ impl<S: Store> TestHarness<S> {
             if let Effect::Copy(text) | Effect::Save { text, .. } = effect {
                 self.outputs.push(text);
             } else if let Effect::Query(number, query) = effect {
+                self.window_queries += usize::from(matches!(query, Query::Window { .. }));
                 let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
                 let event = AppEvent::Backend(BackendEvent::Response(number, answer));
                 waiting.extend(self.state.take(event, self.now));
@@ -66,20 +72,32 @@ impl<S: Store> TestHarness<S> {
         std::mem::take(&mut self.outputs)
     }
 
+    /// The number of queries for a part of the open session since the last call.
+    pub fn take_window_queries(&mut self) -> usize {
+        std::mem::take(&mut self.window_queries)
+    }
+
+    /// Reports that a session was written to.
+    pub fn notify_write(&mut self, session: SessionId, urgency: Urgency) {
+        let write = Update::Written(WriteNotice { session, urgency });
+        self.take(AppEvent::Backend(BackendEvent::Update(write)));
+    }
+
     pub fn take(&mut self, event: AppEvent) {
         let effects = self.state.take(event, self.now);
         self.run_effects(effects);
     }
 
-    /// Presses keys: letters, `\n` for Enter, `\x1b` for Escape.
+    /// Presses keys: letters, `\n` for Enter, `\x1b` for Escape, `\x0f` for Ctrl-O.
     pub fn press(&mut self, keys: &str) {
         for letter in keys.chars() {
-            let code = match letter {
-                '\n' => KeyCode::Enter,
-                '\x1b' => KeyCode::Esc,
-                letter => KeyCode::Char(letter),
+            let (code, modifiers) = match letter {
+                '\n' => (KeyCode::Enter, KeyModifiers::NONE),
+                '\x1b' => (KeyCode::Esc, KeyModifiers::NONE),
+                '\x0f' => (KeyCode::Char('o'), KeyModifiers::CONTROL),
+                letter => (KeyCode::Char(letter), KeyModifiers::NONE),
             };
-            self.take(AppEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+            self.take(AppEvent::Key(KeyEvent::new(code, modifiers)));
         }
     }
 

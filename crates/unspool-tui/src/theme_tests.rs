@@ -11,6 +11,7 @@ fn hex(style: Style) -> String {
 
 #[test]
 fn r_003_50_states_have_their_colours() {
+    // R-003-50 R-003-51
     let theme = Theme::mocha();
     for (tone, wanted) in [
         (Tone::Running, "#89b4fa"),
@@ -28,6 +29,7 @@ fn r_003_50_states_have_their_colours() {
 
 #[test]
 fn r_000_21_badges_are_amber_cyan_and_magenta() {
+    // R-000-21
     let badge = |theme: &Theme, tone| theme.style(&LineStyle::role(TextRole::Badge(tone)));
     let mocha = Theme::mocha();
     assert_eq!(hex(badge(&mocha, Tone::Running)), "#f9c46b");

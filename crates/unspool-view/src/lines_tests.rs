@@ -210,6 +210,7 @@ impl Highlighter for Anywhere {
 
 #[test]
 fn r_001_38_code_has_the_highlighted_colours() {
+    // R-001-38
     let code =
         Code { language: Some("rust".into()), text: "fn a\n\tfn b".into(), first_line: None };
     let colours = Anywhere(vec![0, 2, 5, 9]);
@@ -241,6 +242,7 @@ proptest! {
         width in 12_usize..50,
         output_lines in prop::option::of(1_usize..6),
     ) {
+        // R-001-38
         let code = Block::Code(Code {
             language: Some("x".into()),
             text: pieces.concat(),

@@ -70,7 +70,7 @@ fn check(cases: &[(&str, &str)], rule: SegmentRule) {
 
 #[test]
 fn the_cases_of_the_default_rule() {
-    // R-004-09
+    // R-004-09 R-004-10
     check(
         &[
             ("Th,To,Th,Tx", "{Th,To,Th}|Tx"),
@@ -162,6 +162,7 @@ proptest! {
 
     #[test]
     fn a_block_begins_with_reasoning_and_holds_no_text(parts in any_parts(), rule in any_rule()) {
+        // R-004-05 R-004-06
         for piece in segment(&parts, true, rule) {
             match &piece {
                 TurnSegment::Block(block) => {

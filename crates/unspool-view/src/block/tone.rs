@@ -67,3 +67,24 @@ pub struct Badge {
     /// The exact state where the badge is less specific: denied, interrupted.
     pub state: Option<Cow<'static, str>>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R-003-51
+    #[test]
+    fn icons_say_the_state() {
+        let icons = [
+            (Icon::Pending, "○", Tone::Pending),
+            (Icon::Running, "◐", Tone::Running),
+            (Icon::Completed, "●", Tone::Ok),
+            (Icon::Failed, "✕", Tone::Failed),
+            (Icon::Interrupted, "●", Tone::Interrupted),
+            (Icon::Background, "⧈", Tone::Background),
+        ];
+        for (icon, glyph, tone) in icons {
+            assert_eq!((icon.glyph(), icon.tone()), (glyph, tone), "{icon:?}");
+        }
+    }
+}

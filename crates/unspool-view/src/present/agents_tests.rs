@@ -95,6 +95,29 @@ fn a_tree_stands_for_the_call_that_started_it() {
     assert!(empty.contains("[OK]"), "{empty}");
 }
 
+// R-003-27: full while one of them is not done, compact afterwards; five, and then how many more.
+#[test]
+fn a_tree_is_full_while_an_agent_works_and_shows_five_at_most() {
+    let busy =
+        |state: AgentState| Agent { activity: Some("reads".to_owned()), ..agent("a", state) };
+    let done = || Agent { activity: Some("wrote".to_owned()), ..agent("b", AgentState::Completed) };
+    for state in [AgentState::Running, AgentState::Pending, AgentState::Background] {
+        let text = shown(vec![agents(vec![done(), busy(state)])], &[]);
+        assert!(text.contains("reads") && text.contains("wrote"), "{text}");
+    }
+    for state in [AgentState::Completed, AgentState::Failed, AgentState::Interrupted] {
+        let text = shown(vec![agents(vec![done(), busy(state)])], &[]);
+        assert!(!text.contains("reads") && !text.contains("wrote"), "{text}");
+        assert_eq!(text.matches("Look around").count(), 2, "{text}");
+    }
+    for (count, more) in [(5, None), (6, Some("+1")), (12, Some("+7"))] {
+        let many = (0..count).map(|nth| agent(&nth.to_string(), AgentState::Running)).collect();
+        let text = shown(vec![agents(many)], &[]);
+        assert_eq!(text.matches("Look around").count(), 5, "{text}");
+        assert_eq!(text.lines().rev().find(|line| line.starts_with('+')), more, "{text}");
+    }
+}
+
 // R-003-27: name, task, state, counts, tokens, last tools; nested to any depth.
 #[test]
 fn what_their_own_sessions_say_is_joined() {
@@ -118,7 +141,7 @@ fn what_their_own_sessions_say_is_joined() {
     assert!(!shown(bodies(), &[]).contains("tokens  running"));
 }
 
-// Only its own end event ends a background agent.
+// R-003-34: only its own end event ends a background agent.
 #[test]
 fn a_background_agent_ends_with_its_own_session() {
     let bodies = || vec![agents(vec![agent("a", AgentState::Background)])];

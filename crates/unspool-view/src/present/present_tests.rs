@@ -78,7 +78,8 @@ fn drawn(turn: &Turn, options: &LineOptions) -> String {
 }
 
 // R-004-13, R-000-22: the closed panel shows its title and its tools in place; the user's message
-// is shown as typed.
+// is shown as typed. R-000-05, R-003-26: two texts stay two, and only the first has a bullet.
+// R-000-06: an output is below its call.
 #[test]
 fn a_turn_reads_in_order() {
     let turn = turn_of(vec![
@@ -144,7 +145,45 @@ fn nothing_moves() {
     assert_eq!(shown, turn.parts.iter().map(|part| part.id).collect::<Vec<_>>());
 }
 
-// Every kind is visible (C-22); R-003-27 for agents.
+// R-000-22: what a thought says is dim, in the terminal as a style and on the page as a class.
+#[test]
+fn reasoning_is_dim() {
+    let turn = turn_of(vec![reasoning("Hm, a thought."), text("Words.")]);
+    let is_dim = |options: &LineOptions<'_>, thinking_mode: bool, words: &str| {
+        let turn = Turn { thinking_mode, ..turn.clone() };
+        let view = super::turn(&turn, &PresentOptions::default());
+        let lines = turn_lines(&view, 60, options);
+        let mut runs = lines.iter().flat_map(|line| &line.runs);
+        let run = runs.find(|run| run.text.contains(words)).unwrap();
+        run.style.dim
+    };
+    for options in [LineOptions::default(), LineOptions::everything()] {
+        for thinking_mode in [true, false] {
+            assert!(is_dim(&options, thinking_mode, "thought"), "{options:?} {thinking_mode}");
+            assert!(!is_dim(&options, thinking_mode, "Words"));
+        }
+    }
+}
+
+// R-000-07: a result whose call is missing stands at its own place, with all that it says.
+#[test]
+fn a_result_without_a_call_is_drawn_by_itself() {
+    let orphan = Tool {
+        call_id: "gone".into(),
+        state: ToolState::Completed,
+        output: Some("all of it".into()),
+        ..Tool::default()
+    };
+    let turn = turn_of(vec![text("Before."), Body::Tool(Box::new(orphan)), text("After.")]);
+    let drawn = drawn(&turn, &LineOptions::default());
+    let at = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}:\n{drawn}"));
+    let output = drawn.rfind("│ all of it").unwrap();
+    assert!(at("Before.") < at("[OK]") && at("[OK]") < output, "{drawn}");
+    assert!(output < at("After."), "{drawn}");
+}
+
+// R-003-24, R-000-24, R-001-31: every kind is visible, data of unknown kinds too (C-22); R-003-27
+// for agents.
 #[test]
 fn every_kind_is_shown() {
     let agent = |name: &str, state| Agent {
@@ -247,11 +286,17 @@ fn every_kind_is_shown() {
             "▸ x-new — { \"b\": 1, \"a\": 2 }\n",
         ),
     ];
+    let mut kinds = vec![Kind::Text, Kind::Tool];
     for (body, expected) in cases {
         let kind = body.kind();
+        kinds.push(kind);
         let blocks = part(&at(0, body));
         assert_eq!(paint(&layout(&blocks, 80, &LineOptions::default())), expected, "{kind:?}");
     }
+    // Texts and calls have tests of their own.
+    kinds.sort();
+    kinds.dedup();
+    assert_eq!(kinds, Kind::ALL);
 }
 
 #[test]

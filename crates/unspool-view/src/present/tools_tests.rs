@@ -362,7 +362,7 @@ fn unknown_tools() {
     shows(&bare, "○ Read                                             [RUNNING]\n");
 }
 
-// R-000-21 fixes these words.
+// R-000-21 fixes these words; R-000-08: what was interrupted is never [OK].
 #[test]
 fn badges() {
     let says = |state, word: &str, more: Option<&str>| {
