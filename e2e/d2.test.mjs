@@ -25,6 +25,7 @@ const ATTACKS = [
   "&#xFFFF; \uffff <b> </p> <!-- <![CDATA[", "[x](javascript:alert(1)) ![y](javascript:alert(2))",
 ];
 
+// R-002-21, R-002-22, R-002-23, R-002-26
 test("exports are valid D2", async (t) => {
   const data = await folder(t);
   for (const name of CASES) assert.equal(await run(data, ["import", join(root, "fixtures", name)]), 0, name);

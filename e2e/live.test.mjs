@@ -63,6 +63,7 @@ async function watched(t, name, count, options) {
 }
 
 for (const name of ["discovery-loop", "subagents-parallel-and-background", "question-answered"]) {
+  // R-000-14, R-000-15, R-001-34
   test(`${name}: the live page equals the loaded page`, async (t) => {
     const { log, lines, server, page } = await watched(t, name, 4);
     await appendSlowly(log, lines);
@@ -93,6 +94,7 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
   });
 }
 
+// R-003-42
 test("the page follows its end while the user is there, and keeps its position otherwise", async (t) => {
   const { log, lines, page } = await watched(t, "discovery-loop", 40, { viewport: { width: 900, height: 400 } });
   const distance = () => page.evaluate(() => {

@@ -24,6 +24,7 @@ function assertOrder(all) {
   }
 }
 
+// R-X-14
 test("a long session can be scrolled from its end to its start and back", async (t) => {
   const [data, home] = [await folder(t), await folder(t)];
   const path = join(home, ".claude/projects/-home-dev-weather-app/long.jsonl");

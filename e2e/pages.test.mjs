@@ -318,6 +318,7 @@ test("a sub-agent's transcript opens where it was started", async (t) => {
   assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
 });
 
+// R-000-22
 test("print shows only the session; reduced motion is respected", async (t) => {
   const { page } = await demo(t, { colorScheme: "dark", reducedMotion: "reduce" });
   await read(page, CACHE);

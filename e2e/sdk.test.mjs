@@ -41,7 +41,7 @@ async function exported(data, to, ...options) {
   return sessions;
 }
 
-// R-001-01 to 04; law 1
+// R-001-01 to R-001-04; law 1
 test("SDK versions 5, 6 and 7 accept the messages of every fixture losslessly", async (t) => {
   const all = await cases();
   let judgements = 0;

@@ -39,6 +39,7 @@ fn paths(discovered: &Discovery) -> Vec<&Path> {
 
 #[test]
 fn logs_of_sessions_and_of_their_agents_are_found() {
+    // R-001-25
     let scratch = Scratch::new("logs");
     let nested = scratch.write(".claude/projects/-home-app/s1/subagents/agent-a1.jsonl");
     let session = scratch.write(".claude/projects/-home-app/s1.jsonl");

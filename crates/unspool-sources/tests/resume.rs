@@ -126,6 +126,7 @@ fn recordings() -> Vec<PathBuf> {
 
 #[test]
 fn law_2_stopping_at_every_line_changes_nothing() {
+    // R-001-14
     for path in recordings() {
         let bytes = std::fs::read(&path).unwrap();
         check(&path.to_string_lossy(), &bytes);
@@ -135,6 +136,7 @@ fn law_2_stopping_at_every_line_changes_nothing() {
 /// Recordings that are broken, concatenated in one file, and preceded by lines without meaning.
 #[test]
 fn law_2_holds_for_files_that_are_broken() {
+    // R-001-14 R-001-15
     for pair in recordings().windows(2) {
         let mut bytes = b"no JSON\n{\"some\":\"thing\"}\n\n\xFF\n".to_vec();
         for path in pair {

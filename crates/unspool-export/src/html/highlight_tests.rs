@@ -13,6 +13,7 @@ fn of<'a>(language: &str, text: &'a str, token: Token) -> Vec<&'a str> {
 
 #[test]
 fn no_character_is_lost_or_moved() {
+    // R-001-38
     let texts = [
         "fn main() { println!(\"π ≠ \\\"3\\\"\"); } // ü\r\n",
         "{\"a\": [1, -2.5e3, true, null, \"x\\\"y\\\\\"], \"broken",
@@ -32,6 +33,7 @@ fn no_character_is_lost_or_moved() {
 
 #[test]
 fn r_001_38_code_is_coloured() {
+    // R-001-38
     let rust = "// why\npub fn add(a: u8) -> u8 { a + 40 }";
     assert_eq!(of("rust", rust, Token::Comment), ["// why\n"]);
     assert_eq!(of("rust", rust, Token::Number), ["40"]);
@@ -43,6 +45,7 @@ fn r_001_38_code_is_coloured() {
 
 #[test]
 fn r_000_22_json_is_coloured() {
+    // R-000-22
     let json = r#"{"name": "x", "n": -1.5, "ok": true}"#;
     assert_eq!(of("json", json, Token::Property), [r#""name""#, r#""n""#, r#""ok""#]);
     assert_eq!(of("json", json, Token::String), [r#""x""#]);

@@ -2,6 +2,7 @@ use super::write::{D2Keys, comment_text, quoted, tooltip_string};
 
 #[test]
 fn a_string_stays_what_it_is() {
+    // R-002-26
     assert_eq!(quoted("a\"b\\c$d\ne\tf|g"), r#""a\"b\\c\$d\ne\tf|g""#);
     assert_eq!(quoted("\u{0}\u{1b}\r\n\u{202e}"), "\"␀␛\\n‹U+202E›\"");
     assert_eq!(quoted("\u{ffff}\u{fffe}"), "\"\u{fffd}\u{fffd}\"");

@@ -180,8 +180,7 @@ impl SessionLookup for Snapshots {
     }
 }
 
-// R-002-10, R-002-11, R-002-13, R-002-14, C-15; R-002-12: they stand where they are used, whenever
-// they were produced.
+// R-002-11, R-002-13, R-002-14, R-002-15, C-15
 #[test]
 fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     let calls = || vec![step("s1", Some(provenance())), step("s2", Some(provenance()))];
@@ -227,6 +226,83 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     assert_eq!(payload("context.preamble")["context"]["channel"], "text");
     let adapted = payload("prompt.adaptations");
     assert_eq!((&adapted["content_length"], &adapted["modifiable"]), (&9.into(), &true.into()));
+}
+
+/// Snapshots as objects, each with the digest of its content.
+struct Contents(Vec<(SnapshotUse, Json)>);
+
+impl Contents {
+    fn of(contents: &[(&str, Value)]) -> Contents {
+        let with_digest = |(kind, content): &(&str, Value)| {
+            let content = Json::from(content.clone());
+            let sha256 = sha256(content.text().as_bytes());
+            (SnapshotUse { kind: (*kind).to_owned(), sha256 }, content)
+        };
+        Contents(contents.iter().map(with_digest).collect())
+    }
+}
+
+impl SessionLookup for Contents {
+    fn open(&self, _: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
+        Ok(None)
+    }
+
+    fn snapshot(&self, _: SessionId, sha256: &str) -> Result<Option<Redacted<Json>>, ProjectError> {
+        let found = self.0.iter().find(|(snapshot, _)| snapshot.sha256 == sha256);
+        Ok(found.map(|(_, content)| Redactor::off().release_json(content)))
+    }
+}
+
+// R-002-10, R-002-11; R-002-12: they stand where they are used, though produced before the session.
+#[test]
+fn snapshots_say_what_they_hold_and_stand_where_they_are_used() {
+    let run = |policy: &str| {
+        let contents = Contents::of(&[
+            ("policy", json!({ "produced_at": "2020-01-01T00:00:00.000Z", "text": policy })),
+            ("tools", json!([{ "name": "Read", "input_schema": {} }, { "name": "Write" }])),
+            (
+                "context",
+                json!({ "channel": "voice", "currentTime": "12:00", "timeZone": "Europe/Rome" }),
+            ),
+        ]);
+        let snapshots = contents.0.iter().map(|(snapshot, _)| snapshot.clone()).collect();
+        let used = Provenance { snapshots, ..Provenance::default() };
+        let steps = vec![step("s0", None), step("s1", Some(used))];
+        let parts = vec![part("a", Some("s0"), text("one")), part("b", Some("s1"), text("two"))];
+        let mut own = turn(1, steps, parts);
+        own.started = Some("2026-01-02T03:04:05Z".parse().unwrap());
+        let written = session(vec![own]);
+        let head = Redactor::off().release_summary(written.summary(Completeness::Full, &[]));
+        let released = |turn: &Turn| Ok(Redactor::off().release_turn(turn.clone()));
+        let stream = SessionStream::new(head, written.turns.iter().map(released), &contents);
+        let document = Flow::new(stream).document().unwrap();
+        serde_json::to_value(&document).unwrap()["conversations"][0].take()
+    };
+    let (written, other) = (run("Be good."), run("Be better."));
+    let steps = written["steps"].as_array().unwrap();
+    let labels: Vec<&str> = steps.iter().map(|step| step["label"].as_str().unwrap()).collect();
+    let expected = "user_message assistant_call assistant_message policy.snapshot \
+                    tool.schemas.snapshot context.preamble prompt.adaptations assistant_call \
+                    assistant_message";
+    assert_eq!(labels.join(" "), expected);
+    let payload = |nth: usize| &steps[nth]["payload_started"];
+    let (policy, tools, context) = (payload(3), payload(4), payload(5));
+    assert_eq!(policy["produced_at"], "2020-01-01T00:00:00.000Z");
+    assert!(policy["produced_at"].as_str() < written["started_at"].as_str());
+    assert!(policy["content_preview"].as_str().unwrap().contains("Be good."));
+    assert_eq!((&tools["count"], &tools["names"]), (&json!(2), &json!(["Read", "Write"])));
+    assert!(tools["schemas_preview"].as_str().unwrap().contains("input_schema"));
+    let wanted = json!({ "channel": "voice", "currentTime": "12:00", "timeZone": "Europe/Rome" });
+    assert_eq!(context["context"], wanted);
+    for (nth, short) in [(3, "policy"), (4, "tools"), (5, "context")] {
+        let version = payload(nth)["version"].as_str().unwrap();
+        assert_eq!(steps[nth]["step_id"], format!("snp_{short}_{version}"));
+    }
+    let ids = |run: &Value| -> Vec<Value> {
+        (3..6).map(|nth| run["steps"][nth]["step_id"].clone()).collect()
+    };
+    assert_ne!(ids(&written)[0], ids(&other)[0], "another content has another id");
+    assert_eq!(ids(&written)[1..], ids(&other)[1..], "the same content has the same id");
 }
 
 // R-002-13

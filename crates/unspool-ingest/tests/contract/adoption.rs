@@ -16,7 +16,7 @@ use crate::script_strategies::cut_script;
 use crate::test_archive::TestArchive;
 
 pub fn a_session_that_was_kept_elsewhere_goes_on_here<H: TestArchive>() {
-    // R-000-14 R-000-19 R-001-28 R-001-30 R-X-15
+    // R-000-14 R-001-28 R-001-30 R-X-15
     check_property(24, cut_script(25), |script| {
         [script.len() / 3, script.len()].into_iter().try_for_each(|cut| adopted::<H>(script, cut))
     });

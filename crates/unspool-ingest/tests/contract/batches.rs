@@ -65,7 +65,7 @@ fn source(file: i64) -> SourceRow {
 }
 
 pub fn a_batch_is_written_whole_or_not_at_all<H: TestArchive>() {
-    // R-004-02 R-004-24 C-21: each of these breaks one constraint of an otherwise valid batch.
+    // R-001-11 R-004-02 R-004-24 C-21: each of these breaks one constraint of an otherwise valid batch.
     type Spoil = fn(&mut Batch);
     let spoil: [(&str, Spoil); 9] = [
         ("a part of a turn that is not there", |b| b.sessions[0].parts[2].turn = 9999),
@@ -256,7 +256,7 @@ fn assert_stored_as_model<H: TestArchive>(harness: &Harness<H>, session: &str, s
 }
 
 pub fn numbers_that_make_no_sense_are_kept<H: TestArchive>() {
-    // R-X-03: counts come from logs; absurd ones must not cause failures.
+    // Law 3: counts come from logs; absurd ones must not cause failures.
     let harness = Harness::<H>::new();
     let most = Usage {
         input: u64::MAX,

@@ -185,7 +185,7 @@ fn rebuilding_mends_what_is_derived() {
 
 #[test]
 fn what_is_damaged_does_not_hide_the_rest() {
-    // R-000-19: an unreadable part breaks neither search nor lists nor rebuild.
+    // Law 4: an unreadable part breaks neither search nor lists nor rebuild.
     let good = sample_archive();
     for sql in [
         "UPDATE part SET size = 1 WHERE kind = 'error'",

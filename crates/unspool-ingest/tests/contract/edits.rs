@@ -381,7 +381,7 @@ pub fn settings_are_kept<H: TestArchive>() {
 }
 
 pub fn what_is_kept_beside_the_turns_comes_back<H: TestArchive>() {
-    // R-000-19 R-001-15 R-001-16
+    // R-001-15 R-001-16
     let harness = crowded::<H>();
     let stored = harness.session("gone");
     let session_export = block_on(harness.view().session_export(stored.row)).unwrap();

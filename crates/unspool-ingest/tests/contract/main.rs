@@ -127,6 +127,7 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
         subscribers_receive_changes_from_their_subscription_on,
         who_falls_behind_loads_again,
         a_session_is_followed_through_restarts_of_its_recorder,
+        a_failed_turn_is_followed_to_the_error_that_is_stored,
     }
     payloads {
         very_large_payloads_are_kept,

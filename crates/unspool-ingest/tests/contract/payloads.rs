@@ -60,7 +60,7 @@ fn check_property(law: impl Fn(Part) -> Result<(), TestCaseError>) {
 
 #[test]
 fn any_part_comes_back_as_it_was() {
-    // R-000-19 R-000-24, law 4
+    // R-000-24 R-003-48, law 4
     check_property(|part| {
         let back = there_and_back(&part);
         prop_assert!(back == part, "it came back as {:?}", back.body);

@@ -9,7 +9,7 @@ use unspool_ingest::recorder::batch::{IngestMode, Packer};
 use unspool_ingest::recorder::session_writer::SessionWriter;
 use unspool_model::change::ChangeSet;
 use unspool_model::change::Delta;
-use unspool_model::event::EndReason::Completed;
+use unspool_model::event::EndReason::{self, Completed};
 use unspool_model::event::ProseKind::Text;
 use unspool_model::id::SessionId;
 use unspool_model::session::Turn;
@@ -257,4 +257,27 @@ pub fn a_session_is_followed_through_restarts_of_its_recorder<H: TestArchive>() 
         assert_eq!(follower.turns(), stored);
     }
     assert_eq!(follower.loads, 2, "before it was there, and when it came");
+}
+
+pub fn a_failed_turn_is_followed_to_the_error_that_is_stored<H: TestArchive>() {
+    // R-004-25 R-004-16 R-X-01: before any content, and in the middle of a text.
+    for before in [vec![], vec![grew(Text, "par")]] {
+        let harness = Harness::<H>::new();
+        let mut packer = harness.packer(IngestMode::Live);
+        let mut writer = harness.open(AGENT, "s");
+        let mut follower = Follower::new(&harness.recorder, SessionId::of(AGENT, "s"));
+        let end = over(EndReason::Failed(Some("quota exceeded".to_owned())));
+        for line in [vec![ask("p", "hello")], before.clone(), vec![end]].concat() {
+            apply(&harness, &mut packer, &mut writer, line);
+            follower.follow(harness.store());
+        }
+        let row = harness.session("s").row;
+        let stored = block_on(harness.view().whole_turns(row, TurnWindow::All)).unwrap();
+        assert_eq!(follower.turns(), stored);
+        let shown: Vec<String> = stored[0].parts.iter().map(show).collect();
+        let mut expected: Vec<&str> = before.iter().map(|_| r#"text:"par""#).collect();
+        expected.push(r#"error:"quota exceeded""#);
+        assert_eq!(shown, expected);
+        assert_eq!(stored[0].state.name(), "failed");
+    }
 }

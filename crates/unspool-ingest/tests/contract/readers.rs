@@ -68,7 +68,7 @@ fn look<S: Store>(store: &S) -> u64 {
 }
 
 pub fn readers_see_whole_commits<H: TestArchive + Sync>() {
-    // R-X-14 R-X-15
+    // R-001-11, law 2: what one transaction wrote is seen together.
     let harness = Harness::<H>::new();
     let (done, looks) = (AtomicBool::new(false), AtomicU64::new(0));
     let archive = &harness.archive;

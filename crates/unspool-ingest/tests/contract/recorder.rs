@@ -289,7 +289,7 @@ pub fn compare_search<S: Store>(store: &S, all: &[&Model]) -> Outcome {
 }
 
 pub fn recorded_sessions_match_the_model<H: TestArchive>() {
-    // R-000-14 R-000-19 R-001-28 R-004-01 R-004-02 R-004-04 C-02 R-X-14, law 9: released turns
+    // R-000-14 R-001-28 R-004-01 R-004-02 R-004-04 C-02 R-X-14, law 9: released turns
     // are restored from their rows.
     check_property(48, program(any_script(30), false), |ops| Process::<H>::new().run(ops));
 }

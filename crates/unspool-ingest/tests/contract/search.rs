@@ -50,7 +50,7 @@ fn both_modes<H: TestArchive>(mut law: impl FnMut(Harness<H>, IngestMode)) {
 }
 
 pub fn words_are_found_where_they_were_said<H: TestArchive>() {
-    // R-000-17 R-001-11
+    // R-001-11
     both_modes::<H>(|harness, mode| {
         let cases: &[(&str, &[&str])] = &[
             ("quicksort", &["s.1 user"]),
@@ -185,7 +185,7 @@ pub fn titles_names_folders_and_branches_are_found<H: TestArchive>() {
 }
 
 pub fn a_hit_says_where_it_is<H: TestArchive>() {
-    // R-000-17: a hit identifies the part.
+    // R-001-11: a hit identifies the part.
     both_modes::<H>(|harness, mode| {
         let stored = harness.session("s");
         let parts = harness.parts(stored.row);

@@ -169,7 +169,7 @@ pub fn figures_can_be_narrowed<H: TestArchive>() {
 }
 
 pub fn what_fails_again_and_again_and_what_takes_long_is_named<H: TestArchive>() {
-    // R-001-33
+    // R-001-33 R-002-42
     let harness = Harness::<H>::new();
     let fails = |nth: i64, error: &str, took: i64| {
         let (call, at) = (format!("c{nth}"), 1000 * nth);

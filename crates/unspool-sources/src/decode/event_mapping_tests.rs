@@ -65,6 +65,7 @@ fn check(table: Vec<Mapping<'_>>) {
 
 #[test]
 fn claude_codes_hooks_and_requests() {
+    // R-003-49 R-003-28
     let hook = |event: &str, rest: Value| {
         let mut payload = rest;
         payload["hook_event_name"] = json!(event);
@@ -83,6 +84,8 @@ fn claude_codes_hooks_and_requests() {
     let question_items = json!([{"question": "Which?", "header": "Unit",
         "options": [{"label": "Celsius", "description": "C"}], "multi_select": false}]);
     let task = json!({"subagent_type": "Explore", "description": "Look", "prompt": "Look around"});
+    let mut in_background = task.clone();
+    in_background["run_in_background"] = json!(true);
     let id = json!({"id": "t1"});
     let hooks = |before: Vec<Value>, record: Value, events: Value| Mapping {
         format: &claude::HOOKS,
@@ -114,7 +117,15 @@ fn claude_codes_hooks_and_requests() {
             vec![],
             call("PreToolUse", "Agent", &task, ("cwd", json!("/w"))),
             json!([{"tool-called": {"name": "Agent"}}, {"agent-started":
-                {"agent": {"call": "t1", "id": null}, "name": "Explore", "task": "Look"}}]),
+                {"agent": {"call": "t1", "id": null}, "name": "Explore", "task": "Look",
+                "background": false}}]),
+        ),
+        // R-003-28
+        hooks(
+            vec![],
+            call("PreToolUse", "Agent", &in_background, ("cwd", json!("/w"))),
+            json!([{"tool-called": {"name": "Agent"}}, {"agent-started":
+                {"agent": {"call": "t1", "id": null}, "background": true}}]),
         ),
         hooks(
             vec![],
@@ -150,6 +161,7 @@ fn claude_codes_hooks_and_requests() {
 
 #[test]
 fn opencodes_events() {
+    // R-003-49
     let event = |kind: &str, body: Value| {
         let mut properties = body;
         properties["sessionID"] = json!("ses_a");
@@ -252,6 +264,7 @@ fn opencodes_events() {
 
 #[test]
 fn copilots_events() {
+    // R-003-49
     let event = |kind: &str, data: Value| {
         let at = "2026-11-15T00:49:19.188Z";
         json!({"type": kind, "data": data, "id": "e1", "timestamp": at})

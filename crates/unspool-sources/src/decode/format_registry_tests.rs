@@ -19,6 +19,7 @@ const OVERLAPS: &[(&str, &[&str])] = &[
 
 #[test]
 fn no_two_formats_take_the_same_record_unseen() {
+    // R-001-35
     let mut outline = JsonOutline::default();
     for format in formats() {
         assert!(!format.samples.is_empty(), "{} has no sample", format.name);
@@ -47,6 +48,7 @@ fn no_two_formats_take_the_same_record_unseen() {
 
 #[test]
 fn every_format_says_whose_it_is_and_every_agent_has_one() {
+    // R-001-35
     let mut names = BTreeSet::new();
     for format in formats() {
         assert!(names.insert(format.name), "two formats are called {}", format.name);

@@ -47,6 +47,7 @@ fn check(input: &[u8], lines: &[(u64, u64, &[u8])], unfinished: Option<(u64, u64
 
 #[test]
 fn files_of_every_shape() {
+    // R-001-13 R-001-15
     check(b"", &[], None);
     check(b"\n", &[], None);
     check(b"{}\n", &[(1, 0, b"{}")], None);
@@ -67,6 +68,7 @@ fn blank_lines_are_skipped_and_counted() {
 
 #[test]
 fn a_byte_order_mark_is_none_of_the_line() {
+    // R-001-13
     check(b"\xEF\xBB\xBF{}\n{}\n", &[(1, 3, b"{}"), (2, 6, b"{}")], None);
     check(b"\xEF\xBB\xBF{}", &[], Some((1, 3, b"{}")));
     check(b"\xEF\xBB\xBF", &[], None);

@@ -51,12 +51,15 @@ fn all_of(server: &Server, path: &str) -> Vec<Value> {
 
 #[test]
 fn every_route_answers_what_its_schema_says() {
-    // R-000-23 R-001-36: on sessions of every agent, no field missing and none unknown.
+    // R-000-16 R-000-23 R-001-20 R-001-26 R-001-36 R-004-11 R-004-15: on sessions of every agent, no
+    // field missing and none unknown.
     let machine = Machine::new();
     let server = over_everything(&machine);
     let document = server.json("/api/openapi.json");
     assert_eq!(document, unspool_server::openapi(), "what is served is what the code says");
     assert_eq!(document["openapi"], "3.1.0");
+    let content = &document["components"]["schemas"]["Message"]["properties"]["content"];
+    assert!(content["description"].as_str().unwrap().starts_with("derived"), "{content}");
 
     let sessions = all_of(&server, "/api/sessions");
     assert!(sessions.len() > 50, "{}", sessions.len());
@@ -378,6 +381,8 @@ fn parts_and_messages_are_chosen_by_what_they_are() {
             &(|it: &Value| it["has_tool_calls"] == true) as &dyn Fn(&Value) -> bool,
         ),
         ("has_tool_calls=0", &|it: &Value| it["has_tool_calls"] == false),
+        ("role=user", &|it: &Value| it["role"] == "user"),
+        ("role=assistant", &|it: &Value| it["role"] == "assistant"),
         ("tool_name=Read", &|it: &Value| {
             it["parts"].as_array().unwrap().iter().any(|part| part["name"] == "Read")
         }),

@@ -180,7 +180,7 @@ fn a_file_without_a_session_is_refused_with_a_next_step() {
 
 #[test]
 fn law_4_nothing_is_lost() {
-    // R-001-13, R-001-15: an unreadable line is reported, and the rest is shown.
+    // R-001-13, R-001-15, R-X-18: an unreadable line is reported, and the rest is shown.
     let folder = tempdir("broken");
     let path = folder.join("log.jsonl");
     let recording =
@@ -356,6 +356,11 @@ fn a_record_of_unknown_kind_is_kept_in_its_place() {
     assert_eq!(parts[2]["payload"]["depth"], 3);
     assert_eq!(parts[3]["data_kind"], "system/weather");
     assert_eq!(document["warnings"], serde_json::json!([]));
+    let whole = shown(&case("error-500-retried/log.jsonl"));
+    for count in ["in_parts", "read"] {
+        let count = |document: &Value| document["records"][count].as_u64().unwrap();
+        assert_eq!(count(&document), count(&whole) + 2);
+    }
 }
 
 #[test]
@@ -414,7 +419,7 @@ fn sub_agent_usage_is_counted_separately_and_once() {
 
 #[test]
 fn a_turn_says_all_that_a_chat_message_needs() {
-    // R-003-16: time, duration, model, interruption, tokens, thinking.
+    // R-003-05, R-003-16: time, duration, model, interruption, tokens, thinking.
     let document = shown(&case("terminal-interrupts-and-queued-prompts"));
     let turn = &document["turns"][1];
     assert_eq!(turn["state"], "interrupted");

@@ -77,6 +77,7 @@ fn assert_export(machine: &Machine, data: &str) {
 
 #[test]
 fn an_archive_of_an_earlier_build_has_the_same_content() {
+    // R-000-19 R-001-37
     let machine = machine();
     assert_sessions(&machine, "old");
     assert_export(&machine, "old");

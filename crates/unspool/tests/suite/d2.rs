@@ -5,7 +5,7 @@ mod grammar;
 
 use grammar::{Map, follow, read};
 use unspool_export::project::d2::draw_document;
-use unspool_export::project::thoughtflow::{Document, MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS};
+use unspool_export::project::thoughtflow::{Document, Label, MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS};
 
 use crate::case::all_cases;
 use crate::thoughtflow::{export, transcripts};
@@ -176,7 +176,7 @@ fn a_session_without_runs_is_a_note() {
     assert_eq!(root.own().into_keys().collect::<Vec<_>>(), ["note"]);
 }
 
-// R-002-21
+// R-002-21, R-002-22
 #[test]
 fn runs_are_swimlanes_in_a_chain() {
     let runs = serde_json::json!([
@@ -192,6 +192,12 @@ fn runs_are_swimlanes_in_a_chain() {
         root.own().into_values().map(|value| value.text.as_deref().unwrap()).collect();
     let wanted = ["Run 1 · completed · 1 min 1 s", "Run 2 · aborted", "Run 3 · error · 250 ms"];
     assert_eq!(headings, wanted);
+    let links: Vec<&str> = root
+        .own()
+        .into_values()
+        .map(|lane| lane.map.as_ref().and_then(|map| map.text("link")).unwrap())
+        .collect();
+    assert_eq!(links, ["layers.run-1", "layers.run-2", "layers.run-3"]);
     let wanted =
         [("run-1", "run-2"), ("run-2", "run-3")].map(|(a, b)| (a.to_owned(), b.to_owned()));
     assert_eq!(root.edges, wanted);
@@ -225,5 +231,58 @@ fn the_reader_rejects_invalid_d2() {
     ] {
         let map = read(&format!("{classes}{bad}")).unwrap();
         assert!(follow(&map).is_err(), "{bad}");
+    }
+}
+
+// R-002-02, R-002-24, R-002-25, R-002-43, R-002-44
+#[test]
+fn a_step_has_a_class_a_short_title_and_the_rest_in_its_tooltip() {
+    let long = format!("It begins. {}", "More follows. ".repeat(40));
+    let payload = serde_json::json!({ "text": long, "name": "Bash", "output": long });
+    let step = |label: &str| serde_json::json!({ "step_id": format!("id of {label}"), "label": label, "payload_started": payload });
+    let mut steps: Vec<serde_json::Value> =
+        Label::ALL.iter().map(|label| step(label.name())).collect();
+    let call = steps.iter_mut().find(|step| step["label"] == "assistant_call").unwrap();
+    call["payload_started"] =
+        serde_json::json!({ "model": "opus", "arguments": { "temperature": 0.5 } });
+    call["payload_completed"] = serde_json::json!({ "response_id": "resp_7" });
+    steps.push(step("nlp.intent"));
+    let unbroken = serde_json::json!({ "text": "x".repeat(400) });
+    steps.push(
+        serde_json::json!({ "step_id": "u", "label": "user_message", "payload_started": unbroken }),
+    );
+    // An output without a call, and above a call without an output.
+    steps.push(
+        serde_json::json!({ "step_id": "o", "label": "tool_output", "depends_on": "nobody" }),
+    );
+    let run = serde_json::json!({ "conversation_id": "r", "steps": steps });
+    let document: Document =
+        serde_json::from_value(serde_json::json!({ "session_id": "s", "conversations": [run] }))
+            .unwrap();
+    let root = check_diagram(&document, &drawn(&document)).unwrap();
+    let layers = root.bare("layers").unwrap().map.as_ref().unwrap().own();
+    let board = layers["run-1"].map.as_ref().unwrap().own();
+    let shape = |id: &str| {
+        let shape = board[id];
+        let map = shape.map.as_ref().unwrap();
+        (shape.text.clone().unwrap(), map.text("class").unwrap(), map.text("tooltip").unwrap())
+    };
+    let classes = root.bare("classes").unwrap().map.as_ref().unwrap().own();
+    for label in Label::ALL.map(Label::name) {
+        let (_, class, tooltip) = shape(&format!("id of {label}"));
+        assert!(class == label && classes.contains_key(class), "{class}");
+        assert!(tooltip.contains(&format!("id of {label}")), "{tooltip}");
+    }
+    assert_eq!(shape("id of nlp.intent").1, "generic");
+    for label in ["user_message", "assistant_message"] {
+        let (title, _, tooltip) = shape(&format!("id of {label}"));
+        assert_eq!(title, "It begins.");
+        assert!(tooltip.contains(long.trim_end()), "{tooltip}");
+    }
+    assert_eq!(shape("u").0.chars().count(), 140);
+    assert!(shape("u").2.contains(&"x".repeat(400)));
+    let (_, _, tooltip) = shape("id of assistant_call");
+    for said in ["opus", "temperature", "0.5", "resp_7"] {
+        assert!(tooltip.contains(said), "{tooltip}");
     }
 }

@@ -74,6 +74,7 @@ impl Client {
             "message.tool_call" => {
                 let held = self.part(&id, &text("part"));
                 held["kind"] = "tool".into();
+                held["call_id"] = frame["tool_call_id"].clone();
                 for field in ["name", "input", "state"] {
                     held[field] = frame[field].clone();
                 }
@@ -81,6 +82,7 @@ impl Client {
             "message.tool_result" => {
                 let held = self.part(&id, &text("part"));
                 assert_eq!(held["kind"], "tool", "a result stands behind its call");
+                assert_eq!(held["call_id"], frame["tool_call_id"], "of the same id");
                 assert_eq!(frame["is_error"], frame["state"] != "completed");
                 for field in ["state", "output"] {
                     held[field] = frame[field].clone();
@@ -318,7 +320,7 @@ fn growing_messages_are_never_restarted() {
 
 #[test]
 fn duplicate_frames_are_ignored_and_gaps_are_detected() {
-    // R-000-13
+    // R-000-12 R-000-13
     let session_events = session_events("claude-code")
         .into_iter()
         .find(|session_events| session_events.case == "discovery-loop")
@@ -422,4 +424,71 @@ fn a_frames_client_gets_the_stored_and_the_live_part() {
         receive_text(&mut client);
     }
     assert_eq!(client.channels, 1);
+}
+
+/// The content blocks of two model calls, and the result in a record of its own, by its call id.
+#[test]
+fn stored_blocks_and_results_become_the_golden_list() {
+    // R-000-02 R-000-03 R-000-06 R-001-18, C-01, C-03
+    let record = |kind: &str, nth: u32, content: Value| {
+        let message = json!({ "id": format!("m{nth}"), "role": kind, "content": content });
+        let record =
+            json!({ "type": kind, "uuid": nth.to_string(), "sessionId": "s", "message": message });
+        format!("{record}\n")
+    };
+    let log = [
+        record("user", 1, json!("Mend it.")),
+        record(
+            "assistant",
+            2,
+            json!([
+                { "type": "thinking", "thinking": "Where?", "signature": "s1" },
+                { "type": "text", "text": "I look." },
+                { "type": "tool_use", "id": "t1", "name": "Read", "input": { "file_path": "a" } },
+            ]),
+        ),
+        record("user", 3, json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "x" }])),
+        record(
+            "assistant",
+            4,
+            json!([
+                { "type": "thinking", "thinking": "There.", "signature": "s2" },
+                { "type": "text", "text": "Done." },
+            ]),
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.jsonl");
+    std::fs::write(&path, log.concat()).unwrap();
+    let mut session_set = unspool_sources::in_memory::SessionSet::default();
+    session_set.read_file(&path, &mut |_| {}).unwrap();
+    let transcript = crate::case::main_session(&session_set).transcript();
+    let mut channel = FramesEncoder::new(transcript.session, transcript.turns);
+    let frames = channel.snapshot();
+    let starts = frames.iter().filter(|frame| frame["type"] == "message.start");
+    let reply = starts.filter(|frame| frame["role"] == "assistant").collect::<Vec<_>>();
+    assert_eq!(reply.len(), 1, "{frames:#?}");
+    let users = frames.iter().filter(|frame| frame["role"] == "user").count();
+    assert_eq!(users, 1, "a record of results is no message of the user");
+    let of_reply = frames.iter().filter(|frame| frame["message"] == reply[0]["message"]);
+    let list: Vec<[String; 2]> = of_reply
+        .filter_map(|frame| {
+            let field = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
+            match frame["type"].as_str().unwrap() {
+                "message.delta" => Some([field("kind"), field("text")]),
+                "message.tool_call" => Some(["tool_call".to_owned(), field("tool_call_id")]),
+                "message.tool_result" => Some(["tool_result".to_owned(), field("tool_call_id")]),
+                _ => None,
+            }
+        })
+        .collect();
+    let expected = [
+        ["thinking", "Where?"],
+        ["text", "I look."],
+        ["tool_call", "t1"],
+        ["tool_result", "t1"],
+        ["thinking", "There."],
+        ["text", "Done."],
+    ];
+    assert_eq!(list, expected.map(|part| part.map(str::to_owned)));
 }

@@ -195,8 +195,7 @@ fn same_whenever_they_come(cases: Vec<HookCase>) {
     }
 }
 
-// R-X-03, R-003-29: hooks add to the log without duplicating anything.
-
+// R-X-03: hooks add to the log without duplicating anything.
 #[test]
 fn hooks_of_claude_code_may_come_at_any_time() {
     let some = ["discovery-loop", "terminal-permissions-and-questions"];

@@ -59,6 +59,7 @@ fn session_events_in(case: &Path, captures: &[&Capture]) -> Vec<SessionEvents> {
         .collect()
 }
 
+#[derive(Clone)]
 struct LiveFold {
     assembler: Assembler,
     builder: TranscriptBuilder,
@@ -97,9 +98,22 @@ fn law_2_live_is_stored(source: &str) {
         let (case, events) = (&session_events.case, &session_events.events);
         let expected = LiveFold::all(&session_events);
         let mut live = LiveFold::new(&session_events);
-        // Cut long recordings only at every seventh event: each cut folds the rest again.
+        // Each cut folds the rest again. In long recordings only every seventh cut folds all of
+        // it; the others fold the next events.
         let step = if events.len() > 300 { 7 } else { 1 };
         for (cut, event) in events.iter().enumerate() {
+            if cut % step != 0 {
+                let stored = live.builder.clone();
+                let assembler = Assembler::resume(&stored.rows());
+                let (mut ahead, mut resumed) =
+                    (live.clone(), LiveFold { assembler, builder: stored });
+                for event in &events[cut..events.len().min(cut + step)] {
+                    ahead.apply(event.clone());
+                    resumed.apply(event.clone());
+                }
+                let (ahead, resumed) = (ahead.builder.into_transcript(), resumed.builder);
+                assert_same(format!("{case} cut at {cut}"), &ahead, &resumed.into_transcript());
+            }
             if cut % step == 0 {
                 let stored = live.builder.clone();
                 let mut resumed =
@@ -297,7 +311,7 @@ fn every_end_leaves_nothing_running(source: &str) {
 
 #[test]
 fn a_rejected_permission_is_denied_and_any_other_rejection_interrupted() {
-    // R-003-15, R-003-29: identical in the log, distinguished by hooks.
+    // R-003-13, R-003-15: identical in the log, distinguished by hooks.
     let states = |case: &str, count: usize| -> Vec<ToolState> {
         let path = crate::case::root().join("fixtures/claude-code").join(case);
         let captures = captures(&path);
@@ -326,4 +340,36 @@ fn a_rejected_permission_is_denied_and_any_other_rejection_interrupted() {
     assert_eq!(states(stopped, 2), [Interrupted, Interrupted, Completed, Completed]);
     // A decision that the log itself records needs no hook.
     assert_eq!(states("permission-denied-by-host", 1), [Denied]);
+}
+
+#[test]
+fn answers_of_every_kind_have_words_to_display() {
+    // R-003-13: as agents recorded them.
+    let mut found = std::collections::BTreeSet::new();
+    for case in ["claude-code", "opencode", "copilot"].into_iter().flat_map(cases) {
+        let captures = captures(&case);
+        let order: Vec<usize> = (0..captures.len()).collect();
+        for session in case_sessions(&crate::case::fold_in(&captures, &order)) {
+            let turns = session.transcript().turns;
+            let tools =
+                turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| part.body.tool());
+            for answer in tools.filter_map(|tool| tool.answer.as_ref()) {
+                assert!(!answer.text.is_empty(), "{}: {answer:?}", name(&case));
+                found.insert(format!("{}: {}", answer.decision.name(), answer.text));
+            }
+        }
+    }
+    for expected in [
+        // One of several, several, one's own words, and both.
+        "answered: Celsius (Recommended) · JSON",
+        "answered: Fahrenheit · JSON, Table",
+        "answered: my own words",
+        "answered: Celsius; ZRH, typed by hand: Bern",
+        "declined: dismissed",
+        "declined: Session aborted",
+        "denied: Not now — keep it.",
+        "allowed: allowed once",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found:#?}");
+    }
 }

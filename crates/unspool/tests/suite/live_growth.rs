@@ -158,7 +158,7 @@ fn each<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
 
 #[test]
 fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_gives() {
-    // R-001-26: with the recorded sizes of every write, including sub-agents' logs.
+    // R-001-28: with the recorded sizes of every write, including sub-agents' logs.
     let mut cases: BTreeMap<PathBuf, Vec<FileWrite>> = BTreeMap::new();
     for agent in ["claude-code", "codex"] {
         let folder = root().join("fixtures").join(agent);

@@ -12,7 +12,7 @@ const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 
 #[test]
 fn hooks_before_with_or_after_the_log_give_the_same_session() {
-    // R-X-03, R-003-29: hooks add to the log without duplicating anything.
+    // R-X-03: hooks add to the log without duplicating anything.
     for case in ["permission-denied-by-host", "terminal-permissions-and-questions"] {
         let machine = Machine::new();
         let payloads = root().join("fixtures/claude-code").join(case).join("hooks.jsonl");
@@ -211,6 +211,7 @@ fn modes(folder: &std::path::Path, found: &mut Vec<(String, u32)>) {
 #[cfg(unix)]
 #[test]
 fn what_the_program_writes_is_the_owners_alone_under_any_umask() {
+    // R-003-46
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
     machine.put("claude-code/discovery-loop/log.jsonl", LOG);

@@ -56,6 +56,7 @@ mod raw;
 mod redaction;
 mod remote_reader;
 mod requests;
+mod requirements;
 mod roundtrip;
 mod schema;
 mod screens;

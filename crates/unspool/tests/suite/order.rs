@@ -35,7 +35,7 @@ fn read_sessions(path: &Path) -> SessionSet {
 
 #[test]
 fn law_1_order_is_kept() {
-    // R-000-01 to R-000-06, R-001-17, R-001-21, R-001-22, R-X-06
+    // R-000-01 to R-000-06, R-001-17, R-001-21, R-001-22, R-001-24, R-X-06
     let (mut agents, mut chains) = (0, 0);
     for (what, path) in logs() {
         let raw = independent::log(&path);

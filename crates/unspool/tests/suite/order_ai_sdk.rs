@@ -274,3 +274,58 @@ fn inputs(transcript: &Transcript) -> Vec<(String, String, Option<Value>)> {
         .map(|tool| (tool.call_id.clone(), tool.input_text.clone(), tool.input.as_ref().map(input)))
         .collect()
 }
+
+#[test]
+fn the_chunks_of_an_exported_fixture_make_its_message() {
+    // R-001-32
+    let form = unspool_export::project::Projection::named("fixture").unwrap();
+    let mut turns = 0;
+    for case in ["claude-code/discovery-loop", "codex/steered", "ai-sdk/multi-step-interleaved"] {
+        let path = crate::case::root().join("fixtures").join(case);
+        for transcript in crate::thoughtflow::transcripts(&path) {
+            let text = crate::projections::projected(form, &transcript, &Default::default());
+            let fixture: Value = serde_json::from_str(&text).unwrap();
+            for turn in fixture["turns"].as_array().unwrap() {
+                let chunks = turn["chunks"].as_array().unwrap();
+                let [(_, parts)] = &ai_sdk::reduced(chunks)[..] else { panic!("{case}: {turn}") };
+                let message = turn["message"]["parts"].as_array().unwrap();
+                assert_eq!(
+                    ai_sdk::expected_parts(parts),
+                    ai_sdk::expected_parts(message),
+                    "{case}"
+                );
+                assert!(turn["prompt"]["parts"].is_array() || turn["turn"] == 0, "{case}");
+                turns += 1;
+            }
+        }
+    }
+    assert!(turns >= 3, "{turns}");
+}
+
+#[test]
+fn recordings_have_every_type_of_part() {
+    // R-001-02: what the other tests compare. Names after the dash are the application's.
+    let mut types = std::collections::BTreeSet::new();
+    for case in pairs() {
+        for message in ai_sdk::document(&file(&case, "json")) {
+            for part in message["parts"].as_array().unwrap() {
+                let kind = part["type"].as_str().unwrap();
+                let prefix = ["data-", "tool-"].into_iter().find(|start| kind.starts_with(start));
+                types.insert(prefix.unwrap_or(kind).to_owned());
+            }
+        }
+    }
+    for kind in [
+        "text",
+        "reasoning",
+        "source-url",
+        "source-document",
+        "file",
+        "step-start",
+        "data-",
+        "tool-",
+        "dynamic-tool",
+    ] {
+        assert!(types.contains(kind), "no recording has {kind}: {types:?}");
+    }
+}

@@ -118,7 +118,7 @@ fn a_chat_of_gemini_may_be_one_document() {
 
 #[test]
 fn a_prompt_that_gemini_forgets_is_kept_and_marked() {
-    // Law 4, R-X-02
+    // Law 4, R-004-17
     let case = crate::case::root().join("fixtures/gemini/error-quota-prompt-removed");
     let captures = captures(&case);
     for count in [1, 2] {

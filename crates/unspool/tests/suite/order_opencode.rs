@@ -68,7 +68,7 @@ fn law_1_order_is_kept_for_opencode() {
 
 #[test]
 fn tokens_are_counted_once_for_opencode() {
-    // R-001-21, R-001-22
+    // R-001-33
     for case in cases("opencode") {
         let database = case.join("log.db");
         if !database.exists() || REMOVED.contains(&&*name(&case)) {

@@ -86,6 +86,7 @@ fn law_1_rows_keep_their_order() {
     // R-004-21 to R-004-23
     let all = cases("rows");
     assert!(all.len() >= 6);
+    let mut timed = 0;
     for case in all {
         let captures = captures(&case);
         let rows: Vec<Value> = captures[0]
@@ -98,11 +99,21 @@ fn law_1_rows_keep_their_order() {
         let transcript = main_session(&session_set).transcript();
         let found: Vec<_> = transcript.turns.iter().flat_map(turn_texts).collect();
         assert_eq!(found, expected, "{}", name(&case));
+        let mut prompts =
+            rows.iter().filter(|row| said(row).iter().any(|(kind, _)| *kind == "user"));
         for turn in &transcript.turns {
             let thought = turn.parts.iter().any(|part| matches!(part.body, Body::Reasoning(_)));
             assert_eq!(turn.thinking_mode, thought, "{}", name(&case));
+            let Some(prompt) = (turn.number > 0).then(|| prompts.next().unwrap()) else { continue };
+            let at = ["created_at", "timestamp", "at", "ts"]
+                .iter()
+                .find_map(|name| prompt[name].as_str());
+            let at = at.and_then(|at| at.parse::<jiff::Timestamp>().ok());
+            assert!(at.is_none() || turn.started == at, "{}: {prompt}", name(&case));
+            timed += usize::from(at.is_some());
         }
     }
+    assert!(timed > 3, "only {timed} prompts have a time");
 }
 
 #[test]
@@ -130,4 +141,36 @@ fn rows_repeated_in_another_file_are_merged() {
         };
         assert_eq!(said(once), said(twice), "{}", name(&case));
     }
+}
+
+#[test]
+fn content_is_shown_only_where_parts_are_absent() {
+    // R-000-18 R-000-19: one row of an old application, with `parts` of each kind.
+    let texts = |parts: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chat.jsonl");
+        let user = r#"{"id":"u","role":"user","parts":[{"type":"text","text":"hi"}]}"#;
+        let user = if parts.contains('[') { user } else { r#"{"role":"user","content":"hi"}"# };
+        let reply = format!(
+            r#"{{"id":"a","role":"assistant",{parts}"thinking":"first","content":"then"}}"#
+        );
+        std::fs::write(&path, format!("{user}\n{reply}\n")).unwrap();
+        let mut session_set = unspool_sources::in_memory::SessionSet::default();
+        session_set.read_file(&path, &mut |_| {}).unwrap();
+        let transcript = main_session(&session_set).transcript();
+        assert_eq!(transcript.turns.len(), 1, "{parts}");
+        let prose = transcript.turns[0].parts.iter().filter_map(|part| {
+            let kind = part.body.kind().name();
+            part.body
+                .prose()
+                .or(part.body.reasoning().map(|it| it.text.as_str()))
+                .map(|it| (kind, it.to_owned()))
+        });
+        prose.collect::<Vec<_>>()
+    };
+    let legacy = [("reasoning", "first".to_owned()), ("text", "then".to_owned())];
+    assert_eq!(texts(""), legacy);
+    assert_eq!(texts(r#""parts":null,"#), legacy);
+    assert_eq!(texts(r#""parts":[],"#), []);
+    assert_eq!(texts(r#""parts":[{"type":"text","text":"new"}],"#), [("text", "new".to_owned())]);
 }

@@ -367,3 +367,47 @@ fn messages_have_only_the_parts_their_role_allows() {
     assert!(seen[2] > 200, "{seen:?}");
     assert_none(wrong);
 }
+
+/// The messages of a case.
+fn messages_of(case: &str) -> Vec<Value> {
+    let transcripts = crate::thoughtflow::transcripts(&root().join("fixtures").join(case));
+    let form = Projection::named("uimessage").unwrap();
+    serde_json::from_str(&projected(form, &transcripts[0], &Options::default())).unwrap()
+}
+
+// R-001-22
+#[test]
+fn signatures_are_kept_under_the_name_of_their_provider() {
+    let messages = messages_of("claude-code/discovery-loop");
+    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let reasoning: Vec<&Value> = parts.filter(|part| part["type"] == "reasoning").collect();
+    let has = |name: &str| {
+        let field = |part: &&&Value| part["providerMetadata"]["anthropic"][name].is_string();
+        reasoning.iter().filter(field).count()
+    };
+    assert!(has("signature") > 0 && has("redactedData") > 0, "{reasoning:#?}");
+    assert_eq!(has("signature") + has("redactedData"), reasoning.len());
+}
+
+// R-001-24
+#[test]
+fn a_message_says_where_it_comes_from() {
+    for message in messages_of("claude-code/discovery-loop") {
+        let metadata = &message["metadata"];
+        assert_eq!(metadata["sessionId"], "112b2623-935f-4249-9e9a-c45c61ba0d98");
+        assert_eq!(metadata["cwd"], "/home/dev/weather-app");
+        assert!(metadata["gitBranch"].is_string() && metadata["version"].is_string());
+        assert!(metadata["createdAt"].as_str().unwrap().starts_with("2026-11-15T00:22:4"));
+    }
+}
+
+// R-001-23
+#[test]
+fn a_reply_that_failed_has_the_flag() {
+    let messages = messages_of("claude-code/error-authentication");
+    let [user, reply] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!(user["metadata"].get("error"), None);
+    assert_eq!((&reply["role"], &reply["metadata"]["error"]), (&"assistant".into(), &true.into()));
+    let fine = messages_of("claude-code/question-answered");
+    assert!(fine.iter().all(|message| message["metadata"].get("error").is_none()));
+}

@@ -107,7 +107,7 @@ fn every_session(source: &str, check: impl Fn(&CaseLookup, &Transcript) -> Vec<S
     assert_none(wrong);
 }
 
-// Law 1; R-000-24, R-001-22, R-X-06, R-X-15
+// Law 1
 by_source!(trajectories_are_well_formed_and_have_every_part_in_order);
 
 fn trajectories_are_well_formed_and_have_every_part_in_order(source: &str) {
@@ -121,7 +121,7 @@ fn trajectories_are_well_formed_and_have_every_part_in_order(source: &str) {
     });
 }
 
-// Law 1; R-000-24, R-001-22, R-X-04, R-X-06, R-X-15
+// Law 1
 by_source!(traces_are_well_formed_and_have_every_part_in_order);
 
 fn traces_are_well_formed_and_have_every_part_in_order(source: &str) {

@@ -46,7 +46,7 @@ fn parts_with_records(store: &SqliteView) -> Vec<(Part, Raw)> {
 by_source!(every_part_of_every_recording_leads_to_its_records);
 
 fn every_part_of_every_recording_leads_to_its_records(source: &str) {
-    // R-001-11, R-X-18: for every source format: lines, compressed, documents, SSE, databases.
+    // R-001-30: for every source format: lines, compressed, documents, SSE, databases.
     let mut forms = std::collections::BTreeSet::new();
     for case in cases(source) {
         let machine = Machine::new();

@@ -255,6 +255,7 @@ fn first_unlike(
 by_source!(messages_round_trip);
 
 fn messages_round_trip(source: &str) {
+    // R-001-01 to R-001-04
     let form = Projection::named("uimessage").unwrap();
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let mut seen = 0;

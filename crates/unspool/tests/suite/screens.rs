@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use unspool_model::change::Urgency;
+use unspool_model::id::SessionId;
+use unspool_store::blocking::block_on;
 use unspool_store::sqlite::Sqlite;
+use unspool_store::store::{SessionFilter, Store, View, Viewer};
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -56,7 +60,7 @@ fn screens_match_their_goldens() {
     }
 }
 
-// R-X-14: a long session reads the same in both directions, with only part of it loaded.
+// R-X-14, R-003-45: a long session reads the same in both directions, with only part of it loaded.
 #[test]
 fn walking_through_a_long_session_shows_all_of_it_in_order() {
     let log = long_log(60, 40);
@@ -86,23 +90,8 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     up.dedup();
     let all: Vec<u32> = (0..60 * 40).rev().collect();
     assert_eq!(up, all, "upward");
-    let mut down: Vec<u32> = Vec::new();
-    before = String::new();
-    loop {
-        let text = test_harness.text();
-        down.extend(
-            steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))),
-        );
-        before = text;
-        test_harness.press("J".repeat(12).as_str());
-        test_harness.advance_time(Duration::from_millis(20));
-        if test_harness.text() == before {
-            break;
-        }
-    }
-    down.dedup();
     let all: Vec<u32> = (0..60 * 40).collect();
-    assert_eq!(down, all, "downward");
+    assert_eq!(walk_down(&mut test_harness), all, "downward");
     // Jump by prompts in both directions, beyond the loaded window.
     test_harness.press("g");
     for turn in 1..=60 {
@@ -125,6 +114,132 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
     }
 }
 
+/// The steps from here to the end of the session, half a screen at a time.
+fn walk_down(test_harness: &mut TestHarness<Sqlite>) -> Vec<u32> {
+    let mut down: Vec<u32> = Vec::new();
+    let mut before = String::new();
+    loop {
+        let text = test_harness.text();
+        down.extend(
+            steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))),
+        );
+        before = text;
+        test_harness.press("J".repeat(12).as_str());
+        test_harness.advance_time(Duration::from_millis(20));
+        if test_harness.text() == before {
+            break;
+        }
+    }
+    down.dedup();
+    down
+}
+
+// R-003-46, C-19: Ctrl-O shows all that the archive has, in order and once, with everything open.
+#[test]
+fn the_full_transcript_is_all_of_the_session_in_order() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("long.jsonl");
+    fs::write(&path, long_log(20, 40)).unwrap();
+    let (mut test_harness, _archive) = test_harness(path, (90, 30));
+    test_harness.press("\n\x0f");
+    assert!(test_harness.text().contains("── Turn 1 "), "{}", test_harness.text());
+    let all: Vec<u32> = (0..20 * 40).collect();
+    assert_eq!(walk_down(&mut test_harness), all);
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let (mut by_keys, _archive) = self::test_harness(case.clone(), (100, 60));
+    let (mut at_once, _archive) = self::test_harness(case, (100, 60));
+    by_keys.press("\n+g");
+    at_once.press("\n\x0f");
+    assert_eq!(at_once.text(), by_keys.text());
+}
+
+// R-000-25: a replay draws what the transcript draws, as far as it has come.
+#[test]
+fn a_replay_ends_as_the_transcript() {
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let (mut test_harness, _folder) = test_harness(case, (100, 40));
+    test_harness.press("\n");
+    let body = |text: String| text.lines().take(36).map(str::to_owned).collect::<Vec<_>>();
+    let transcript = body(test_harness.text());
+    test_harness.press("p ");
+    test_harness.advance_time(Duration::from_millis(20));
+    assert_ne!(body(test_harness.text()), transcript);
+    for _ in 0..200 {
+        test_harness.press(".");
+    }
+    // The timeline of the replay takes a line.
+    let replay = body(test_harness.text()).join("\n");
+    assert!(replay.contains(&transcript[3..33].join("\n")), "{replay}");
+}
+
+/// The session of the only log in an archive.
+fn only_session(folder: &TempDir) -> SessionId {
+    let store = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
+    let sessions = block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
+    sessions[0].summary.session.id
+}
+
+// R-003-23, C-20: a throttle with a trailing edge, not a debounce; changes of state do not wait.
+#[test]
+fn growing_text_is_read_ten_times_a_second_and_its_end_always() {
+    const STEP: Duration = Duration::from_millis(5);
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let (mut test_harness, folder) = test_harness(case, (90, 30));
+    let session = only_session(&folder);
+    test_harness.press("\n");
+    test_harness.advance_time(Duration::from_secs(1));
+    test_harness.take_window_queries();
+    let mut times: Vec<Duration> = Vec::new();
+    for nth in 0..200 {
+        test_harness.notify_write(session, Urgency::Text);
+        test_harness.advance_time(STEP);
+        let queries = test_harness.take_window_queries();
+        times.extend((0..queries).map(|_| STEP * nth));
+    }
+    assert!((10..=11).contains(&times.len()), "it never starves: {times:?}");
+    assert_eq!(times[0], Duration::ZERO, "the first delta does not wait");
+    let far = times.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(95));
+    assert!(far, "{times:?}");
+    // The last delta came after the last refresh.
+    test_harness.notify_write(session, Urgency::Text);
+    test_harness.advance_time(Duration::from_millis(100));
+    assert_eq!(test_harness.take_window_queries(), 1, "the last delta is shown");
+    test_harness.advance_time(Duration::from_secs(2));
+    assert_eq!(test_harness.take_window_queries(), 0);
+    test_harness.notify_write(session, Urgency::Text);
+    test_harness.notify_write(session, Urgency::State);
+    test_harness.advance_time(Duration::from_millis(33));
+    assert!(test_harness.take_window_queries() > 0, "a change of state");
+}
+
+// R-003-25: a header at once, a sign that it runs while it runs, and a footer afterwards.
+#[test]
+fn a_turn_has_a_header_at_once_and_a_footer_when_it_is_over() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("log.jsonl");
+    // A turn runs only if it was heard of lately.
+    let begun = jiff::Timestamp::now().as_millisecond() - 5000;
+    let clock = jiff::Timestamp::from_millisecond(begun + 1000).unwrap().strftime("%H:%M:%S");
+    let expected = format!(" · {clock} · claude-opus-5-5 ─");
+    let whole = log_since(begun, 1, 1);
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 4, "a prompt, a call, its result and a text");
+    for (count, running) in [(2, true), (4, false)] {
+        fs::write(&path, lines[..count].join("\n") + "\n").unwrap();
+        let (mut test_harness, _archive) = test_harness(path.clone(), (100, 24));
+        test_harness.press("\ng");
+        let text = test_harness.text();
+        let header = text.lines().find(|line| line.contains("── Turn 1 · user")).unwrap();
+        assert!(header.contains(&expected), "{text}");
+        assert_eq!(header.contains("running"), running, "{text}");
+        assert_eq!(text.contains("◐ Bash"), running, "{text}");
+        let footer = text.lines().position(|line| line.trim().ends_with("tokens"));
+        assert_eq!(footer.is_some(), !running, "{text}");
+        let last = text.lines().position(|line| line.contains("Turn 0 is done"));
+        assert!(running || footer > last, "{text}");
+    }
+}
+
 fn steps_in(text: &str) -> Vec<u32> {
     let words = text.split_whitespace().filter_map(|word| word.strip_prefix("step-"));
     words.filter_map(|word| word.parse().ok()).collect()
@@ -132,8 +247,12 @@ fn steps_in(text: &str) -> Vec<u32> {
 
 /// A log of `turns` turns with `calls` calls each, numbered consecutively.
 fn long_log(turns: u32, calls: u32) -> String {
+    log_since(1_780_000_000_000, turns, calls)
+}
+
+/// The same, from a time in milliseconds on, with a record for each second.
+fn log_since(mut time: i64, turns: u32, calls: u32) -> String {
     let mut log = String::new();
-    let mut time = 1_780_000_000_000_i64;
     let mut number = 0;
     let mut parent = serde_json::Value::Null;
     let mut write = |kind: &str, message: serde_json::Value| {

@@ -83,7 +83,7 @@ fn branch(
 
 #[test]
 fn sub_agent_trees_match_their_goldens() {
-    // R-003-30 to R-003-34
+    // R-001-24 R-X-04
     let bless = std::env::var_os("UNSPOOL_BLESS").is_some();
     let sub_agent_cases = sub_agent_cases();
     for case in &sub_agent_cases {
@@ -121,7 +121,7 @@ fn by_id<'a>(listed: &'a Value, id: &str) -> &'a Value {
 
 #[test]
 fn agent_metadata_is_imported_whenever_it_appears() {
-    // R-003-31: before the log, after it, and when it is replaced.
+    // R-001-24: before the log, after it, and when it is replaced.
     const OUTER: &str = "agent-a60afb2e91c8878c1";
     const INNER: &str = "agent-a2cc977304564cbdb";
     let from = root().join("fixtures/claude-code/subagents-nested/subagents");
@@ -165,7 +165,7 @@ fn agent_metadata_is_imported_whenever_it_appears() {
 
 #[test]
 fn agents_that_only_warm_up_are_no_sessions() {
-    // R-001-21: two of this case's five agents only warmed up.
+    // R-001-16: two of this case's five agents only warmed up.
     let archive = Archive::of(&["v2-0-30-subagents"]);
     let listed = archive.json(&["list"]);
     assert_eq!(list(&listed).len(), 4);
@@ -184,7 +184,7 @@ fn agents_that_only_warm_up_are_no_sessions() {
 
 #[test]
 fn agents_in_their_parents_log_are_sessions_once() {
-    // R-003-30, R-001-28: imported twice, and counted with their parent once.
+    // R-001-24, R-001-28: imported twice, and counted with their parent once.
     let archive = Archive::of(&["v1-0-100-subagents"]);
     let before = archive.json(&["list"]);
     archive.text(&["import", "fixtures/claude-code/v1-0-100-subagents"]);
@@ -205,7 +205,7 @@ fn agents_in_their_parents_log_are_sessions_once() {
 
 #[test]
 fn a_fork_says_where_it_came_from() {
-    // R-001-22: the copied summary names the log that it summarises.
+    // Law 4: the copied summary names the log that it summarises.
     let archive = Archive::of(&["compaction-and-resume", "forked-session"]);
     let listed = archive.json(&["list"]);
     let fork = by_id(&listed, "74f840e3-2795-40a3-9376-5392d9c0a00c");

@@ -280,7 +280,7 @@ fn sessions_are_tagged_renamed_and_deleted() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
 }
 
-// R-X-15, R-001-32: with its own times, step by step.
+// R-X-15, R-001-32, R-002-42: with its own times, step by step.
 #[test]
 fn a_session_is_replayed() {
     let machine = machine(&[(LOOP, "one")]);

@@ -180,7 +180,7 @@ fn every_part_stands_in_its_run_once_and_in_order() {
     assert_none(wrong);
 }
 
-/// The rules of every document (R-002-02 to R-002-09). It has no catalog of adaptations (R-002-40);
+/// The rules of every document (R-002-01 to R-002-09). It has no catalog of adaptations (R-002-40);
 /// a turn is a run, and an entry of `conversations` (C-14).
 #[test]
 fn documents_keep_to_their_form() {
@@ -214,17 +214,18 @@ fn documents_keep_to_their_form() {
                 assert!(all.eq(without.iter()), "{without:?}");
                 for step in run["steps"].as_array().unwrap() {
                     assert!(keys(step).iter().all(|key| step_keys.contains(&key.as_str())));
+                    assert!(step["step_id"].is_string() && step["label"].is_string());
                 }
             }
             let read: Document = serde_json::from_str(&text).unwrap();
-            for run in &read.conversations {
-                check_run(&case, run);
+            for (nth, run) in read.conversations.iter().enumerate() {
+                check_run(&case, run, nth == 0);
             }
         }
     }
 }
 
-fn check_run(case: &Path, run: &Conversation) {
+fn check_run(case: &Path, run: &Conversation, is_first: bool) {
     let case = case.display();
     assert_eq!(run.unknown_steps(), [], "{case}");
     let mut ids: Vec<&str> = run.steps.iter().map(|step| step.step_id.as_str()).collect();
@@ -235,8 +236,20 @@ fn check_run(case: &Path, run: &Conversation) {
         let found = run.steps.iter().find(|step| step.step_id == id).unwrap();
         Label::of_name(&found.label)
     };
+    // R-002-01: a prompt or another trigger comes first. Only what is before the first has none.
+    let begins = |step: &FlowStep| {
+        let payload = step.payload_started.as_ref().map(|payload| payload.value());
+        // A file of the user's is a generic step.
+        step.label == "user_message"
+            || step.step_id.contains("-user-")
+            || payload.is_some_and(|payload| payload["kind"] == "trigger")
+    };
+    let is_before_all = is_first && !run.steps.iter().any(begins);
+    assert!(is_before_all || run.steps.first().is_none_or(begins), "{case}: {:?}", run.steps);
     for (at, step) in run.steps.iter().enumerate() {
         let FlowStep { depends_on, step_id, .. } = step;
+        let foreign = Label::of_name(&step.label).name() != step.label;
+        assert!(!foreign || case.to_string().contains("/thoughtflow/"), "{case}: {}", step.label);
         for on in &depends_on.0 {
             let there = run.steps.iter().position(|step| step.step_id == *on).unwrap();
             assert!(there < at, "{case}: {step_id} depends on what comes after it");

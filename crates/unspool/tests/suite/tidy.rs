@@ -17,10 +17,10 @@ const BANNED: &[&str] = &["told", "asked", "known", "telling", "wish", "deed", "
 /// Crates whose modules must not depend on each other in a circle.
 const ACYCLIC: &[&str] = &["unspool-server", "unspool-ingest", "unspool-query"];
 
-struct Source {
+pub struct Source {
     /// Relative to the repository.
-    path: String,
-    text: String,
+    pub path: String,
+    pub text: String,
 }
 
 impl Source {
@@ -31,7 +31,7 @@ impl Source {
     }
 }
 
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -46,7 +46,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The Rust files of the workspace, in a fixed order.
-fn sources() -> Vec<Source> {
+pub fn sources() -> Vec<Source> {
     let (root, mut found) = (root(), Vec::new());
     for folder in ["crates", "fuzz"] {
         files_below(&root.join(folder), &mut found);
@@ -61,7 +61,7 @@ fn sources() -> Vec<Source> {
     found.into_iter().map(read).collect()
 }
 
-fn assert_none(found: Vec<String>) {
+pub fn assert_none(found: Vec<String>) {
     assert!(found.is_empty(), "{}:\n{}", found.len(), found.join("\n"));
 }
 
@@ -256,4 +256,15 @@ fn every_cited_requirement_is_listed() {
         missing.into_iter().map(move |id| format!("{}: {id}", source.path))
     });
     assert_none(missing.collect());
+}
+
+/// `content` is written for others, and no presenter, painter or search reads it: `Turn::content`
+/// is called by the JSON document alone. The other `content` is that of a JSON token.
+#[test]
+fn content_is_never_shown() {
+    // R-000-17
+    let uses = program_sources().filter(|source| source.text.contains(".content()"));
+    let files: Vec<String> = uses.map(|source| source.path).collect();
+    let expected = ["crates/unspool-model/src/document.rs", "crates/unspool-redact/src/json.rs"];
+    assert_eq!(files, expected);
 }

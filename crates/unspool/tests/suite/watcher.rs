@@ -112,7 +112,7 @@ fn difference(held: &[Value], expected: &[Value]) -> String {
 
 #[test]
 fn a_growing_log_is_imported_as_it_grows() {
-    // R-X-01: also when a line arrives in two writes.
+    // R-001-28 R-001-34: also when a line arrives in two writes.
     for mode in [WatchMode::FileSystem, WatchMode::Polling] {
         let mut watched = WatchedArchive::new(mode);
         let text = recorded(LOOP);
@@ -304,7 +304,7 @@ fn sub_agents_and_folders_may_come_later() {
 
 #[test]
 fn a_thousand_sessions_grow_at_once_with_few_descriptors() {
-    // R-X-01, law 9: no descriptor is held for an idle file.
+    // Law 9: no descriptor is held for an idle file.
     const SESSIONS: usize = 1000;
     let machine = Machine::new();
     fs::create_dir_all(machine.home().join(PROJECT)).unwrap();

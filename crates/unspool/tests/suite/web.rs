@@ -18,7 +18,7 @@ use unspool_view::present::activity::Activity;
 use unspool_view::present::tools::Tasks;
 
 use crate::by_source::by_source;
-use crate::case::{all_cases, captures, cases, fold_in, main_session, name};
+use crate::case::{all_cases, captures, cases, fold_in, main_session, name, root};
 
 /// The allowed elements.
 const TAGS: &[&str] = &[
@@ -532,4 +532,72 @@ fn the_page_that_asks_for_a_password_runs_nothing() {
         check(&html, attack);
         assert!(!html.contains("<script"), "{html}");
     }
+}
+
+/// The selectors of all rules of the style sheets that have a property.
+fn selectors_with(property: &str) -> Vec<String> {
+    let sheets = ["page", "transcript", "flow", "theme"].map(|name| {
+        let path = root().join(format!("crates/unspool-export/assets/{name}.css"));
+        std::fs::read_to_string(path).unwrap()
+    });
+    let text = sheets.concat();
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(&format!("{property}:")) {
+        let open = text[..at].rfind('{').unwrap();
+        let begin = text[..open].rfind(['}', '{', ';', '/']).map_or(0, |begin| begin + 1);
+        found.push(text[begin..open].trim().to_owned());
+    }
+    found
+}
+
+#[test]
+fn only_the_glyphs_of_what_runs_move() {
+    // R-000-22 R-003-26 R-003-51, C-18: the pulse of a running turn, the icon of a running call, the bullet
+    // of a growing text; a message at the edge of the page fades.
+    let all = "*, *::before, *::after";
+    let moving = [".pulse", all, ".part.text.growing::before", ".blink"];
+    assert_eq!(selectors_with("animation"), moving, "and none for who wants none");
+    assert_eq!(selectors_with("transition"), [all, ".spoken"]);
+    assert_eq!(selectors_with("transition-property"), Vec::<String>::new());
+
+    let case = root().join("fixtures/claude-code/discovery-loop");
+    let session_set = fold_in(&captures(&case), &[0]);
+    let mut transcript = main_session(&session_set).transcript();
+    let classes = |transcript: &Transcript, class: &str| {
+        let html = render(transcript);
+        let all = starts(&html).into_iter().flat_map(|start| start.attributes);
+        let all = all.filter(|(name, _)| *name == "class").map(|(_, value)| value.to_owned());
+        all.filter(|value| value.split(' ').any(|one| one == class)).collect::<Vec<_>>()
+    };
+    for class in ["growing", "blink", "pulse"] {
+        assert_eq!(classes(&transcript, class), Vec::<String>::new(), "nothing runs");
+    }
+    // A text has a bullet if it is the first one after something else.
+    let texts = transcript.turns.iter().flat_map(|turn| {
+        let before =
+            [false].into_iter().chain(turn.parts.iter().map(|part| part.body.prose().is_some()));
+        let first = turn
+            .parts
+            .iter()
+            .zip(before)
+            .filter(|(part, after_text)| part.body.prose().is_some() && !after_text);
+        first.map(|(part, _)| part.id).collect::<Vec<_>>()
+    });
+    assert_eq!(classes(&transcript, "bullet").len(), texts.count());
+    let last = transcript.turns[0].parts.iter_mut().rev().find_map(|part| match &mut part.body {
+        Body::Text(text) => Some(text),
+        _ => None,
+    });
+    last.unwrap().open = true;
+    let tool = transcript.turns[0].parts.iter_mut().find_map(|part| match &mut part.body {
+        Body::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    tool.unwrap().state = unspool_model::part::ToolState::Running;
+    transcript.turns[0].state = unspool_model::session::TurnState::Running;
+    let growing = classes(&transcript, "growing");
+    let text = growing.iter().filter(|class| class.contains("text") && class.contains("bullet"));
+    assert_eq!(text.count(), 1, "{growing:?}");
+    assert_eq!(classes(&transcript, "pulse").len(), 1);
+    assert_eq!(classes(&transcript, "blink").len(), 1);
 }

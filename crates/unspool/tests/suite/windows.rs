@@ -155,6 +155,7 @@ fn seen_turn(seen: &Seen, view: &TurnView) -> bool {
 
 #[test]
 fn windows_from_either_end_show_what_the_whole_shows() {
+    // R-003-45, R-004-14, R-X-14
     let archive = TestArchive::new(&["claude-code", "codex", "copilot"]);
     let mut cut = 0;
     for stored in archive.sessions() {
@@ -220,4 +221,39 @@ fn a_filtered_window_shows_all_matches_and_nothing_else() {
     }
     assert!(found > 100, "{found} calls");
     assert!("tool".parse::<PartFilter>().is_err() && "kind:nothing".parse::<PartFilter>().is_err());
+}
+
+/// A log of one prompt and a reply of this many texts.
+fn log_of_texts(count: u32) -> String {
+    let record = |kind: &str, nth: u32, content: serde_json::Value| {
+        let message =
+            serde_json::json!({ "id": format!("m{nth}"), "role": kind, "content": content });
+        let record = serde_json::json!({
+            "type": kind, "uuid": nth.to_string(), "sessionId": count.to_string(), "message": message,
+        });
+        format!("{record}\n")
+    };
+    let text = |nth: u32| serde_json::json!([{ "type": "text", "text": format!("Text {nth}") }]);
+    let texts = (1..=count).map(|nth| record("assistant", nth, text(nth)));
+    [record("user", 0, serde_json::json!("Go on."))].into_iter().chain(texts).collect()
+}
+
+#[test]
+fn a_window_of_fifty_messages_leaves_out_those_before() {
+    // R-003-45, C-19: the archive keeps what is outside of the window.
+    let folder = TempDir::new().unwrap();
+    for (count, outside) in [(50, 0), (51, 1), (200, 150)] {
+        let path = folder.path().join(format!("{count}.jsonl"));
+        std::fs::write(&path, log_of_texts(count)).unwrap();
+        let (store, _folder) = archive_of(&[path]);
+        let archive = TestArchive { store, _folder };
+        let stored = archive.sessions().remove(0);
+        let size = Size { parts: 50, block: 50, long: 0 };
+        let shown = archive.load(&stored, WindowRequest { size, ..Anchor::End.into() });
+        let all = whole(&archive, &stored).order;
+        assert_eq!(all.len(), count as usize);
+        assert_eq!(ids(&shown), all[outside..], "{count}");
+        let before: usize = shown.turns.iter().flat_map(parts).map(|part| part.before).sum();
+        assert_eq!(before, outside, "{count}");
+    }
 }

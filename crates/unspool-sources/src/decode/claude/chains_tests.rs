@@ -68,7 +68,7 @@ fn pair(call: &str, id: &str) -> (String, String) {
 
 #[test]
 fn interleaved_chains_are_kept_apart() {
-    // R-003-30: two agents at the same time, line by line.
+    // R-001-24 R-X-04: two agents at the same time, line by line.
     let records = [
         record(false, "1", None, "user", json!("go")),
         record(false, "2", Some("1"), "assistant", task("t1", "one")),

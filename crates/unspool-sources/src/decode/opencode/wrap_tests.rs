@@ -245,6 +245,7 @@ fn clocks(session: &Session) -> Vec<u64> {
 
 #[test]
 fn order_goes_by_time_and_position_wherever_the_clock_of_ids_wraps() {
+    // R-X-17
     for wrap in WRAPS {
         let wrap = wrap.parse::<jiff::Timestamp>().unwrap().as_millisecond();
         assert_eq!((id("msg", wrap).get(4..16), wrap % (1 << 36)), (Some("000000000001"), 0));

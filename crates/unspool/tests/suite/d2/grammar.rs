@@ -58,7 +58,7 @@ impl Map {
         named.collect()
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         self.bare(name).and_then(|value| value.text.as_deref())
     }
 }

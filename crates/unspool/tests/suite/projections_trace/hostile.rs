@@ -77,7 +77,7 @@ fn hostile_texts_and_ids_stay_texts_and_ids() {
     }
 }
 
-// R-001-04: inputs may be any JSON; the format requires an object.
+// Law 4: inputs may be any JSON; the format requires an object.
 #[test]
 fn inputs_and_results_of_any_shape_are_kept() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
@@ -107,7 +107,7 @@ fn inputs_and_results_of_any_shape_are_kept() {
     }
 }
 
-// R-X-04: agents that start each other or themselves.
+// Law 8: agents that start each other or themselves.
 #[test]
 fn circles_of_sub_agents_come_to_an_end() {
     let mut lookup = lookup("claude-code/subagents-nested");
@@ -137,7 +137,7 @@ fn circles_of_sub_agents_come_to_an_end() {
     assert!(otel::spans(&trace).len() > 4);
 }
 
-// R-X-15: cyclic calls, times that run backwards or are out of range, overflowing counts.
+// Law 3: cyclic calls, times that run backwards or are out of range, overflowing counts.
 #[test]
 fn nonsense_around_the_parts_is_survived() {
     let mut lookup = lookup("claude-code/discovery-loop");
