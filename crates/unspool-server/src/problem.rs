@@ -52,7 +52,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         let status = match error.kind() {
             StoreErrorKind::Missing => StatusCode::NOT_FOUND,
-            StoreErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            StoreErrorKind::Busy | StoreErrorKind::Gone => StatusCode::SERVICE_UNAVAILABLE,
             StoreErrorKind::Foreign
             | StoreErrorKind::Newer { .. }
             | StoreErrorKind::ReadOnly

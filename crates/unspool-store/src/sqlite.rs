@@ -7,9 +7,11 @@ pub mod block_store;
 mod check;
 mod connection_thread;
 mod derived_columns;
+mod erase;
 mod error;
 mod facets;
 mod failures;
+mod file_identity;
 mod load;
 mod maintenance;
 mod migrate;
@@ -37,6 +39,7 @@ use crate::store::{
     StoredTurn, Viewer,
 };
 
+pub use file_identity::FileIdentity;
 pub use view::SqliteView;
 
 /// How long to wait while another process writes or does maintenance.
@@ -46,6 +49,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Sqlite {
     path: PathBuf,
+    identity: FileIdentity,
     /// None when the archive is only read.
     writer: Option<ConnectionThread>,
     reader: ConnectionThread,
@@ -74,11 +78,13 @@ impl Sqlite {
         connection.pragma_update(None, "synchronous", "normal").map_err(at)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4096).map_err(at)?;
         connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024).map_err(at)?;
+        connection.pragma_update(None, "secure_delete", erase::ZEROING).map_err(at)?;
         migrate::migrate(&connection, path)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
         let writer = ConnectionThread::start(connection)?;
         let reader = ConnectionThread::start(read_connection(path)?)?;
-        Ok(Sqlite { path: path.to_owned(), writer: Some(writer), reader })
+        let identity = FileIdentity::of(path);
+        Ok(Sqlite { path: path.to_owned(), identity, writer: Some(writer), reader })
     }
 
     /// Opens the archive for reading. Another process may be writing to it.
@@ -93,7 +99,8 @@ impl Sqlite {
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::from(error).at(path))?;
         let reader = ConnectionThread::start(connection)?;
-        Ok(Sqlite { path: path.to_owned(), writer: None, reader })
+        let identity = FileIdentity::of(path);
+        Ok(Sqlite { path: path.to_owned(), identity, writer: None, reader })
     }
 
     /// The schema version that this program writes.
@@ -117,6 +124,7 @@ impl Sqlite {
             .writer
             .as_ref()
             .ok_or_else(|| StoreError::new(StoreErrorKind::ReadOnly).at(&self.path))?;
+        self.identity.check()?;
         writer.run(work).await?.map_err(|error| error.at(&self.path))
     }
 
@@ -125,6 +133,7 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.identity.check()?;
         let work = move |connection: &mut Connection| work(&*connection.transaction()?);
         self.reader.run(work).await?.map_err(|error| error.at(&self.path))
     }
@@ -134,6 +143,7 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.identity.check()?;
         let worker = self.writer.as_ref().unwrap_or(&self.reader);
         worker.run(work).await?.map_err(|error| error.at(&self.path))
     }
@@ -144,6 +154,10 @@ impl Store for Sqlite {
 
     fn view(&self, viewer: Viewer) -> SqliteView {
         SqliteView::new(self, viewer)
+    }
+
+    fn check_identity(&self) -> Result<(), StoreError> {
+        self.identity.check()
     }
 
     async fn write(&self, batch: Batch) -> Result<(), StoreError> {

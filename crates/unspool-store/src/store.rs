@@ -239,6 +239,10 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The archive as one viewer may see it.
     fn view(&self, viewer: Viewer) -> Self::View;
 
+    /// Fails if the archive was deleted, moved or replaced since it was opened. Every read and
+    /// write does this as well.
+    fn check_identity(&self) -> Result<(), StoreError>;
+
     /// Writes a batch in one transaction.
     fn write(&self, batch: Batch) -> impl Future<Output = Result<(), StoreError>> + Send;
 

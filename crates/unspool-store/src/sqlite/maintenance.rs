@@ -5,6 +5,7 @@ use rusqlite::{Connection, Transaction};
 use unspool_index::{SegmentBuilder, SegmentItem, merge, plan_merge};
 
 use super::block_store::{Blocks, SegmentWriter, add_segment};
+use super::erase;
 use super::load::Loader;
 use crate::rows::{RowId, is_settled};
 use crate::searchable::{SearchField, fields};
@@ -25,6 +26,7 @@ pub fn maintain(connection: &mut Connection, how: Maintenance) -> Result<(), Sto
         index_pending(connection)?;
     }
     let mut merged = false;
+    let mut stale = how == Maintenance::Full && erase::has_deleted_words(connection)?;
     loop {
         let segments: Vec<(RowId, u64)> = connection
             .prepare("SELECT row, tokens FROM segment ORDER BY row")?
@@ -32,7 +34,9 @@ pub fn maintain(connection: &mut Connection, how: Maintenance) -> Result<(), Sto
             .collect::<Result<_, _>>()?;
         let sizes: Vec<u64> = segments.iter().map(|(_, tokens)| *tokens).collect();
         let chosen = match how {
-            Maintenance::Full if segments.len() > 1 => Some((0..segments.len()).collect()),
+            Maintenance::Full if segments.len() > 1 || stale && !segments.is_empty() => {
+                Some((0..segments.len()).collect())
+            }
             Maintenance::Full => None,
             Maintenance::IfDue => plan_merge(&sizes).filter(|_| segments.len() > MAX_SEGMENTS),
         };
@@ -41,12 +45,13 @@ pub fn maintain(connection: &mut Connection, how: Maintenance) -> Result<(), Sto
         let rows: Vec<RowId> =
             chosen.into_iter().filter_map(|at| segments.get(at)).map(|(row, _)| *row).collect();
         merge_segments(connection, &rows)?;
+        stale = false;
+    }
+    if how == Maintenance::Full {
+        erase::clear_deleted_words(connection)?;
     }
     if merged {
-        // The pragma frees one page for each row that is stepped.
-        let mut giving = connection.prepare("PRAGMA incremental_vacuum")?;
-        let mut pages = giving.query([])?;
-        while pages.next()?.is_some() {}
+        erase::release_free_pages(connection)?;
     }
     Ok(())
 }

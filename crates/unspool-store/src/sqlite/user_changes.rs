@@ -1,8 +1,10 @@
 //! Edits by the user: session names, tags, deletion, settings.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rustc_hash::FxHashSet;
 use unspool_model::id::SessionId;
 
+use super::erase;
 use super::load::id;
 use super::write::OrphanCandidates;
 use crate::rows::RowId;
@@ -68,20 +70,27 @@ pub fn family(
 /// the number of deleted sessions.
 pub fn delete(connection: &mut Connection, session: RowId, now: i64) -> Result<u64, StoreError> {
     let family = family(connection, session)?;
-    let transaction = connection.transaction()?;
-    for (row, id) in &family {
-        transaction.execute(
-            "INSERT OR REPLACE INTO deleted (id, at) VALUES (?1, ?2)",
-            params![id.to_string(), now],
-        )?;
-        delete_rows(&transaction, *row)?;
-    }
-    transaction.commit()?;
-    Ok(family.len() as u64)
+    erase::erasing(connection, |transaction| {
+        for (row, id) in &family {
+            transaction.execute(
+                "INSERT OR REPLACE INTO deleted (id, at) VALUES (?1, ?2)",
+                params![id.to_string(), now],
+            )?;
+            erase::forget_files(transaction, *row)?;
+            for chunk in delete_rows(transaction, *row)? {
+                erase::blank_gaps(transaction, chunk)?;
+            }
+        }
+        Ok(family.len() as u64)
+    })
 }
 
-/// Deletes a session's rows, and the contents and snapshots that no other session uses.
-pub fn delete_rows(transaction: &Transaction<'_>, session: RowId) -> Result<(), StoreError> {
+/// Deletes a session's rows, and the contents and snapshots that no other session uses. Returns the
+/// chunks that lost a content.
+pub fn delete_rows(
+    transaction: &Transaction<'_>,
+    session: RowId,
+) -> Result<FxHashSet<RowId>, StoreError> {
     let contents = transaction
         .prepare_cached(
             "SELECT DISTINCT content FROM part JOIN turn ON turn.row = part.turn
@@ -90,13 +99,14 @@ pub fn delete_rows(transaction: &Transaction<'_>, session: RowId) -> Result<(), 
         .query_map([session], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     transaction.execute("DELETE FROM session WHERE row = ?1", [session])?;
-    OrphanCandidates { contents, ..OrphanCandidates::default() }.drop_unused(transaction)?;
+    let orphans = OrphanCandidates { contents, ..OrphanCandidates::default() };
+    let chunks = orphans.drop_unused(transaction)?;
     transaction.execute(
         "DELETE FROM snapshot WHERE NOT EXISTS (SELECT 1 FROM session_snapshot
              WHERE session_snapshot.sha256 = snapshot.sha256)",
         [],
     )?;
-    Ok(())
+    Ok(chunks)
 }
 
 /// Removes a session so that it can be recorded again. Its name and tags move to `remembered`, and

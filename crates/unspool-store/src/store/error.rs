@@ -38,6 +38,8 @@ pub enum StoreErrorKind {
     Busy,
     /// Anything else that the database reports.
     Database,
+    /// It was deleted, moved or replaced while it was open.
+    Gone,
     /// The thread that runs the database has ended.
     Closed,
 }
@@ -138,6 +140,12 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Database => {
                 write!(f, "{place}: {cause}; the file may be damaged: run `unspool db check`")
             }
+            StoreErrorKind::Gone => write!(
+                f,
+                "{place} was deleted, moved or replaced while Unspool used it, so nothing more is \
+                 written to it; put it back and start Unspool again, or just start it again: it \
+                 makes a new archive from the agents' logs"
+            ),
             StoreErrorKind::Closed => write!(f, "the archive was closed"),
         }
     }

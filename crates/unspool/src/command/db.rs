@@ -28,7 +28,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Clean up and return unused space to the file system
+    /// Clean up, remove words of deleted sessions, and return unused space to the file system
     Vacuum,
     /// Rebuild derived data: the word index and every sum
     Rebuild {

@@ -1,4 +1,4 @@
-//! `unspool delete`: removes a session from the archive permanently.
+//! `unspool delete`: removes a session from the archive, its bytes included.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -13,7 +13,9 @@ use crate::archive::{Archive, find};
 
 /// Delete a session and its sub-agents from the archive; a sync does not bring it back
 ///
-/// The agent's own log is never touched. `unspool import --restore PATH` brings a session back.
+/// Its content is overwritten in the archive's file. Single words of it stay in the search index
+/// until `unspool db vacuum`. The agent's own log, files that were exported and backups are never
+/// touched. `unspool import --restore PATH` brings a session back.
 #[derive(Args)]
 pub struct Delete {
     /// Its id, a unique prefix of it, or the agent's own id

@@ -27,8 +27,11 @@ impl OrphanCandidates {
         Ok(())
     }
 
-    /// Deletes those that no part uses.
-    pub fn drop_unused(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    /// Deletes those that no part uses. Returns the chunks that lost a payload.
+    pub fn drop_unused(
+        mut self,
+        transaction: &Transaction<'_>,
+    ) -> rusqlite::Result<FxHashSet<RowId>> {
         let mut content = transaction.prepare_cached(
             "DELETE FROM content WHERE row = ?1
                  AND NOT EXISTS (SELECT 1 FROM part WHERE content = ?1) RETURNING chunk",
@@ -45,7 +48,7 @@ impl OrphanCandidates {
         for row in &self.chunks {
             chunk.execute([row])?;
         }
-        Ok(())
+        Ok(self.chunks)
     }
 }
 
