@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_sources::discover::{Discovery, Environment, discover};
-use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::sqlite::{FileIdentity, Sqlite, SqliteView};
 
 use crate::hooks::spool;
 use crate::lock::DataFolder;
@@ -110,6 +110,9 @@ pub enum ServiceEvent {
     Synced(SyncReport),
     /// Recording or following failed and will be retried.
     Failed(ArchiveError),
+    /// The archive was deleted, moved or replaced. The service has ended, and the application should
+    /// end too: what it shows is no longer there.
+    Gone(ArchiveError),
 }
 
 /// Called from the service's thread.
@@ -121,13 +124,16 @@ pub struct Service {
     sources: Sources,
     updates: Updates,
     recording: Option<Recording>,
+    /// Of the database, to notice that it is gone.
+    identity: FileIdentity,
 }
 
 impl Service {
     /// Opens the archive and creates it if needed. Records nothing yet.
     pub fn begin(archive: Archive, sources: Sources) -> Result<Service, ArchiveError> {
         let recording = archive.record_now()?;
-        Ok(Service { archive, sources, updates: Updates::default(), recording })
+        let identity = FileIdentity::of(&archive.folder()?.database());
+        Ok(Service { archive, sources, updates: Updates::default(), recording, identity })
     }
 
     pub fn read(&self) -> Result<Sqlite, ArchiveError> {
@@ -151,7 +157,7 @@ impl Service {
         &self.updates
     }
 
-    /// Runs until the process ends.
+    /// Runs until the process ends or the archive is gone.
     pub fn spawn(mut self, notify: impl Fn(ServiceEvent) + Send + Sync + 'static) {
         let notify: Listener = Arc::new(notify);
         thread::spawn(move || {
@@ -167,6 +173,12 @@ impl Service {
                 };
                 // Writes during the switch were not reported.
                 self.updates.publish(Update::Lagged);
+                // Do not make a new archive beside readers of the old one.
+                if let Err(gone) = self.identity.check() {
+                    tracing::error!(error = %gone, "the archive is gone");
+                    notify(ServiceEvent::Gone(gone.into()));
+                    return;
+                }
                 if let Err(error) = outcome {
                     tracing::error!(%error, "recording failed");
                     notify(ServiceEvent::Failed(error));

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use unspool_model::change::ChangeSet;
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_query::request::Request;
+use unspool_store::sqlite::FileIdentity;
 use unspool_store::store::Store;
 
 use crate::lock::DataFolder;
@@ -87,6 +88,8 @@ type SharedQueue = Arc<Mutex<Option<RequestQueue>>>;
 /// Serves the socket until it is dropped.
 pub struct Publisher {
     path: PathBuf,
+    /// Of the socket, which is a file.
+    identity: FileIdentity,
     over: Arc<AtomicBool>,
     request_queue: SharedQueue,
     accepting: Option<JoinHandle<()>>,
@@ -120,7 +123,8 @@ impl Publisher {
                 });
             }
         })?;
-        Ok(Publisher { path, over, request_queue, accepting: Some(accepting) })
+        let identity = FileIdentity::of(&path);
+        Ok(Publisher { path, identity, over, request_queue, accepting: Some(accepting) })
     }
 
     /// Starts accepting requests.
@@ -132,9 +136,14 @@ impl Publisher {
 impl Drop for Publisher {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
+        // If the data folder was deleted, the socket is gone or belongs to another process. Nobody
+        // can wake the accepting thread then; it ends with the process.
+        if self.identity.check().is_err() {
+            return;
+        }
         // Wakes the accepting thread.
-        let _ = UnixStream::connect(&self.path);
-        if let Some(accepting) = self.accepting.take() {
+        let woken = UnixStream::connect(&self.path).is_ok();
+        if let Some(accepting) = self.accepting.take().filter(|_| woken) {
             let _ = accepting.join();
         }
         let _ = fs::remove_file(&self.path);

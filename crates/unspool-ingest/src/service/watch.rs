@@ -135,6 +135,8 @@ impl Watch {
         let checked = self.silence.as_ref().and_then(SilenceCheck::due);
         let until = [Some(self.due), checked, then].into_iter().flatten().min();
         let mut changed = self.wait(until.unwrap_or(self.due));
+        // Also when there is nothing to write: otherwise nobody would notice for hours.
+        recorder.store().check_identity()?;
         for QueuedRequest { request, reply } in changed.queued.drain(..) {
             let done = execute(recorder, &mut self.file_states, request, &Progress::default());
             if done.is_err() {
