@@ -53,7 +53,14 @@ impl Redactor<'_> {
         Redacted(summary)
     }
 
+    /// A turn. The unfinished end of what is still being written is left out: it may be the
+    /// beginning of a secret, which no rule recognises before it is complete.
     pub fn release_turn(&mut self, mut turn: Turn) -> Redacted<Turn> {
+        // A source without times does not say whether its turn runs.
+        let may_go_on = matches!(turn.state, TurnState::Running | TurnState::Unknown);
+        if self.rules.is_some() && may_go_on {
+            turn.parts.iter_mut().for_each(drop_unfinished_words);
+        }
         self.turn(&mut turn);
         Redacted(turn)
     }
@@ -82,6 +89,34 @@ fn is_open_prose(part: &Part) -> bool {
         reasoning.open
     } else {
         false
+    }
+}
+
+/// Cuts the last word of every text that is still being written.
+fn drop_unfinished_words(part: &mut Part) {
+    if let Body::Text(text) = &mut part.body
+        && text.open
+    {
+        drop_last_word(&mut text.text);
+    } else if let Body::Reasoning(reasoning) = &mut part.body
+        && reasoning.open
+    {
+        drop_last_word(&mut reasoning.text);
+    } else if let Body::Tool(tool) = &mut part.body
+        && !tool.state.is_terminal()
+    {
+        drop_last_word(&mut tool.input_text);
+        tool.output.iter_mut().for_each(drop_last_word);
+    }
+}
+
+/// Replaces what follows the last white space by an ellipsis. A private key has several words, and is
+/// recognised without its end.
+fn drop_last_word(text: &mut String) {
+    let kept = text.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    if kept < text.len() {
+        text.truncate(kept);
+        text.push('…');
     }
 }
 

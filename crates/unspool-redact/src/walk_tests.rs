@@ -336,6 +336,45 @@ fn a_live_turn_leaves_without_its_open_parts() {
     assert_eq!(*Redactor::new(&rules).release_live_turn(running.clone()), running);
 }
 
+// Law 12: the beginning of a secret is one as well.
+#[test]
+fn a_running_turn_leaves_without_words_that_may_go_on() {
+    let rules = Rules::standard();
+    let text =
+        |text: &str, open| Body::Text(Text { text: text.to_owned(), open, citations: Vec::new() });
+    let reasoning = |text: &str| {
+        Body::Reasoning(Reasoning { text: text.to_owned(), open: true, ..Reasoning::default() })
+    };
+    let call = |input: &str, output: &str, state| {
+        let (input_text, output) = (input.to_owned(), Some(output.to_owned()));
+        Body::Tool(Box::new(Tool { input_text, output, state, ..Tool::default() }))
+    };
+    let parts = vec![
+        text("a ghp_closed", false),
+        text("the key is\nghp_x7Kq9Z", true),
+        reasoning("ghp_x7Kq9Z"),
+        call("{\"token\": \"ghp_x7", "line 1\nTOKEN=ghp_x7", ToolState::Running),
+        call("", "a ghp_closed", ToolState::Completed),
+        text("whole words ", true),
+    ];
+    let mut running = turn(1, Vec::new(), parts);
+    running.state = TurnState::Running;
+    let sent = Redactor::new(&rules).release_turn(running.clone());
+    let bodies: Vec<&Body> = sent.parts.iter().map(|part| &part.body).collect();
+    let expected = [
+        text("a ghp_closed", false),
+        text("the key is\n…", true),
+        reasoning("…"),
+        call("{\"token\": …", "line 1\n…", ToolState::Running),
+        call("", "a ghp_closed", ToolState::Completed),
+        text("whole words ", true),
+    ];
+    assert_eq!(bodies, expected.iter().collect::<Vec<_>>());
+    assert_eq!(*Redactor::off().release_turn(running.clone()), running);
+    running.state = TurnState::Completed;
+    assert_eq!(*Redactor::new(&rules).release_turn(running.clone()), running);
+}
+
 #[test]
 fn a_redactor_that_is_off_changes_nothing() {
     let before = everywhere(&planted()[0].text);
