@@ -2,6 +2,7 @@
 //! records and live updates. This crate reads through a `View` and cannot name the recorder;
 //! `request` is how a surface asks for a change.
 
+pub mod artifacts;
 pub mod live;
 pub mod params;
 pub mod raw;
