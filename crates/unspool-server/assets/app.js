@@ -87,7 +87,7 @@ for (const [name, keys, run] of [
   ["Search everything", "/", toSearch],
   ["Go to a session, a page or an action", "Ctrl K", null],
   ["Sessions", "g s", () => go("/")], ["Stats", "g t", () => go("/stats")],
-  ["Light or dark", "", toggleTheme], ["Keys", "?", openHelp], ["Close", "Esc", null],
+  ["Light or dark", "", toggleTheme], ["Log out", "", () => go("/logout")], ["Keys", "?", openHelp], ["Close", "Esc", null],
 ]) addAction({ name, keys, run, everywhere: true });
 
 const places = { s: "/", t: "/stats" };

@@ -1,79 +1,125 @@
 //! Authentication and request checks, run before every handler (`guard`).
 //!
 //! The server is for the person who started it, not for other users of the machine or other sites
-//! in the browser. The token in the printed URL becomes a cookie. Requests with a foreign `Host`
-//! (DNS rebinding) and cross-site requests and sockets are rejected. When the server listens beyond
-//! loopback, clients log in with a password.
+//! in the browser. A browser exchanges the token in the printed URL, a one-time code or the password
+//! for a login of its own (`browser_login.rs`); programs send the token. Requests with a foreign
+//! `Host` (DNS rebinding) and cross-site requests and sockets are rejected. When the server listens
+//! beyond loopback, clients log in with a password.
 
+mod browser_login;
+mod client;
 pub mod login;
+mod one_time_code;
 mod password;
 mod request_limits;
+mod throttle;
+mod url_login;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
-    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::sleep;
 use unspool_store::store::Store;
 
 use crate::App;
 use crate::problem::Problem;
+use client::BrowserMarks;
+use one_time_code::OneTimeCodes;
 use password::PasswordAuth;
 use request_limits::{malformed, too_large};
 
+pub use browser_login::LoginStore;
 pub use password::{hash_password, is_password_hash};
 
 /// Pages load only our own assets; inline scripts and styles are forbidden.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The query parameter of the printed URL.
+/// The query parameters of the printed URL and of a URL that works once.
 const TOKEN: &str = "token";
+const CODE: &str = "code";
+/// The length of a token, a one-time code and a login cookie.
+const SECRET_CHARS: usize = 48;
+/// How long a browser stays logged in by the token or a one-time code.
+const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How often an open stream checks that its login was not ended.
+const LOGIN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Cookies of one name that are looked up.
+const MAX_COOKIES: usize = 4;
 
-/// The token, and the host names that the server answers to.
+/// The token, the logins, and the host names that the server answers to.
 pub struct Auth {
     token: String,
     port: u16,
-    remote: Option<RemoteAccess>,
+    logins: LoginStore,
+    codes: OneTimeCodes,
+    marks: BrowserMarks,
+    remote: Option<Remote>,
+}
+
+/// What a server needs that other machines can reach.
+pub struct RemoteAccess {
+    /// Allowed host names (`--name`), with or without a port.
+    pub names: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpAddr>,
+    pub password_hash: String,
 }
 
 /// Set when the server listens beyond loopback.
-struct RemoteAccess {
+struct Remote {
     address: IpAddr,
-    /// Allowed host names (`--name`), with or without a port.
     names: Vec<String>,
+    trusted_proxies: Vec<IpAddr>,
     password: PasswordAuth,
+}
+
+/// The login of the browser that sent a request.
+struct BrowserLogin {
+    cookie: String,
+}
+
+/// A new random token, code or cookie. None if the system provides no random bytes.
+pub fn random_secret() -> Option<String> {
+    let mut bytes = [0; SECRET_CHARS / 2];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Auth {
     /// Loopback only.
-    pub fn new(token: String, port: u16) -> Auth {
-        Auth { token, port, remote: None }
+    pub fn new(token: String, port: u16, logins: LoginStore) -> Auth {
+        let (codes, marks) = (OneTimeCodes::default(), BrowserMarks::new(&token));
+        Auth { token, port, logins, codes, marks, remote: None }
     }
 
     /// For remote clients that know the password, at this address or under these names.
-    pub fn remote(token: String, at: SocketAddr, names: Vec<String>, password: String) -> Auth {
-        let remote =
-            RemoteAccess { address: at.ip(), names, password: PasswordAuth::new(password) };
-        Auth { token, port: at.port(), remote: Some(remote) }
-    }
-
-    /// A new random token. None if the system provides no random bytes.
-    pub fn secret() -> Option<String> {
-        let mut bytes = [0; 24];
-        getrandom::fill(&mut bytes).ok()?;
-        Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    pub fn remote(token: String, at: SocketAddr, logins: LoginStore, access: RemoteAccess) -> Auth {
+        let RemoteAccess { names, trusted_proxies, password_hash } = access;
+        let password = PasswordAuth::new(password_hash);
+        let remote = Remote { address: at.ip(), names, trusted_proxies, password };
+        Auth { remote: Some(remote), ..Auth::new(token, at.port(), logins) }
     }
 
     /// The URL to open, with the token.
     pub fn address(&self) -> String {
         format!("{}/?{TOKEN}={}", self.origin(), self.token)
+    }
+
+    /// A URL that logs one browser in, once and within a minute. None if the system provides no
+    /// random bytes.
+    pub fn one_time_address(&self) -> Option<String> {
+        let code = self.codes.issue(Instant::now())?;
+        Some(format!("{}/?{CODE}={code}", self.origin()))
     }
 
     /// Scheme, host and port of this server.
@@ -130,25 +176,52 @@ impl Auth {
         format!("unspool-{}", self.port)
     }
 
-    fn login_cookie(&self) -> String {
-        format!("unspool-login-{}", self.port)
+    /// Logs a browser in. Returns the value of its cookie.
+    fn log_in(&self, lifetime: Duration) -> Result<String, Problem> {
+        self.logins.add(lifetime, SystemTime::now()).map_err(|error| {
+            let what = format!(
+                "cannot store the login: {error}; check the folder `logins` in the data folder"
+            );
+            Problem::internal(what)
+        })
     }
 
-    fn is_authenticated(&self, headers: &HeaderMap) -> bool {
-        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let bearer = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        let cookies = text(COOKIE).into_iter().flat_map(|all| all.split(';'));
-        let cookies: Vec<(&str, &str)> =
-            cookies.filter_map(|one| one.trim().split_once('=')).collect();
-        let cookies_named = |name: String| {
-            cookies.iter().filter(move |(key, _)| *key == name).map(|(_, value)| *value)
-        };
-        let mut given = cookies_named(self.cookie()).chain(bearer);
-        given.any(|token| constant_time_eq(token, &self.token))
-            || self.password().is_some_and(|password| {
-                cookies_named(self.login_cookie()).any(|cookie| password.is_logged_in(cookie))
-            })
+    /// The login of the browser that sent a request.
+    fn login(&self, headers: &HeaderMap) -> Option<BrowserLogin> {
+        let (now, name) = (SystemTime::now(), self.cookie());
+        let mut given = cookies(headers, &name).take(MAX_COOKIES);
+        let valid = given.find(|one| self.logins.is_valid(one, now))?;
+        Some(BrowserLogin { cookie: valid.to_owned() })
     }
+
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = value.and_then(|value| value.strip_prefix("Bearer "));
+        bearer.is_some_and(|token| constant_time_eq(token, &self.token))
+    }
+
+    /// Completes when the login of a request expires or is ended, for streams that outlive their
+    /// request. Never completes for a program that sent the token.
+    pub async fn login_ended(&self, headers: HeaderMap) {
+        let login = self.login(&headers).filter(|_| !self.has_token(&headers));
+        let Some(login) = login else { return std::future::pending().await };
+        while self.logins.is_valid(&login.cookie, SystemTime::now()) {
+            sleep(LOGIN_CHECK_INTERVAL).await;
+        }
+    }
+}
+
+/// The values of the cookies with this name.
+fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = all.flat_map(|value| value.split(';')).filter_map(|one| one.trim().split_once('='));
+    pairs.filter(move |(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The value of a `Set-Cookie` header that keeps a login for this long.
+fn login_cookie(auth: &Auth, value: &str, lifetime: Duration) -> String {
+    let (name, age) = (auth.cookie(), lifetime.as_secs());
+    format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}")
 }
 
 /// Splits a `Host` into name and port.
@@ -178,7 +251,8 @@ pub async fn guard<S: Store>(
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match reject(&app.auth, &request) {
+    let login = app.auth.login(request.headers());
+    let mut response = match reject(&app.auth, &request, login.as_ref()) {
         Some(refusal) => refusal,
         None => next.run(request).await,
     };
@@ -193,7 +267,7 @@ pub async fn guard<S: Store>(
     response
 }
 
-fn reject(auth: &Auth, request: &Request) -> Option<Response> {
+fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Option<Response> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(refusal) = malformed(request).or_else(|| too_large(request)) {
         return Some(refusal.into_response());
@@ -215,10 +289,10 @@ fn reject(auth: &Auth, request: &Request) -> Option<Response> {
         let what = "cross-site requests are rejected; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
-    if let Some(answer) = accept_token(auth, request) {
+    if let Some(answer) = url_login::exchange(auth, request, login) {
         return Some(answer);
     }
-    if auth.is_authenticated(request.headers()) {
+    if login.is_some() || auth.has_token(request.headers()) {
         return None;
     }
     if auth.password().is_none() {
@@ -241,111 +315,6 @@ fn reject(auth: &Auth, request: &Request) -> Option<Response> {
     Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response())
 }
 
-/// Exchanges a valid `token` parameter for a cookie and redirects to the URL without it.
-fn accept_token(auth: &Auth, request: &Request) -> Option<Response> {
-    let uri = request.uri();
-    let mut fields: Vec<&str> = uri.query().unwrap_or_default().split('&').collect();
-    let at = fields.iter().position(|field| field.starts_with("token="))?;
-    let given = fields.remove(at).strip_prefix("token=")?;
-    if !constant_time_eq(given, &auth.token) {
-        return None;
-    }
-    let query = fields.join("&");
-    let target =
-        if query.is_empty() { uri.path().to_owned() } else { format!("{}?{query}", uri.path()) };
-    let target = local_path(&target);
-    let name = auth.cookie();
-    let cookie = format!("{name}={given}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
-    let headers = [(LOCATION, target), (SET_COOKIE, cookie)];
-    Some((StatusCode::SEE_OTHER, headers).into_response())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_our_own_names_are_answered() {
-        let auth = Auth::new("t".to_owned(), 8123);
-        for ours in ["127.0.0.1:8123", "localhost:8123", "[::1]:8123"] {
-            assert!(auth.is_allowed_host(ours), "{ours}");
-            assert!(auth.is_allowed_origin(&format!("http://{ours}")), "{ours}");
-        }
-        for other in ["evil.example:8123", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil:8123", ""] {
-            assert!(!auth.is_allowed_host(other), "{other}");
-        }
-        for other in ["https://127.0.0.1:8123", "null", "http://evil.example"] {
-            assert!(!auth.is_allowed_origin(other), "{other}");
-        }
-    }
-
-    #[test]
-    fn elsewhere_the_names_that_were_given_are_answered_too() {
-        let names = vec!["desk.example".to_owned(), "proxy.example:8443".to_owned()];
-        let at = |address: &str| {
-            let at = SocketAddr::new(address.parse().unwrap(), 8123);
-            Auth::remote("t".to_owned(), at, names.clone(), String::new())
-        };
-        let one = at("192.0.2.5");
-        for ours in [
-            "127.0.0.1:8123",
-            "192.0.2.5:8123",
-            "desk.example:8123",
-            "DESK.example",
-            "proxy.example:8443",
-        ] {
-            assert!(one.is_allowed_host(ours), "{ours}");
-            assert!(one.is_allowed_origin(&format!("http://{ours}")), "{ours}");
-        }
-        for other in [
-            "192.0.2.6:8123",
-            "192.0.2.5",
-            "192.0.2.5:80",
-            "desk.example:80",
-            "evil.example:8123",
-            "proxy.example",
-            "[::1",
-            ":8123",
-            "a.desk.example",
-        ] {
-            assert!(!one.is_allowed_host(other), "{other}");
-        }
-        // Only a proxy terminates TLS, and a proxy has a name.
-        assert!(
-            one.is_allowed_origin("https://desk.example")
-                && !one.is_allowed_origin("https://192.0.2.5:8123")
-        );
-        assert!(one.address().starts_with("http://192.0.2.5:8123/?token="));
-        // 0.0.0.0: any IP address, but no name that was not allowed.
-        let all = at("0.0.0.0");
-        assert!(all.is_allowed_host("192.0.2.6:8123") && all.is_allowed_host("[2001:db8::1]:8123"));
-        assert!(!all.is_allowed_host("evil.example:8123") && !all.is_allowed_host("192.0.2.6:80"));
-        assert!(all.address().starts_with("http://127.0.0.1:8123/?token="));
-        assert!(at("2001:db8::5").address().starts_with("http://[2001:db8::5]:8123/?token="));
-    }
-
-    #[test]
-    fn no_path_leads_to_another_host() {
-        for (given, meant) in [
-            ("/s/x?a=1", "/s/x?a=1"),
-            ("//evil.example/x", "/evil.example/x"),
-            ("\\\\evil.example", "/evil.example"),
-            ("/\\evil.example", "/evil.example"),
-            ("http://evil.example", "/http://evil.example"),
-            ("", "/"),
-            ("/a\r\nb", "/"),
-        ] {
-            assert_eq!(local_path(given), meant);
-        }
-    }
-
-    #[test]
-    fn the_token_is_compared_whole() {
-        assert!(constant_time_eq("abc", "abc"));
-        assert!(
-            !constant_time_eq("ab", "abc")
-                && !constant_time_eq("abcd", "abc")
-                && !constant_time_eq("", "abc")
-        );
-    }
-}
+#[path = "auth_tests.rs"]
+mod tests;

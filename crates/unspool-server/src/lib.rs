@@ -33,7 +33,7 @@ use unspool_redact::Rules;
 use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
-pub use auth::{Auth, hash_password, is_password_hash};
+pub use auth::{Auth, LoginStore, RemoteAccess, hash_password, is_password_hash, random_secret};
 pub use pages::{Onboarding, OpenDemo, SearchedFolder};
 
 /// The templates of the pages, public so that tests can paint hostile content without a server.
@@ -141,6 +141,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
+        .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))
         .merge(api::router(get(live::connect::<S>)))
         .fallback(pages::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
@@ -52,6 +52,7 @@ enum Form {
 /// Upgrades to the WebSocket.
 pub async fn connect<S: Store>(
     State(app): State<Arc<App<S>>>,
+    headers: HeaderMap,
     up: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let up = match up {
@@ -64,8 +65,12 @@ pub async fn connect<S: Store>(
     let up = up.max_message_size(MAX_QUERY_BYTES).max_frame_size(MAX_QUERY_BYTES);
     up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
         move |socket| async move {
-            // A disconnected client is not an error.
-            let _ = run(app, socket).await;
+            let ended = app.auth.login_ended(headers);
+            tokio::select! {
+                // A disconnected client is not an error.
+                _ = run(app.clone(), socket) => {}
+                () = ended => {}
+            }
         },
     )
 }

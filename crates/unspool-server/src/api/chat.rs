@@ -2,10 +2,12 @@
 //! once; a running turn is sent as far as it is and then as it grows. A redacted stream grows by
 //! whole closed parts (law 12), one with `redact=0` by every delta.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -59,7 +61,8 @@ pub async fn stream<S: Store>(
     let sdk = sdk(params);
     let (out, body) = body_channel();
     let redact = params.flag("redact").unwrap_or(true);
-    let turn_stream = TurnStream { app: app.clone(), stored, number, redact, out };
+    let headers = params.headers().clone();
+    let turn_stream = TurnStream { app: app.clone(), stored, number, redact, headers, out };
     tokio::spawn(turn_stream.emit(updates, ChunkEncoder::new(sdk), turn));
     Ok(ApiResponse::Events(body))
 }
@@ -92,6 +95,8 @@ struct TurnStream<S: Store> {
     stored: StoredSession,
     number: u32,
     redact: bool,
+    /// Of the request: the stream ends with the login of its browser.
+    headers: HeaderMap,
     out: mpsc::Sender<BodyChunk>,
 }
 
@@ -107,6 +112,7 @@ impl<S: Store> TurnStream<S> {
         let (sdk, session) = (encoder.sdk(), self.stored.summary.session.id);
         let mut next = Some(message(&self.stored, first, sdk, &mut redactor));
         let mut shutdown = self.app.shutdown.subscribe();
+        let mut login_ended = pin!(self.app.auth.login_ended(self.headers.clone()));
         loop {
             if let Some(message) = next.take() {
                 let running = message.metadata["state"] == TurnState::Running.name();
@@ -141,6 +147,7 @@ impl<S: Store> TurnStream<S> {
                 }
                 () = self.out.closed() => return,
                 _ = shutdown.changed() => return self.abort().await,
+                () = &mut login_ended => return self.abort().await,
             }
             let Ok(Some(stored)) = self.app.view().session(session).await else { return };
             let Ok(Some(turn)) = load(&self.app, &stored, self.number).await else {

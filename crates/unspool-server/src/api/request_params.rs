@@ -54,6 +54,10 @@ impl RequestParams {
         Ok(RequestParams { route, path, query, headers: parts.headers })
     }
 
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// A path parameter.
     pub fn path_param(&self, name: &str) -> &str {
         let found = self.path.iter().find(|(expected, _)| expected == name);

@@ -1,0 +1,76 @@
+//! Logs a browser in by a secret in its URL: the token, or a one-time code. The answer sets the
+//! browser's cookie and redirects to the URL without the secret.
+
+use std::time::Instant;
+
+use axum::extract::Request;
+use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::one_time_code::CodeUse;
+use super::{
+    Auth, BrowserLogin, CODE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path, login_cookie,
+};
+use crate::problem::Problem;
+
+/// The answer to a request whose URL has a valid secret. None if it has none.
+pub fn exchange(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Option<Response> {
+    let outcome = match (secret(request, TOKEN), secret(request, CODE)) {
+        (Some(token), _) if constant_time_eq(token, &auth.token) => log_in(auth, login),
+        // A HEAD request shows a page to nobody, and would use the code up.
+        (None, Some(code)) if request.method() == Method::GET => use_code(auth, code, login)?,
+        (Some(_) | None, _) => return None,
+    };
+    let answer = outcome.map(|cookie| {
+        let location = (LOCATION, target(request));
+        let cookie = (SET_COOKIE, login_cookie(auth, &cookie, LOGIN_LIFETIME));
+        (StatusCode::SEE_OTHER, [location, cookie])
+    });
+    Some(answer.into_response())
+}
+
+/// The cookie of the browser's login: the one that it has, or a new one.
+fn log_in(auth: &Auth, login: Option<&BrowserLogin>) -> Result<String, Problem> {
+    login.map_or_else(|| auth.log_in(LOGIN_LIFETIME), |login| Ok(login.cookie.clone()))
+}
+
+/// None if the code is invalid: the request is then handled as if it had none.
+fn use_code(
+    auth: &Auth,
+    code: &str,
+    login: Option<&BrowserLogin>,
+) -> Option<Result<String, Problem>> {
+    match auth.codes.exchange(code, Instant::now(), || log_in(auth, login)) {
+        Err(problem) => Some(Err(problem)),
+        Ok(CodeUse::First(cookie)) => Some(Ok(cookie)),
+        Ok(CodeUse::Repeated(cookie)) if login.is_some_and(|login| login.cookie == cookie) => {
+            Some(Ok(cookie))
+        }
+        Ok(CodeUse::Repeated(cookie)) => {
+            // If it cannot be removed, it expires.
+            let _ = auth.logins.remove(&cookie);
+            let what = "this address works once, and it was used before: the browser that used it \
+                        is logged out; open the URL that `unspool serve` printed";
+            Some(Err(Problem::new(StatusCode::UNAUTHORIZED, what)))
+        }
+        Ok(CodeUse::Invalid) => None,
+    }
+}
+
+fn secret<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    fields(request).find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn fields(request: &Request) -> impl Iterator<Item = &str> {
+    request.uri().query().unwrap_or_default().split('&')
+}
+
+/// The URL without its secrets.
+fn target(request: &Request) -> String {
+    let is_secret =
+        |field: &&str| field.split_once('=').is_some_and(|(name, _)| [TOKEN, CODE].contains(&name));
+    let rest: Vec<&str> = fields(request).filter(|field| !is_secret(field)).collect();
+    let (path, query) = (request.uri().path(), rest.join("&"));
+    local_path(&if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
+}
