@@ -22,11 +22,10 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 use serde::Serialize;
 use unspool_sources::decode::Warning;
-use unspool_view::block::is_bidi;
 use unspool_view::lines::make_visible;
 use unspool_view::segment::SegmentRule;
 
-use crate::paint;
+use crate::{paint, terminal_writer};
 
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
@@ -60,42 +59,16 @@ pub fn style(width: Option<u16>, plain: bool, full: bool) -> paint::Style {
 }
 
 pub fn write_json(document: &impl Serialize) -> Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    if io::stdout().is_terminal() {
-        let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-        out.write_all(escape_invisible(&text).as_bytes())?;
-    } else {
-        serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
-    }
+    let mut out = terminal_writer::stdout();
+    serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
-    out.flush()?;
-    Ok(())
+    Ok(out.flush()?)
 }
 
-/// JSON with the characters as escapes that a terminal would execute or that disguise text. JSON
-/// itself escapes only the first 32; these are inside strings as well.
-fn escape_invisible(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if matches!(c, '\u{7f}'..='\u{9f}') || is_bidi(c) {
-            out.push_str(&format!("\\u{:04x}", c as u32));
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape_invisible;
-
-    #[test]
-    fn json_for_a_terminal_has_no_control_characters_and_the_same_value() {
-        let value = serde_json::json!({ "a\u{9b}31m": "x\u{202e}y\u{7f}é✓\u{1b}", "n": 1 });
-        let text = escape_invisible(&serde_json::to_string_pretty(&value).unwrap());
-        assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{text:?}");
-        assert!(text.contains("é✓"));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-    }
+/// Writes a document as one line.
+pub fn write_json_line(document: &impl Serialize) -> Result<()> {
+    let mut out = terminal_writer::stdout();
+    serde_json::to_writer(&mut out, document).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
 }

@@ -1,6 +1,7 @@
 //! The `unspool` command: one file per command, wiring only.
 
 mod archive;
+mod artifacts;
 mod chart;
 mod command;
 mod config;
@@ -8,6 +9,7 @@ mod log;
 mod paint;
 mod progress;
 mod table;
+mod terminal_writer;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

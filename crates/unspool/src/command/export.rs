@@ -3,7 +3,7 @@
 mod report;
 
 use std::fs;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +19,7 @@ use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 
 use crate::archive::{Archive, find};
-use crate::config;
+use crate::{config, terminal_writer};
 
 /// Export sessions in another format
 #[derive(Args)]
@@ -117,7 +117,7 @@ impl Export {
                 eprintln!("unspool: {} in {}", count_phrase(sessions.len()), folder.display());
             }
             None if together => {
-                let mut out = BufWriter::new(io::stdout().lock());
+                let mut out = terminal_writer::stdout();
                 exporter.all(&sessions, &mut out)?;
                 out.flush()?;
             }

@@ -8,17 +8,20 @@ mod secret;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use unspool_ingest::lock::DataFolder;
+use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
-use unspool_server::{App, Auth};
+use unspool_server::{App, Auth, LoginStore, RemoteAccess};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
+use crate::artifacts::ARTIFACT_FOLDER;
 use crate::config;
 
 /// The port without --port.
@@ -27,8 +30,8 @@ const DEFAULT_PORT: u16 = 7787;
 /// Open the web application: every session, live, searchable, linkable
 ///
 /// Reads every source found on this machine and keeps reading while it serves. Prints one line with
-/// the address to open; the token in it gives access. Listens on 127.0.0.1; any other address needs
-/// a password. Ctrl-C ends it.
+/// the address to open; the token in it gives access. A browser that opens it stays logged in for 30
+/// days. Listens on 127.0.0.1; any other address needs a password. Ctrl-C ends it.
 #[derive(Args)]
 pub struct Serve {
     /// The port to listen on; by default 7787, or any free port if that is taken
@@ -37,7 +40,7 @@ pub struct Serve {
     /// Show recorded demo sessions from a separate archive instead of this machine's
     #[arg(long)]
     demo: bool,
-    /// Open the address in the browser
+    /// Open the browser, with an address that logs it in once and within a minute
     #[arg(long)]
     open: bool,
     /// Listen on this address instead of 127.0.0.1, for other machines to connect: 192.168.1.5, or
@@ -48,10 +51,17 @@ pub struct Serve {
     /// a password. May be given several times
     #[arg(long, value_name = "HOST")]
     name: Vec<String>,
+    /// The IP address of a proxy in front of the server: its X-Forwarded-For header then says who
+    /// tries passwords. May be given several times
+    #[arg(long, value_name = "ADDRESS", requires = "name")]
+    trusted_proxy: Vec<IpAddr>,
     /// Ask for a new password (or read a line from standard input), store its hash in the data
     /// folder, and exit
     #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name"])]
     set_password: bool,
+    /// Log every browser out, also from servers that are running, and exit. The token stays valid
+    #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name", "set_password"])]
+    revoke_logins: bool,
 }
 
 impl Serve {
@@ -59,6 +69,9 @@ impl Serve {
         let folder = archive.folder()?;
         if self.set_password {
             return password::set(&folder);
+        }
+        if self.revoke_logins {
+            return revoke_logins(&folder);
         }
         let password = self.password(&folder)?;
         let (archive, environment) = if self.demo {
@@ -102,12 +115,15 @@ impl Serve {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
         let token = secret::token(&service.folder()?)?;
+        let logins = LoginStore::in_data_folder(service.folder()?.path());
         let here = password.is_none();
         let auth = match password {
-            None => Auth::new(token, at.port()),
-            Some(password) => {
+            None => Auth::new(token, at.port(), logins),
+            Some(password_hash) => {
                 warn(at);
-                Auth::remote(token, at, self.name, password)
+                let (names, trusted_proxies) = (self.name, self.trusted_proxy);
+                let access = RemoteAccess { names, trusted_proxies, password_hash };
+                Auth::remote(token, at, logins, access)
             }
         };
         let address = auth.address();
@@ -116,16 +132,54 @@ impl Serve {
             let folder = service.folder()?;
             app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));
         }
-        let drawings = service.folder()?.path().join("thoughtflow");
-        tokio::spawn(unspool_server::artifacts::run(app.clone(), drawings));
-        service.spawn(report);
+        let artifacts = service.folder()?.path().join(ARTIFACT_FOLDER);
+        unspool_server::artifacts::spawn(&app, artifacts);
+        let gone = ArchiveGone::default();
+        let lost = gone.clone();
+        service.spawn(move |event| match event {
+            ServiceEvent::Gone(error) => lost.set(&error),
+            other @ (ServiceEvent::Synced(_) | ServiceEvent::Failed(_)) => report(other),
+        });
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
         if self.open {
-            open(&address);
+            open(app.auth.one_time_address());
         }
-        Ok(unspool_server::serve(app, listener, ended()).await?)
+        let noticed = gone.clone();
+        let shutdown = async move {
+            tokio::select! {
+                () = ended() => {}
+                () = noticed.noticed.notified() => {}
+            }
+        };
+        unspool_server::serve(app, listener, shutdown).await?;
+        gone.reason.get().map_or(Ok(()), |reason| Err(anyhow!("{reason}; the server has ended")))
     }
+}
+
+/// That the archive is gone, noticed by the recording thread.
+#[derive(Clone, Default)]
+struct ArchiveGone {
+    reason: Arc<OnceLock<String>>,
+    noticed: Arc<Notify>,
+}
+
+impl ArchiveGone {
+    fn set(&self, error: &ArchiveError) {
+        let _ = self.reason.set(error.to_string());
+        self.noticed.notify_one();
+    }
+}
+
+/// Ends the logins of all browsers, in the demo too.
+fn revoke_logins(folder: &DataFolder) -> Result<()> {
+    let mut count = 0;
+    for data in [folder.path().to_owned(), folder.path().join("demo")] {
+        let ended = LoginStore::in_data_folder(&data).remove_all();
+        count += ended.with_context(|| format!("cannot end the logins in {}", data.display()))?;
+    }
+    eprintln!("unspool: {count} logins were ended; programs that send the token are not affected");
+    Ok(())
 }
 
 /// The web application over the archive that the service keeps up to date.
@@ -138,7 +192,9 @@ fn app(service: &Service, auth: Auth) -> Result<Arc<App<Sqlite>>> {
 fn report(event: ServiceEvent) {
     match event {
         ServiceEvent::Synced(report) => super::warn(&report.warnings),
-        ServiceEvent::Failed(error) => eprintln!("unspool: {:#}", anyhow::Error::from(error)),
+        ServiceEvent::Failed(error) | ServiceEvent::Gone(error) => {
+            eprintln!("unspool: {:#}", anyhow::Error::from(error));
+        }
     }
 }
 
@@ -190,15 +246,15 @@ async fn ended() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-fn open(address: &str) {
+/// Opens a browser. Other users see its arguments, so the address must not contain the token.
+fn open(one_time_address: Option<String>) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = Command::new(program)
-        .arg(address)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if started.is_err() {
+    let started = one_time_address.map(|address| {
+        let mut command = Command::new(program);
+        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn()
+    });
+    if !matches!(started, Some(Ok(_))) {
         eprintln!("unspool: cannot start a browser; open the address yourself");
     }
 }

@@ -9,12 +9,14 @@ use unspool_ingest::attach::OpencodeServer;
 use unspool_ingest::report::{Progress, SyncReport};
 use unspool_ingest::service::RecordEvent;
 use unspool_ingest::service::request::RequestOutcome;
+use unspool_query::live::Subscription;
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::discover::discover;
+use unspool_store::store::{Store, Viewer};
 
 use crate::archive::Archive;
-use crate::config;
 use crate::progress::{ProgressBar, size};
+use crate::{artifacts, config};
 
 /// Read every session found on this machine into the archive
 #[derive(Args)]
@@ -42,10 +44,7 @@ impl ReportFormat {
     pub fn line(self, report: &SyncReport) -> Result<()> {
         match self {
             ReportFormat::Text => print_report(report, false),
-            ReportFormat::Json => {
-                writeln!(io::stdout(), "{}", serde_json::to_string(&report.clone().for_output())?)?;
-                Ok(())
-            }
+            ReportFormat::Json => super::write_json_line(&report.clone().for_output()),
         }
     }
 }
@@ -103,6 +102,10 @@ impl Sync {
                     drop(bar.take());
                     format.line(&report)?;
                     super::attach::begin(&folder, std::mem::take(&mut servers));
+                    // Only now: what was found was not observed live.
+                    let view = recording.recorder.store().view(Viewer::Sole);
+                    let updates = Subscription::from(recording.recorder.subscribe());
+                    artifacts::spawn(view, &folder, updates)?;
                 }
                 RecordEvent::Grown(report) => format.line(&report)?,
             }

@@ -1,11 +1,12 @@
 //! `unspool` by itself, and `unspool replay`: the terminal application over all sessions.
 
 use std::io::{IsTerminal, stdin, stdout};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use unspool_ingest::report::Progress;
+use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::Request;
 use unspool_tui::app::{self, AppOptions};
@@ -17,6 +18,7 @@ use unspool_tui::keys::Keys;
 use unspool_tui::theme::Theme;
 
 use crate::archive::Archive;
+use crate::artifacts;
 use crate::config::{self, Config};
 
 /// True if stdin and stdout are a terminal.
@@ -69,17 +71,22 @@ pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());
+    artifacts::spawn(service.view()?, &folder, service.updates().subscribe())?;
     let (prices, rules) = (config::prices()?, config::redaction()?);
     let change_handler = change_handler(archive);
     let backend = LocalBackend::new(view, prices, rules, change_handler, updates, sender.clone())
         .context("cannot start")?;
-    let forward = sender.clone();
-    let begin = move || service.spawn(move |event| report(&forward, event));
-    Ok(app::run(&backend, &sender, &events, options, begin)?)
+    let (forward, gone) = (sender.clone(), Arc::<OnceLock<ArchiveError>>::default());
+    let lost = gone.clone();
+    let begin = move || service.spawn(move |event| report(&forward, &lost, event));
+    app::run(&backend, &sender, &events, options, begin)?;
+    // Said on the terminal that the application has left.
+    gone.get().map_or(Ok(()), |error| Err(anyhow!("{error}")))
 }
 
-/// Shows in the status line what the background service could not do.
-fn report(sender: &EventSender, event: ServiceEvent) {
+/// Shows in the status line what the background service could not do. Ends the application if the
+/// archive is gone, and keeps the reason.
+fn report(sender: &EventSender, gone: &OnceLock<ArchiveError>, event: ServiceEvent) {
     match event {
         // The status line has no room for warnings; `unspool sync` prints them.
         ServiceEvent::Synced(_) => {}
@@ -87,6 +94,10 @@ fn report(sender: &EventSender, event: ServiceEvent) {
             let reason = format!("{:#}", anyhow::Error::from(error));
             // Fails only while the application is ending.
             let _ = sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
+        }
+        ServiceEvent::Gone(error) => {
+            let _ = gone.set(error);
+            let _ = sender.send(AppEvent::End);
         }
     }
 }

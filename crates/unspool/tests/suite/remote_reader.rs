@@ -21,7 +21,7 @@ use unspool_query::reader::{Query, Response, answer};
 use unspool_query::request::Request;
 use unspool_query::window::{Anchor, PartFilter, Position, Size};
 use unspool_redact::Rules;
-use unspool_server::{App, Auth};
+use unspool_server::{App, Auth, LoginStore};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::{Sqlite, SqliteView};
 use unspool_store::store::{Store, Viewer};
@@ -452,7 +452,8 @@ fn a_slow_reader_learns_that_it_lagged() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let at = listener.local_addr().unwrap();
-    let auth = Auth::new("token".to_owned(), at.port());
+    let logins = LoginStore::in_data_folder(&machine.data("data"));
+    let auth = Auth::new("token".to_owned(), at.port(), logins);
     let updates = Updates::default();
     let prices = Prices::with(BTreeMap::new());
     let app = App::new(archive, prices, Rules::standard(), auth, updates.clone());

@@ -13,7 +13,7 @@ const LOG: &str = ".codex/sessions/2026/11/16/rollout-2026-11-16T10-00-00-01a0e8
 const ID: &str = "01a0e8a3-0000-7000-8000-000000000001";
 
 /// A record of a Codex log, written now.
-fn record(kind: &str, payload: &str) -> String {
+pub fn record(kind: &str, payload: &str) -> String {
     let now = Timestamp::now();
     format!("{{\"timestamp\":\"{now}\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
 }

@@ -26,9 +26,21 @@ pub struct HttpResponse {
 
 impl HttpResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found =
-            self.head.iter().find(|(header_name, _)| header_name.eq_ignore_ascii_case(name));
+        self.headers(name).next()
+    }
+
+    /// All headers with this name.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        let found = self.head.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// The cookie whose name begins so, as a browser sends it back: name and value.
+    #[track_caller]
+    pub fn cookie(&self, name: &str) -> String {
+        let mut set = self.headers("set-cookie").filter(|cookie| cookie.starts_with(name));
+        let cookie = set.next().unwrap_or_else(|| panic!("no cookie {name}"));
+        cookie.split(';').next().unwrap().to_owned()
     }
 
     #[track_caller]
@@ -100,6 +112,13 @@ impl Server {
         false
     }
 
+    /// The exit code of the process, which ends by itself in this time.
+    #[track_caller]
+    pub fn exit_code(&mut self, limit: Duration) -> Option<i32> {
+        assert!(self.ends_within(limit), "it still runs");
+        self.child.wait().unwrap().code()
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -155,11 +174,20 @@ impl Socket {
         Socket::connect_over(server.connect(), server.port, &server.token)
     }
 
+    /// Connects with this header instead of the token.
+    pub fn open_with(server: &Server, header: &str) -> Socket {
+        Socket::upgrade(server.connect(), server.port, header)
+    }
+
     /// Does the WebSocket handshake over an open stream.
-    pub fn connect_over(mut stream: TcpStream, port: u16, token: &str) -> Socket {
+    pub fn connect_over(stream: TcpStream, port: u16, token: &str) -> Socket {
+        Socket::upgrade(stream, port, &format!("authorization: Bearer {token}"))
+    }
+
+    fn upgrade(mut stream: TcpStream, port: u16, header: &str) -> Socket {
         write!(
             stream,
-            "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\
+            "GET /api/live HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{header}\r\n\
              connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
              sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )

@@ -8,9 +8,10 @@ use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 use unspool_ingest::service::Service;
-use unspool_server::{Auth, Onboarding, OpenDemo, SearchedFolder};
+use unspool_server::{App, Auth, LoginStore, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
+use unspool_store::sqlite::Sqlite;
 
 use super::secret::token;
 use super::{app, demo, report};
@@ -21,16 +22,17 @@ use crate::config;
 pub fn onboarding(folder: &Path, environment: &Environment, here: bool) -> Onboarding {
     let environment = environment.clone();
     let folder = folder.join("demo");
-    let opened: Arc<OnceCell<String>> = Arc::default();
+    let opened: Arc<OnceCell<Arc<App<Sqlite>>>> = Arc::default();
     Onboarding {
         looked: Box::new(move || looked(&environment)),
         demo: here.then(|| -> OpenDemo {
             Box::new(move || {
                 let (folder, opened) = (folder.clone(), Arc::clone(&opened));
                 Box::pin(async move {
-                    let address = opened.get_or_try_init(|| open(folder)).await;
-                    let failed = |error| format!("cannot open the demo: {error:#}");
-                    address.cloned().map_err(failed)
+                    let app = opened.get_or_try_init(|| open(folder)).await;
+                    let app = app.map_err(|error| format!("cannot open the demo: {error:#}"))?;
+                    let no_random = || "the system has no random bytes".to_owned();
+                    app.auth.one_time_address().ok_or_else(no_random)
                 })
             })
         }),
@@ -48,8 +50,8 @@ fn looked(environment: &Environment) -> Vec<SearchedFolder> {
     of.collect()
 }
 
-/// Serves the demo until the process ends and returns its address.
-async fn open(folder: PathBuf) -> Result<String> {
+/// Serves the demo until the process ends.
+async fn open(folder: PathBuf) -> Result<Arc<App<Sqlite>>> {
     let service = tokio::task::spawn_blocking(move || -> Result<Service> {
         let environment = demo::write_demo(&folder)?;
         let archive = Archive::new(Some(folder));
@@ -58,10 +60,11 @@ async fn open(folder: PathBuf) -> Result<String> {
     })
     .await??;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let auth = Auth::new(token(&service.folder()?)?, listener.local_addr()?.port());
-    let address = auth.address();
+    let folder = service.folder()?;
+    let logins = LoginStore::in_data_folder(folder.path());
+    let auth = Auth::new(token(&folder)?, listener.local_addr()?.port(), logins);
     let app = app(&service, auth)?;
     service.spawn(report);
-    tokio::spawn(unspool_server::serve(app, listener, std::future::pending()));
-    Ok(address)
+    tokio::spawn(unspool_server::serve(app.clone(), listener, std::future::pending()));
+    Ok(app)
 }

@@ -24,7 +24,8 @@ pub fn set(folder: &DataFolder) -> Result<()> {
     let path = folder.path().join("password");
     secret::write_private(&path, &hash)?;
     eprintln!("unspool: the password is set; its hash is in {}", path.display());
-    Ok(())
+    // Whoever logged in with the old password has to log in again.
+    super::revoke_logins(folder)
 }
 
 /// Loads the stored hash, if there is one.

@@ -19,7 +19,7 @@ use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
 
 use crate::archive::{Archive, find};
-use crate::{config, paint};
+use crate::{artifacts, config, paint};
 
 /// Changes this close together are printed together.
 const COALESCE_WINDOW: Duration = Duration::from_millis(50);
@@ -35,8 +35,10 @@ pub fn follow(archive: &Archive, id: &str, style: &paint::Style) -> Result<()> {
     let service = Service::begin(archive.clone(), sources)?;
     let view = service.view()?;
     let writes = writes(&service, session);
+    artifacts::spawn(service.view()?, &folder, service.updates().subscribe())?;
     service.spawn(|event| match event {
-        ServiceEvent::Synced(_) => {}
+        // The next read reports that the archive is gone.
+        ServiceEvent::Synced(_) | ServiceEvent::Gone(_) => {}
         ServiceEvent::Failed(error) => eprintln!("unspool: {:#}", anyhow::Error::from(error)),
     });
     let out = io::BufWriter::new(io::stdout());
