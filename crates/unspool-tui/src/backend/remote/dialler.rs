@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::{Request, Response};
 use tokio_tungstenite::tungstenite::http::header::{
-    AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE,
+    AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName,
 };
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -21,8 +21,6 @@ use super::{Address, Credentials, RemoteError};
 
 /// The timeout of each step: connect, handshake, login, greeting.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The timeout of a login: while others try passwords, new clients of a network wait for their turn.
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(40);
 /// The longest response with its envelope.
 const MAX_MESSAGE_BYTES: usize = MAX_RESPONSE_BYTES + 4096;
 
@@ -37,13 +35,11 @@ pub struct Dialler {
     pub credentials: Credentials,
     /// The cookie of a password login.
     session_cookie: Option<String>,
-    /// The cookie by which the login page tells clients apart that share an address.
-    mark: Option<String>,
 }
 
 impl Dialler {
     pub fn new(address: Address, credentials: Credentials) -> Dialler {
-        Dialler { address, credentials, session_cookie: None, mark: None }
+        Dialler { address, credentials, session_cookie: None }
     }
 
     /// Connects and waits for the server's greeting. Logs in with the password if the token fails.
@@ -131,7 +127,7 @@ impl Dialler {
     }
 
     /// Logs in with the password and returns the session cookie. Blocks: the thread is our own.
-    fn log_in(&mut self) -> Result<String, RemoteError> {
+    fn log_in(&self) -> Result<String, RemoteError> {
         let name = self.address.name();
         let config = ureq::Agent::config_builder()
             // Connect to nobody but the named host: no proxy, no redirects.
@@ -139,24 +135,22 @@ impl Dialler {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .timeout_global(Some(LOGIN_TIMEOUT))
+            .timeout_global(Some(REQUEST_TIMEOUT))
             .build();
         let agent = ureq::Agent::new_with_config(config);
         let ours = format!("http://{name}");
-        if self.mark.is_none() {
-            let page = agent.get(format!("{ours}/login")).call();
-            self.mark = page.ok().and_then(|page| cookie(&page));
-        }
         let password = self.credentials.password.as_deref().unwrap_or_default();
         let response = agent
             .post(format!("{ours}/login"))
             .header("origin", ours)
-            .header("cookie", self.mark.as_deref().unwrap_or_default())
             .send_form([("password", password), ("to", "/")])
             .map_err(|error| self.unreachable(&error))?;
         let header = |of: &str| response.headers().get(of).and_then(|value| value.to_str().ok());
         match response.status().as_u16() {
-            303 => cookie(&response).ok_or_else(|| self.not_unspool("it sent no cookie")),
+            303 => {
+                let cookie = header("set-cookie").and_then(|cookie| cookie.split(';').next());
+                cookie.map(str::to_owned).ok_or_else(|| self.not_unspool("it sent no cookie"))
+            }
             // A server without a password requires the token on every page, `/login` included.
             401 if header("content-type") == Some(PROBLEM_JSON) => {
                 Err(RemoteError::NoPassword { name })
@@ -204,12 +198,6 @@ impl Dialler {
             };
         }
     }
-}
-
-/// The first cookie that a response sets: name and value.
-fn cookie<B>(response: &ureq::http::Response<B>) -> Option<String> {
-    let cookie = response.headers().get(SET_COOKIE)?.to_str().ok()?;
-    cookie.split(';').next().map(str::to_owned)
 }
 
 #[cfg(test)]
