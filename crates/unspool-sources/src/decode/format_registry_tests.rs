@@ -11,6 +11,7 @@ use crate::agents::{AGENTS, Agent, VersionAge};
 
 /// Formats whose samples other formats also match, with those. `Precedence` decides between them.
 const OVERLAPS: &[(&str, &[&str])] = &[
+    ("AI SDK messages", &["rows"]),
     ("Claude Code session log", &["Claude Code stream-json", "rows"]),
     ("Codex hook payloads", &["Claude Code hook payloads", "Gemini CLI hook payloads"]),
     ("Copilot CLI session log", &["Copilot CLI live events"]),
