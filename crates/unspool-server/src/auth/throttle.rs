@@ -56,16 +56,22 @@ impl Throttle {
     /// Registers an attempt before it is verified, so that parallel attempts cannot bypass the
     /// waits.
     pub fn admit(&self, client: &Client, now: Instant) -> Admission {
-        if let Some(wait) = self.back_off(&sender(client), now) {
-            return Admission::Refused(wait);
+        let sender = sender(client);
+        if let Some(until) = lock(&self.failures).get(&sender).map(|failures| failures.until)
+            && until > now
+        {
+            return Admission::Refused(until - now);
         }
+        // The pace comes before the failures: a flood of new marks leaves no entry for each.
         let is_new = |history| history == LoginHistory::New;
-        if !client.browser.as_ref().is_some_and(|browser| is_new(browser.history)) {
-            return Admission::After(Duration::ZERO);
+        let is_paced = client.browser.as_ref().is_some_and(|browser| is_new(browser.history));
+        let turn = if is_paced { self.pace(client.network, now) } else { Duration::ZERO };
+        if turn > MAX_PACE_WAIT {
+            return Admission::Refused(turn);
         }
-        match self.pace(client.network, now) {
-            wait if wait > MAX_PACE_WAIT => Admission::Refused(wait),
-            wait => Admission::After(wait),
+        match self.back_off(sender, now) {
+            Some(wait) => Admission::Refused(wait),
+            None => Admission::After(turn),
         }
     }
 
@@ -78,9 +84,9 @@ impl Throttle {
     }
 
     /// How long the sender has to wait, if its last attempt was too recent.
-    fn back_off(&self, sender: &Sender, now: Instant) -> Option<Duration> {
+    fn back_off(&self, sender: Sender, now: Instant) -> Option<Duration> {
         let mut all = lock(&self.failures);
-        let failures = remembered(&mut all, sender.clone(), now);
+        let failures = remembered(&mut all, sender, now);
         if failures.until > now {
             return Some(failures.until - now);
         }

@@ -72,3 +72,13 @@ fn many_new_browsers_of_a_network_are_slowed_down() {
     let other = Client { network: "192.0.2.8".parse().unwrap(), ..client("z", LoginHistory::New) };
     assert_eq!(seconds(throttle.admit(&other, now)), Ok(0));
 }
+
+#[test]
+fn a_flood_of_new_browsers_leaves_few_entries() {
+    let throttle = Throttle::default();
+    let now = Instant::now();
+    for nth in 0..1000 {
+        throttle.admit(&client(&format!("{nth}"), LoginHistory::New), now);
+    }
+    assert_eq!(lock(&throttle.failures).len(), 14, "those that were verified");
+}
