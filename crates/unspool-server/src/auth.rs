@@ -196,8 +196,11 @@ impl Auth {
 
     fn has_token(&self, headers: &HeaderMap) -> bool {
         let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let bearer = value.and_then(|value| value.strip_prefix("Bearer "));
-        bearer.is_some_and(|token| constant_time_eq(token, &self.token))
+        // The name of the scheme is case-insensitive (RFC 9110).
+        let given = value.and_then(|value| value.split_once(' '));
+        given.is_some_and(|(scheme, token)| {
+            scheme.eq_ignore_ascii_case("Bearer") && constant_time_eq(token, &self.token)
+        })
     }
 
     /// Completes when the login of a request expires or is ended, for streams that outlive their

@@ -61,3 +61,11 @@ fn what_is_too_long_stays_as_it_is() {
     let plain = paint(Some("rust"), &"<".repeat(MAX_LINE_BYTES + 1)).into_string();
     assert!(!plain.contains('<'));
 }
+
+#[test]
+fn the_end_of_long_json_has_no_colours() {
+    let list = format!("[1{}]", ",1".repeat(1_000_000));
+    let spans = tokens("json", &list).unwrap();
+    assert!(spans.len() < 600_000, "{} spans", spans.len());
+    assert_eq!(spans.last().unwrap().1.end, list.len());
+}

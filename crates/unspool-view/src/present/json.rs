@@ -13,12 +13,15 @@ use crate::block::{Block, Code, Field, Span};
 const MIN_BINARY_CHARS: usize = 256;
 /// Maximum indentation level: otherwise the output would grow with the square of the depth.
 const MAX_INDENT: usize = 32;
+/// After this much output no more lines are broken: a list of a million numbers would grow
+/// by its indentation to many times its size.
+const MAX_INDENTED_BYTES: usize = 256 * 1024;
 /// Longer values get a block of their own.
 const MAX_FIELD_CHARS: usize = 160;
 
 /// Indents JSON text.
 pub fn pretty(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
+    let mut out = String::with_capacity(text.len() + text.len().min(MAX_INDENTED_BYTES));
     let mut depth = 0usize;
     let mut rest = text.trim();
     while let Some(c) = rest.chars().next() {
@@ -60,6 +63,9 @@ pub fn pretty(text: &str) -> String {
 }
 
 fn new_line(out: &mut String, depth: usize) {
+    if out.len() > MAX_INDENTED_BYTES {
+        return;
+    }
     out.push('\n');
     (0..depth.min(MAX_INDENT)).for_each(|_| out.push_str("  "));
 }

@@ -14,6 +14,16 @@ fn pretty_keeps_order_numbers_and_depth() {
 }
 
 #[test]
+fn a_long_list_does_not_grow_by_its_indentation() {
+    let list = format!("{}1{}", "[".repeat(40), ",1".repeat(1_000_000) + &"]".repeat(40));
+    let shown = pretty(&list);
+    assert!(shown.starts_with("[\n  [\n    ["));
+    assert!(shown.len() < list.len() + MAX_INDENTED_BYTES, "{} bytes", shown.len());
+    let is_space = |c: char| c.is_ascii_whitespace();
+    assert!(shown.split(is_space).collect::<String>() == list);
+}
+
+#[test]
 fn binary_is_named_not_printed() {
     let data = "aZ0+".repeat(200);
     let shown = pretty(&format!(r#"{{"data":"{data}"}}"#));

@@ -46,6 +46,9 @@ fn requests_need_the_token_and_our_host_name() {
         }
     }
     assert_eq!(server.get("/api/sessions").status, 200);
+    let bearer = format!("bearer {}", server.token);
+    let answer = server.request("GET", "/api/sessions", &[("authorization", &bearer)]);
+    assert_eq!(answer.status, 200, "the name of the scheme has no case");
     // Without a password there is no login page.
     server.get("/login").problem(404);
     server.request("POST", "/login", &[]).problem(404);

@@ -207,3 +207,26 @@ fn an_archive_has_the_turns_of_a_resumed_session_in_order() {
     assert!(turns("in-order").as_array().unwrap().len() >= 3);
     assert_eq!(turns("reversed"), turns("in-order"));
 }
+
+#[test]
+fn a_named_file_is_read_to_its_end_without_a_final_line_end() {
+    // R-001-13
+    let machine = Machine::new();
+    let log = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
+    let text = fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let (cut, rest) = lines.split_at(lines.len() - 1);
+    let complete = Machine::new();
+    complete.write("log.jsonl", text.as_bytes());
+    let import = |machine: &Machine| {
+        let path = machine.home().join("log.jsonl");
+        let report = machine.json("data", &["import", path.to_str().unwrap()]);
+        report["records"].as_u64().unwrap()
+    };
+    assert_eq!(import(&complete), lines.len() as u64);
+    // The line end comes later, with the next record: nothing is read twice.
+    machine.write("log.jsonl", cut.join("\n").as_bytes());
+    assert_eq!(import(&machine), cut.len() as u64);
+    machine.write("log.jsonl", text.as_bytes());
+    assert_eq!(import(&machine), rest.len() as u64);
+}

@@ -88,7 +88,9 @@ impl<S: Store> Worker<'_, S> {
         }
         let Source { mut stamp, length, .. } = *source;
         let rest = is_idle(stamp);
-        let last = if rest { LastLine::TakeWhole } else { LastLine::Leave };
+        // A file that the user names is read to its end, also if its last line has no line end.
+        let whole = rest || self.shared.named;
+        let last = if whole { LastLine::TakeWhole } else { LastLine::Leave };
         let text = source.from(position);
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
