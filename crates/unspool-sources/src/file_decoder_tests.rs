@@ -159,7 +159,9 @@ fn an_unfinished_line_is_left_unless_requested() {
     assert_eq!((cut.records.len(), cut.warnings.len()), (1, 1));
     assert_eq!((cut.warnings[0].0, cut.warnings[0].1), (Some(SessionHandle(0)), 2));
     assert_eq!(position, ReadPosition { number: 2, offset: 8 });
-    assert_eq!(on("{\"a\":1}\n{\"b\":", &mut position, LastLine::Leave).warnings, []);
+    for leaves in [LastLine::Leave, LastLine::TakeComplete] {
+        assert_eq!(on("{\"a\":1}\n{\"b\":", &mut position, leaves).warnings, []);
+    }
 }
 
 #[test]

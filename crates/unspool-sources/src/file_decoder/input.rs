@@ -15,6 +15,9 @@ use crate::read::lines::{Line, Lines, MAX_LINE_BYTES, OverlongLine, ReadPosition
 pub enum LastLine {
     /// Leave it: a program may still be writing it. The position stays before it.
     Leave,
+    /// Decode it if it is complete JSON, otherwise leave it: the user named a file that a program
+    /// may still be writing.
+    TakeComplete,
     /// Decode it if it is complete JSON, because the file no longer grows or the caller wants
     /// everything. If it is cut off, report a warning instead.
     TakeWhole,
@@ -59,12 +62,14 @@ pub fn decode_from<S: RecordSink + ?Sized>(
     // Skips trailing blank lines as well.
     *position = lines.position();
     let overlong = match last {
-        LastLine::Leave => lines.take_overlong(),
+        LastLine::Leave | LastLine::TakeComplete => lines.take_overlong(),
         LastLine::TakeWhole => lines.end_overlong(),
     };
     refuse_overlong(overlong, file_decoder, sink);
-    if let (LastLine::TakeWhole, Some(unfinished)) = (last, lines.unfinished()) {
-        take_unfinished(unfinished, position, file_decoder, sink);
+    if last != LastLine::Leave
+        && let Some(unfinished) = lines.unfinished()
+    {
+        take_unfinished(unfinished, position, last, file_decoder, sink);
     }
     Ok(ReadOutcome::End)
 }
@@ -87,6 +92,7 @@ fn refuse_overlong(
 fn take_unfinished(
     unfinished: Unfinished,
     position: &mut ReadPosition,
+    last: LastLine,
     file_decoder: &mut FileDecoder,
     sink: &mut (impl RecordSink + ?Sized),
 ) {
@@ -94,7 +100,7 @@ fn take_unfinished(
         file_decoder.take(unfinished.as_line(), sink);
         // The line end is still missing, so the line number does not advance.
         position.offset = unfinished.offset + unfinished.bytes.len() as u64;
-    } else {
+    } else if last == LastLine::TakeWhole {
         let warning = Warning {
             file: file_decoder.name().to_owned(),
             line: unfinished.number,

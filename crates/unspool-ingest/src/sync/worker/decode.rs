@@ -88,9 +88,11 @@ impl<S: Store> Worker<'_, S> {
         }
         let Source { mut stamp, length, .. } = *source;
         let rest = is_idle(stamp);
-        // A file that the user names is read to its end, also if its last line has no line end.
-        let whole = rest || self.shared.named;
-        let last = if whole { LastLine::TakeWhole } else { LastLine::Leave };
+        let last = match (rest, self.shared.named) {
+            (true, _) => LastLine::TakeWhole,
+            (false, true) => LastLine::TakeComplete,
+            (false, false) => LastLine::Leave,
+        };
         let text = source.from(position);
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
