@@ -5,6 +5,7 @@
 pub mod batch;
 pub mod session_writer;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
@@ -12,6 +13,7 @@ use unspool_model::change::{Change, ChangeSet};
 use unspool_model::event::Event;
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
+use unspool_store::rows::RowId;
 use unspool_store::store::{Store, StoreError};
 
 use crate::recorder::batch::{IngestMode, Packer};
@@ -58,6 +60,11 @@ impl<S: Store> Recorder<S> {
     /// The same recorder with another policy for deleted sessions.
     pub fn with_deleted(self, deleted: Deleted) -> Recorder<S> {
         Recorder { deleted, ..self }
+    }
+
+    /// The same recorder, whose new parts get row numbers of this block.
+    pub fn with_part_block(&self, block: Range<RowId>) -> Recorder<S> {
+        Recorder { row_ids: Arc::new(self.row_ids.with_part_block(block)), ..self.clone() }
     }
 
     pub fn store(&self) -> &S {

@@ -4,6 +4,7 @@
 //! change socket, and takes over when it ends.
 
 pub mod archive;
+mod inbox;
 mod process_list;
 mod remote_folder;
 pub mod request;
@@ -19,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use unspool_query::live::{Subscription, Update, Updates};
-use unspool_sources::discover::{Discovery, Environment, discover};
+use unspool_sources::discover::{Discovery, Environment};
 use unspool_store::sqlite::{FileIdentity, Sqlite, SqliteView};
 
 use crate::hooks::spool;
@@ -86,13 +87,15 @@ impl Recording {
         mut report: impl FnMut(RecordEvent) -> Result<(), E>,
     ) -> Result<Infallible, E> {
         let Sources { environment, change_detection, silence } = sources.clone();
-        let mut file_states = FileStates::load(&self.recorder).map_err(SyncError::from)?;
-        let discovered = discover(&environment);
+        let file_states = FileStates::load(&self.recorder).map_err(SyncError::from)?;
+        let mut watch = Watch::new(environment, file_states, change_detection);
+        let discovered = watch.discover();
         report(RecordEvent::Discovered { files: discovered.files.len() })?;
-        report(RecordEvent::Synced(self.sync(&mut file_states, discovered, progress)?))?;
+        let synced = watch.take_discovered(&self.recorder, discovered, progress)?;
+        spool::sweep(&self.folder);
+        report(RecordEvent::Synced(synced))?;
         let silence = SilenceCheck::new(&self.recorder, silence).map_err(SyncError::from)?;
-        let mut watch =
-            Watch::new(environment, file_states, change_detection).with_silence_check(silence);
+        let mut watch = watch.with_silence_check(silence);
         self.open(watch.request_queue());
         loop {
             let grown = watch.take_next(&self.recorder)?;

@@ -5,6 +5,7 @@ pub mod agents;
 mod claim;
 mod file_state;
 mod import_lines;
+mod live_files;
 mod open_file;
 pub mod reread;
 mod worker;
@@ -32,7 +33,9 @@ use crate::recorder::batch::IngestMode;
 use crate::report::{Progress, SyncReport, Tally};
 use crate::sync::claim::Claims;
 use crate::sync::import_lines::ImportLinesError;
-use crate::sync::worker::{FileRoute, Stop, SyncContext, Worker};
+use crate::sync::live_files::FilesInUse;
+pub use crate::sync::live_files::LiveFiles;
+use crate::sync::worker::{FileRoute, QueuedFile, Stop, SyncContext, Worker};
 
 #[derive(Debug, Error)]
 pub enum SyncError {
@@ -69,6 +72,10 @@ impl FileCandidate {
 /// Below this much new input, the sync follows live sessions instead of importing history.
 const LIVE_MAX_BYTES: u64 = 1024 * 1024;
 
+/// Few parts take less than this in a log. A file with more parts than expected gets row numbers of
+/// the newest for the rest.
+const MIN_PART_BYTES: u64 = 64;
+
 /// With more threads than this, workers only wait for the single writer.
 const MAX_THREADS: usize = 4;
 
@@ -86,9 +93,21 @@ impl FileStates {
 /// Ingests files into the archive. Unchanged files cause no write.
 pub fn sync<S: Store>(
     recorder: &Recorder<S>,
+    file_states: &mut FileStates,
+    candidates: Vec<FileCandidate>,
+    progress: &Progress,
+) -> Result<SyncReport, SyncError> {
+    sync_beside(recorder, file_states, candidates, progress, None)
+}
+
+/// Like `sync`, and meanwhile ingests what agents write. Its commits are small, so that what an
+/// agent writes does not wait for them.
+pub fn sync_beside<S: Store>(
+    recorder: &Recorder<S>,
     FileStates(stored): &mut FileStates,
     candidates: Vec<FileCandidate>,
     progress: &Progress,
+    live: Option<&dyn LiveFiles>,
 ) -> Result<SyncReport, SyncError> {
     let tally = Tally::default();
     let named = candidates.iter().all(|candidate| candidate.named);
@@ -96,23 +115,25 @@ pub fn sync<S: Store>(
     let _entered = tracing::info_span!("sync", files = todo.len(), named).entered();
     progress.files.store(todo.len() as u64, Ordering::Relaxed);
     progress.bytes.store(todo.iter().map(|file| file.size).sum(), Ordering::Relaxed);
-    let claims = Claims::default();
+    let (claims, in_use) = (Claims::default(), FilesInUse::default());
     let written = Mutex::default();
     let shared = SyncContext {
         recorder,
         claims: &claims,
         stored: &*stored,
         written: &written,
+        in_use: &in_use,
+        live,
         tally: &tally,
         progress,
         mode: ingest_mode(stored, &todo),
         named,
     };
-    let queue = Mutex::new(todo.into_iter().map(|file| file.path).collect::<VecDeque<_>>());
+    let queue = Mutex::new(enqueue(recorder, todo));
     let RoutedFiles { deferred, mut exports } = run(&shared, &queue)?;
     exports.extend(ingest_deferred(&shared, deferred)?);
     let written = written.into_inner().unwrap_or_else(PoisonError::into_inner);
-    stored.extend(written.into_iter().map(|file: FileRow| (file.path.clone(), file)));
+    stored.extend(written);
     let mut report = tally.into_report();
     if report.parts > 0 {
         block_on(recorder.store().maintain(Maintenance::IfDue))?;
@@ -149,10 +170,25 @@ fn select_changed(
             }
         }
     }
-    // Newest last: the newest parts get the highest row ids, and a search with too many matches
-    // returns the highest rows.
     todo.sort_unstable();
     todo
+}
+
+/// The files in the order in which they are read: newest first, because those are what a person
+/// wants to see first. Their parts get the highest row numbers nevertheless: a search with too many
+/// matches returns the highest rows.
+fn enqueue<S: Store>(recorder: &Recorder<S>, todo: Vec<ChangedFile>) -> VecDeque<QueuedFile> {
+    let rows_of = |file: &ChangedFile| (file.size / MIN_PART_BYTES) as i64 + 1;
+    let total = if todo.len() > 1 { todo.iter().map(rows_of).sum() } else { 0 };
+    let mut start = recorder.row_ids().reserve_parts(total);
+    let mut queue = VecDeque::with_capacity(todo.len());
+    for file in todo {
+        let end = start + rows_of(&file);
+        let part_block = (total > 0).then_some(start..end);
+        queue.push_front(QueuedFile { path: file.path, part_block });
+        start = end;
+    }
+    queue
 }
 
 /// Little new input means live sessions, whose payloads stay in the journal.
@@ -171,17 +207,17 @@ fn ingest_mode(stored: &FxHashMap<String, FileRow>, todo: &[ChangedFile]) -> Ing
 /// them.
 fn ingest_deferred<S: Store>(
     shared: &SyncContext<'_, S>,
-    deferred: Vec<PathBuf>,
+    deferred: Vec<QueuedFile>,
 ) -> Result<Vec<PathBuf>, SyncError> {
     let mut exports = Vec::new();
     let mut worker = Worker::new(shared)?;
-    for path in deferred {
-        match worker.ingest_file(&path)? {
+    for file in deferred {
+        match worker.ingest_queued(&file)? {
             FileRoute::Decode => {}
-            FileRoute::Import => exports.push(path),
+            FileRoute::Import => exports.push(file.path),
             FileRoute::Defer => {
                 let what = "its session is being recorded; run `unspool sync` again".to_owned();
-                shared.tally.warn(warning(&path, what));
+                shared.tally.warn(warning(&file.path, what));
             }
         }
     }
@@ -235,11 +271,14 @@ fn ingest_all<S: Store, R: Read>(
 ) -> Result<SyncReport, SyncError> {
     let FileStates(stored) = FileStates::load(recorder)?;
     let (tally, claims, written) = (Tally::default(), Claims::default(), Mutex::default());
+    let in_use = FilesInUse::default();
     let shared = SyncContext {
         recorder,
         claims: &claims,
         stored: &stored,
         written: &written,
+        in_use: &in_use,
+        live: None,
         tally: &tally,
         progress,
         mode: IngestMode::Bulk,
@@ -260,14 +299,14 @@ fn ingest_all<S: Store, R: Read>(
 /// The files that the parallel phase did not decode.
 #[derive(Default)]
 struct RoutedFiles {
-    deferred: Vec<PathBuf>,
+    deferred: Vec<QueuedFile>,
     exports: Vec<PathBuf>,
 }
 
 /// Runs the workers on one queue. Returns the files that they did not decode.
 fn run<S: Store>(
     shared: &SyncContext<'_, S>,
-    queue: &Mutex<VecDeque<PathBuf>>,
+    queue: &Mutex<VecDeque<QueuedFile>>,
 ) -> Result<RoutedFiles, SyncError> {
     let files = queue.lock().unwrap_or_else(PoisonError::into_inner).len();
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -280,8 +319,8 @@ fn run<S: Store>(
                     let mut worker = Worker::new(shared)?;
                     loop {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                        let Some(path) = next else { break };
-                        let route = worker.ingest_file(&path).inspect_err(|_| {
+                        let Some(file) = next else { break };
+                        let route = worker.ingest_queued(&file).inspect_err(|_| {
                             // Stop the other workers too.
                             queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
                         })?;
@@ -290,8 +329,8 @@ fn run<S: Store>(
                             FileRoute::Decode => {
                                 shared.progress.files_done.fetch_add(1, Ordering::Relaxed);
                             }
-                            FileRoute::Import => routed.exports.push(path),
-                            FileRoute::Defer => routed.deferred.push(path),
+                            FileRoute::Import => routed.exports.push(file.path),
+                            FileRoute::Defer => routed.deferred.push(file),
                         }
                     }
                     finish(&mut worker)

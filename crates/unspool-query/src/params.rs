@@ -63,7 +63,7 @@ fn time_of(text: &str) -> Option<i64> {
         "w" => 24 * 7,
         _ => return None,
     };
-    let ago = count.parse::<i64>().ok()?.saturating_mul(hours).saturating_mul(3_600_000);
+    let ago = i64::from(count.parse::<u32>().ok()?).saturating_mul(hours).saturating_mul(3_600_000);
     Some(Timestamp::now().as_millisecond().saturating_sub(ago))
 }
 
@@ -80,7 +80,7 @@ mod tests {
             let past = now - parse_time(ago).unwrap();
             assert!((past - hours * 3_600_000).abs() < 60_000, "{ago}: {past}");
         }
-        for wrong in ["", "d", "7", "7y", "yesterday", "2026-13-01", "7 d", "7日"] {
+        for wrong in ["", "d", "7", "7y", "yesterday", "2026-13-01", "7 d", "7日", "-1d"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

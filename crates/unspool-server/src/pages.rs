@@ -13,11 +13,14 @@ pub mod thoughtflow;
 pub mod welcome;
 
 use crate::assets;
-use axum::extract::Path;
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use maud::Markup;
+use serde::de::DeserializeOwned;
+use std::error::Error as _;
 
 use crate::api::etag_matches;
 use crate::problem::Problem;
@@ -39,6 +42,22 @@ pub struct ErrorPage(Problem);
 impl<E: Into<Problem>> From<E> for ErrorPage {
     fn from(error: E) -> ErrorPage {
         ErrorPage(error.into())
+    }
+}
+
+/// The parameters in the URL of a page. Wrong ones are answered with an error page.
+pub struct UrlParams<T>(pub T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for UrlParams<T> {
+    type Rejection = ErrorPage;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorPage> {
+        let params = Query::try_from_uri(&parts.uri);
+        let Query(params) = params.map_err(|error| {
+            let why = error.source().map(ToString::to_string).unwrap_or_default();
+            Problem::bad_request(format!("the URL has an invalid parameter: {why}"))
+        })?;
+        Ok(UrlParams(params))
     }
 }
 

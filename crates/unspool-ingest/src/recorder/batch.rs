@@ -86,6 +86,8 @@ impl Packer {
     /// Adds everything that changed in a session since the last call. Evicts settled turns from
     /// memory.
     pub fn add(&mut self, writer: &mut SessionWriter) -> Result<(), PackError> {
+        // Its file may have a block of row numbers.
+        self.row_ids = writer.row_ids.clone();
         if self.chunk_session != writer.row {
             self.close_chunk()?;
             self.chunk_session = writer.row;

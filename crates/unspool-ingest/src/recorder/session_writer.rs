@@ -71,7 +71,7 @@ pub struct SessionWriter {
     pub(crate) seq: u64,
     pub(crate) skip_counts: BTreeMap<String, u64>,
     pub sources: Vec<SourceRow>,
-    row_ids: Arc<RowIds>,
+    pub(crate) row_ids: Arc<RowIds>,
     /// Changes to publish after the commit; empty while there are no subscribers.
     pub(crate) delta: Delta,
     pub(crate) has_subscribers: bool,

@@ -3,31 +3,28 @@
 //! events (network homes) the scan is all there is.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use rustc_hash::FxHashSet;
-use unspool_sources::discover::{Environment, LogFile, discover};
+use unspool_sources::discover::{Discovery, Environment, LogFile, discover};
 use unspool_store::store::Store;
 
 use crate::recorder::Recorder;
 use crate::report::{Progress, SyncReport};
+use crate::service::inbox::{Changed, Inbox, InboxFiles};
 use crate::service::remote_folder::is_remote;
 use crate::service::request::execute;
 use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
 use crate::service::silence::SilenceCheck;
-use crate::sync::{FileCandidate, FileStates, SyncError, sync};
+use crate::sync::{FileCandidate, FileStates, SyncError, sync_beside};
 
 /// Interval of full scans where the file system sends events.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of full scans where it does not.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Agents write several lines in a burst: events this close together are handled as one.
-const COALESCE_WINDOW: Duration = Duration::from_millis(2);
-/// Upper bound on the delay by coalescing.
-const MAX_COALESCE_DELAY: Duration = Duration::from_millis(20);
 
 /// How changes are detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,19 +46,10 @@ pub struct Watch {
     remote: bool,
     /// Held so that the channel never closes.
     wakeup_sender: Sender<Wakeup>,
-    wakeups: Receiver<Wakeup>,
+    inbox: Mutex<Inbox>,
     /// When the next full scan is due.
     due: Instant,
     silence: Option<SilenceCheck>,
-}
-
-/// Changes collected by one wait.
-#[derive(Default)]
-struct Changed {
-    files: FxHashSet<PathBuf>,
-    /// A full scan is needed: a new folder, or lost events.
-    anything: bool,
-    queued: Vec<QueuedRequest>,
 }
 
 impl Watch {
@@ -90,7 +78,7 @@ impl Watch {
             watched,
             remote: false,
             wakeup_sender,
-            wakeups,
+            inbox: Mutex::new(Inbox::new(wakeups)),
             due,
             silence: None,
         }
@@ -104,6 +92,25 @@ impl Watch {
     /// The queue for write requests from other processes.
     pub fn request_queue(&self) -> RequestQueue {
         RequestQueue(self.wakeup_sender.clone())
+    }
+
+    /// Searches the sources.
+    pub fn discover(&mut self) -> Discovery {
+        // Watched before the search: what is written to a file after it was found causes an event.
+        self.watch_folders();
+        discover(&self.environment)
+    }
+
+    /// Ingests what was found, and meanwhile what agents write.
+    pub fn take_discovered<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        discovered: Discovery,
+        progress: &Progress,
+    ) -> Result<SyncReport, SyncError> {
+        let mut report = self.sync(recorder, discovered.files, progress)?;
+        report.warnings.extend(discovered.warnings);
+        Ok(report)
     }
 
     /// Waits for changes and ingests them; executes the requests that arrived meanwhile.
@@ -152,18 +159,30 @@ impl Watch {
             let look = |path: &PathBuf| self.environment.logs_at(path);
             changed.files.iter().flat_map(look).collect::<Vec<LogFile>>()
         };
-        let candidates = found.into_iter().map(FileCandidate::from).collect();
-        let report = sync(recorder, &mut self.file_states, candidates, &Progress::default());
-        if report.is_err() {
-            // After a failure the in-memory state may differ from what was committed.
-            self.file_states = FileStates::load(recorder)?;
-        }
-        let report = report?;
+        let report = self.sync(recorder, found, &Progress::default())?;
         if let Some(silence) = &mut self.silence {
             silence.add(&report);
             silence.run(recorder)?;
         }
         Ok(report)
+    }
+
+    /// Ingests files, and meanwhile what agents write.
+    fn sync<S: Store>(
+        &mut self,
+        recorder: &Recorder<S>,
+        found: Vec<LogFile>,
+        progress: &Progress,
+    ) -> Result<SyncReport, SyncError> {
+        let candidates = found.into_iter().map(FileCandidate::from).collect();
+        let live = InboxFiles { inbox: &self.inbox, environment: &self.environment };
+        let report =
+            sync_beside(recorder, &mut self.file_states, candidates, progress, Some(&live));
+        if report.is_err() {
+            // After a failure the in-memory state may differ from what was committed.
+            self.file_states = FileStates::load(recorder)?;
+        }
+        report
     }
 
     /// Watches folders that have appeared since the last call. Returns the full-scan interval.
@@ -189,81 +208,19 @@ impl Watch {
         every
     }
 
-    /// Unwatches removed folders. A folder recreated at the same path needs a new watch.
-    fn forget_removed(&mut self, result: &notify::Result<notify::Event>) {
-        let gone = |kind: EventKind| {
-            matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
-        };
-        if let (Ok(event), Some(watcher)) = (result, &mut self.watcher)
-            && gone(event.kind)
-        {
-            for path in event.paths.iter().filter(|path| self.watched.remove(*path)) {
-                // The watcher may have dropped it already.
-                let _ = watcher.unwatch(path);
-            }
-        }
-    }
-
     /// Collects changes until then; requests a full scan if one is due.
-    fn wait(&mut self, mut until: Instant) -> Changed {
-        let mut changed = Changed::default();
-        let mut begun = None;
-        loop {
-            let wait = until.saturating_duration_since(Instant::now());
-            match self.wakeups.recv_timeout(wait) {
-                // File events queued before this request are already in `changed`.
-                Ok(Wakeup::QueuedRequest(queued)) => {
-                    changed.queued.push(queued);
-                    return changed;
-                }
-                Ok(Wakeup::FileEvent(result)) => {
-                    self.forget_removed(&result);
-                    changed.take(result);
-                    if !changed.is_nothing() {
-                        let begun = *begun.get_or_insert_with(Instant::now);
-                        until = (Instant::now() + COALESCE_WINDOW).min(begun + MAX_COALESCE_DELAY);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    changed.anything |= Instant::now() >= self.due;
-                    return changed;
-                }
-                // Cannot happen: `self` holds a sender.
-                Err(RecvTimeoutError::Disconnected) => return changed,
+    fn wait(&mut self, until: Instant) -> Changed {
+        let mut changed = self.inbox.get_mut().unwrap_or_else(PoisonError::into_inner).wait(until);
+        changed.anything |= Instant::now() >= self.due;
+        // A folder that is made again at the same path needs a new watch.
+        for path in changed.removed.drain(..) {
+            if let Some(watcher) = &mut self.watcher
+                && self.watched.remove(&path)
+            {
+                // The watcher may have dropped it already.
+                let _ = watcher.unwatch(&path);
             }
         }
-    }
-}
-
-impl Changed {
-    fn is_nothing(&self) -> bool {
-        self.files.is_empty() && !self.anything
-    }
-
-    fn take(&mut self, result: notify::Result<notify::Event>) {
-        let Ok(event) = result else {
-            self.anything = true;
-            return;
-        };
-        self.anything |= event.need_rescan();
-        match event.kind {
-            // Ignore our own opens and reads.
-            EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
-            EventKind::Access(_) => return,
-            // Files created before the new folder was watched cause no event, nor do the files of
-            // a renamed folder.
-            EventKind::Create(CreateKind::Folder | CreateKind::Any | CreateKind::Other)
-            | EventKind::Modify(ModifyKind::Name(_)) => {
-                self.anything |= event.paths.iter().any(|path| path.is_dir());
-            }
-            EventKind::Create(CreateKind::File)
-            | EventKind::Modify(
-                ModifyKind::Any | ModifyKind::Data(_) | ModifyKind::Metadata(_) | ModifyKind::Other,
-            )
-            | EventKind::Remove(_)
-            | EventKind::Any
-            | EventKind::Other => {}
-        }
-        self.files.extend(event.paths);
+        changed
     }
 }

@@ -3,9 +3,11 @@
 
 mod decode;
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
@@ -15,7 +17,7 @@ use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::regular_file::open_regular;
 use unspool_sources::read::source;
 use unspool_store::archive_lines::is_export;
-use unspool_store::rows::FileRow;
+use unspool_store::rows::{FileRow, RowId};
 use unspool_store::store::{Store, StoreError};
 
 use crate::recorder::Recorder;
@@ -26,6 +28,7 @@ use crate::stdin_capture::display_name;
 use crate::sync::SyncError;
 use crate::sync::claim::Claims;
 use crate::sync::file_state::{file_row, warning};
+use crate::sync::live_files::{FilesInUse, LiveFiles, Pace};
 use crate::sync::open_file::{OpenFeed, OpenFile};
 
 /// A batch is committed after this much input. Bounds memory while keeping transactions large.
@@ -42,12 +45,30 @@ pub(crate) struct SyncContext<'a, S: Store> {
     pub claims: &'a Claims,
     pub stored: &'a FxHashMap<String, FileRow>,
     /// File rows written by this sync.
-    pub written: &'a Mutex<Vec<FileRow>>,
+    pub written: &'a Mutex<FxHashMap<String, FileRow>>,
+    pub in_use: &'a FilesInUse,
+    /// Files to read in between. None if nobody waits for them.
+    pub live: Option<&'a dyn LiveFiles>,
     pub tally: &'a Tally,
     pub progress: &'a Progress,
     pub mode: IngestMode,
     /// The user named these files: read them completely, without waiting for more data.
     pub named: bool,
+}
+
+impl<S: Store> SyncContext<'_, S> {
+    /// The state of a file after its last read.
+    pub fn file(&self, name: &str) -> Option<FileRow> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.get(name).or_else(|| self.stored.get(name)).cloned()
+    }
+}
+
+/// A file that waits to be read.
+pub(crate) struct QueuedFile {
+    pub path: PathBuf,
+    /// Row numbers for its parts.
+    pub part_block: Option<Range<RowId>>,
 }
 
 /// What a sync does with a file.
@@ -76,6 +97,8 @@ impl From<StoreError> for Stop {
 
 pub(crate) struct Worker<'a, S: Store> {
     pub(crate) shared: &'a SyncContext<'a, S>,
+    /// Opens the sessions of the current file.
+    recorder: Recorder<S>,
     packer: Packer,
     /// Bytes and records read since the last commit.
     read: u64,
@@ -84,6 +107,9 @@ pub(crate) struct Worker<'a, S: Store> {
     done: Vec<SessionWriter>,
     pub(crate) current: Option<OpenFile>,
     pub(crate) stop: Option<Stop>,
+    pub(super) pace: Pace,
+    /// It may wait for a session that another worker holds.
+    may_wait: bool,
 }
 
 impl<'a, S: Store> Worker<'a, S> {
@@ -91,13 +117,35 @@ impl<'a, S: Store> Worker<'a, S> {
         let packer = shared.recorder.packer(shared.mode)?;
         Ok(Worker {
             shared,
+            recorder: shared.recorder.clone(),
             packer,
             read: 0,
             records: 0,
             done: Vec::new(),
             current: None,
             stop: None,
+            pace: Pace::new(shared.live.is_some()),
+            may_wait: true,
         })
+    }
+
+    /// The same worker, which leaves a file alone if another worker holds its session. Its thread
+    /// may hold sessions of its own, and two that wait for each other would deadlock.
+    pub fn without_waiting(mut self) -> Self {
+        self.may_wait = false;
+        self
+    }
+
+    /// Reads a queued file.
+    pub fn ingest_queued(&mut self, file: &QueuedFile) -> Result<FileRoute, SyncError> {
+        self.recorder = match &file.part_block {
+            Some(block) => self.shared.recorder.with_part_block(block.clone()),
+            None => self.shared.recorder.clone(),
+        };
+        self.shared.in_use.begin(&file.path);
+        let route = self.ingest_file(&file.path);
+        self.shared.in_use.end(&file.path);
+        route
     }
 
     /// Reads a file from where the last read stopped, unless it takes another route.
@@ -119,13 +167,14 @@ impl<'a, S: Store> Worker<'a, S> {
         if !claims.try_claim(id) {
             // An earlier file of this worker may hold the claim until its batch is committed.
             self.commit()?;
-            if self.current.as_ref().is_none_or(|current| current.ident.is_empty()) {
+            let holds_none = self.current.as_ref().is_none_or(|current| current.ident.is_empty());
+            if holds_none && self.may_wait {
                 claims.claim(id);
             } else if !claims.try_claim(id) {
                 return Err(Stop::Claimed);
             }
         }
-        match self.shared.recorder.open(ident.agent, ident.session) {
+        match self.recorder.open(ident.agent, ident.session) {
             Ok(Some(writer)) => Ok(Some(OpenFeed::new(writer))),
             Ok(None) => {
                 claims.free([id]);
@@ -151,9 +200,15 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn is_full(&self) -> bool {
-        self.read >= BATCH_BYTES
-            || self.records >= BATCH_RECORDS
-            || self.packer.words_memory() >= MAX_WORDS_BYTES
+        self.filled() >= self.pace.share
+    }
+
+    /// The size of the batch, as a share of a full one.
+    fn filled(&self) -> f64 {
+        let share = |some: u64, full: u64| some as f64 / full as f64;
+        share(self.read, BATCH_BYTES)
+            .max(share(self.records, BATCH_RECORDS))
+            .max(share(self.packer.words_memory() as u64, MAX_WORDS_BYTES as u64))
     }
 
     /// Commits in the middle of a file. After a crash here the file is read again from its start,
@@ -182,10 +237,11 @@ impl<'a, S: Store> Worker<'a, S> {
         }
         let file = FileRow { row: current.row, path: current.name.clone(), ..file };
         // A file that is read on every scan may not have changed.
-        let stored = self.shared.stored.get(&file.path);
-        if stored.is_none_or(|stored| *stored != FileRow { saved: None, ..file.clone() }) {
+        let stored = self.shared.file(&file.path);
+        let found = FileRow { saved: None, ..file.clone() };
+        if stored.is_none_or(|stored| stored != found) {
             let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-            written.push(FileRow { saved: None, ..file.clone() });
+            written.insert(found.path.clone(), found);
             drop(written);
             self.packer.batch().outdated_warnings.push((file.row, UNFINISHED_LINE_WARNING));
             self.packer.batch().files.push(file);
@@ -214,11 +270,15 @@ impl<'a, S: Store> Worker<'a, S> {
 
     /// Commits the batch, publishes its changes and releases the finished sessions.
     pub fn commit(&mut self) -> Result<(), Stop> {
+        let (filled, begun) = (self.filled(), Instant::now());
         (self.read, self.records) = (0, 0);
         let writers =
             self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
         let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);
         let outcome = self.shared.recorder.commit(&mut self.packer, writers);
+        if self.shared.live.is_some() {
+            self.pace.adapt(filled, begun);
+        }
         self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
         Ok(outcome?)
     }

@@ -2,7 +2,7 @@
 
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_LENGTH, HOST};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, ORIGIN};
 
 use crate::problem::Problem;
 
@@ -11,10 +11,14 @@ const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 const MAX_URI_BYTES: usize = 8 * 1024;
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// Refuses what two programs could read differently: a second `Host`, a path that is not text.
+/// Refuses what two programs could read differently: a second `Host` or `Origin`, a path that is
+/// not text.
 pub fn malformed(request: &Request) -> Option<Problem> {
-    if request.headers().get_all(HOST).iter().count() > 1 {
-        return Some(Problem::new(StatusCode::BAD_REQUEST, "the request has two Host headers"));
+    for (header, name) in [(HOST, "Host"), (ORIGIN, "Origin"), (AUTHORIZATION, "Authorization")] {
+        if request.headers().get_all(header).iter().count() > 1 {
+            let what = format!("the request has two {name} headers");
+            return Some(Problem::new(StatusCode::BAD_REQUEST, what));
+        }
     }
     if !decodes_to_text(request.uri().path()) {
         let what = "the path is not UTF-8; check the percent-encoding of the URL";

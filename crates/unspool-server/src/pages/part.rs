@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,7 @@ use unspool_query::raw::raw as read_raw;
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, View};
 
-use super::{ErrorPage, Page, html};
+use super::{ErrorPage, Page, UrlParams, html};
 use crate::App;
 use crate::api::find as find_session;
 use crate::problem::Problem;
@@ -50,7 +50,7 @@ fn no_part() -> Problem {
 pub async fn copy_markdown<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(params): Query<PartParams>,
+    UrlParams(params): UrlParams<PartParams>,
 ) -> Result<Response, ErrorPage> {
     let stored = find_session(&app, &id).await?;
     let excerpt = match (params.part()?, params.turn) {
@@ -86,20 +86,23 @@ struct BoundedCopy {
 
 impl BoundedCopy {
     fn truncated(mut self) -> Vec<u8> {
-        self.bytes.extend(b"*Truncated: the session is too long to copy.*\n");
+        self.bytes.extend(b"\n\n*Truncated: this is too long to copy.*\n");
         self.bytes
     }
 }
 
 impl Write for BoundedCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Turns are written whole: a copy ends between two of them.
-        self.full = self.bytes.len() > MAX_COPY_BYTES;
-        if self.full {
-            return Err(io::ErrorKind::StorageFull.into());
+        let room = MAX_COPY_BYTES - self.bytes.len();
+        if bytes.len() <= room {
+            self.bytes.extend(bytes);
+            return Ok(bytes.len());
         }
-        self.bytes.extend(bytes);
-        Ok(bytes.len())
+        self.full = true;
+        // One part may be larger than the whole copy. Text is cut between two characters.
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        self.bytes.extend(&bytes[..text.floor_char_boundary(room)]);
+        Err(io::ErrorKind::StorageFull.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -111,7 +114,7 @@ impl Write for BoundedCopy {
 pub async fn raw<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(params): Query<PartParams>,
+    UrlParams(params): UrlParams<PartParams>,
 ) -> Page {
     let stored = find_session(&app, &id).await?;
     let part = params.part()?.ok_or_else(no_part)?;
@@ -157,7 +160,7 @@ struct FindResult {
 pub async fn find<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(words): Query<FindParams>,
+    UrlParams(words): UrlParams<FindParams>,
 ) -> Result<Response, Problem> {
     let stored = find_session(&app, &id).await?;
     let request = SearchRequest {

@@ -4,14 +4,14 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use maud::Markup;
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
-use super::{ErrorPage, Page, html};
+use super::{ErrorPage, Page, UrlParams, html};
 use crate::App;
 use crate::pages::filters::FilterMenu;
 use crate::pages::filters::FilterOption;
@@ -48,7 +48,7 @@ pub async fn search<S: Store>(app: &App<S>, words: &str, params: &ListParams) ->
 /// The hits as a fragment, while the user types.
 pub async fn found<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(params): Query<ListParams>,
+    UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
     let words = params.words().unwrap_or_default();
     run_search(&app, words, &params, MAX_INSTANT_HITS, &[], template::found).await

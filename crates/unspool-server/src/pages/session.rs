@@ -4,7 +4,7 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ use unspool_query::window::{
 use unspool_store::store::{Store, StoredSession, View};
 use unspool_view::present::tools::Tasks;
 
-use super::{ErrorPage, Page, html};
+use super::{ErrorPage, Page, UrlParams, html};
 use crate::App;
 use crate::api::{etag_matches, find};
 use crate::problem::Problem;
@@ -125,7 +125,7 @@ fn with_page<S: Store, T>(
 pub async fn session<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(requested): Query<WindowParams>,
+    UrlParams(requested): UrlParams<WindowParams>,
 ) -> Page {
     let stored = find(&app, &id).await?;
     let shown = load(&app, &stored, &requested).await?;
@@ -162,7 +162,7 @@ pub async fn tools<S: Store>(
 pub async fn window<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(requested): Query<WindowParams>,
+    UrlParams(requested): UrlParams<WindowParams>,
     headers: HeaderMap,
 ) -> Result<Response, ErrorPage> {
     let stored = find(&app, &id).await?;

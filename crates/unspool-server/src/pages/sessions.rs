@@ -5,7 +5,7 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
@@ -15,7 +15,7 @@ use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 use unspool_view::present::activity::Activity;
 
-use super::{Page, html, search, welcome};
+use super::{Page, UrlParams, html, search, welcome};
 use crate::App;
 use crate::pages::filters::FilterMenu;
 use crate::pages::filters::FilterOption;
@@ -81,7 +81,7 @@ async fn live<S: Store>(
 
 pub async fn sessions<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(params): Query<ListParams>,
+    UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
     if let Some(words) = params.words() {
         return search::search(&app, words, &params).await;
@@ -171,7 +171,7 @@ fn next_cursor(found: &[StoredSession]) -> Option<String> {
 /// The next rows, for an open page.
 pub async fn rows<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(params): Query<ListParams>,
+    UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
     let filter = params.filter(Timestamp::now(), PAGE_SIZE);
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
@@ -185,7 +185,7 @@ pub async fn rows<S: Store>(
 /// Sessions whose title matches the words typed so far; the newest ones without words.
 pub async fn suggestions<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(params): Query<ListParams>,
+    UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
     let found;
     if let Some(words) = params.words() {

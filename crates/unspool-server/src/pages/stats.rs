@@ -4,7 +4,7 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use template::UsageBar;
@@ -13,16 +13,17 @@ use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigure
 use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
-use super::{Page, html};
+use super::{Page, UrlParams, html};
 use crate::App;
 use crate::query_params::ListParams;
 
-/// More days than this are grouped by week, and more weeks by month.
+/// More days than this are grouped by week, and more weeks by month. Of more months, those without
+/// use are left out: a wrong clock or a forged log may name any year.
 const MAX_BARS: usize = 120;
 
 pub async fn stats<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Query(params): Query<ListParams>,
+    UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
     let filter = params.filter(Timestamp::now(), 0);
     let request = StatsRequest {
@@ -146,6 +147,7 @@ fn periods(days: &[GroupFigures]) -> (Vec<UsageBar>, &'static str) {
         };
         date.checked_add(step).ok()
     };
+    let with_empty = span <= MAX_BARS * 31;
     let mut bars: Vec<UsageBar> = Vec::new();
     let mut at = Some(begin(*first));
     let mut left = dated.as_slice();
@@ -174,7 +176,7 @@ fn periods(days: &[GroupFigures]) -> (Vec<UsageBar>, &'static str) {
             left = rest;
         }
         bars.push(bar);
-        at = next(date);
+        at = if with_empty { next(date) } else { left.first().map(|(day, _)| begin(*day)) };
     }
     (bars, period)
 }
@@ -230,5 +232,9 @@ mod tests {
         let (period, bars) = labelled(&[on("2020-01-31", 1), on("2026-07-01", 8)]);
         assert_eq!((period, bars.len()), ("month", 79));
         assert_eq!(bars.iter().map(|(_, count)| count).sum::<u64>(), 9, "nothing is lost");
+        let days = [on("0001-01-01", 1), on("2026-06-30", 2), on("2026-07-01", 4)];
+        let named = |name: &str, count| (name.to_owned(), count);
+        let expected = [named("January 1", 1), named("June 2026", 2), named("July 2026", 4)];
+        assert_eq!(labelled(&days), ("month", expected.to_vec()));
     }
 }

@@ -4,14 +4,14 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use unspool_export::export;
 use unspool_export::project::{Options, Projection};
 use unspool_store::store::Store;
 
-use super::{Page, html};
+use super::{Page, UrlParams, html};
 use crate::App;
 use crate::api::{ApiResponse, export_response, find};
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ pub struct FlowParams {
 pub async fn thoughtflow<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
-    Query(params): Query<FlowParams>,
+    UrlParams(params): UrlParams<FlowParams>,
 ) -> Page {
     let stored = find(&app, &id).await?;
     let (turn, step) = (params.turn.unwrap_or(0), params.step.unwrap_or(0));

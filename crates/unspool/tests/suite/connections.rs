@@ -55,6 +55,10 @@ fn an_ambiguous_request_is_refused_as_a_problem() {
     let host = format!("Host: 127.0.0.1:{}", server.port);
     let lines = ["GET / HTTP/1.0".to_owned(), host, "Host: evil.example".to_owned()];
     assert!(server.send(&lines, b"").problem(400).contains("two Host headers"));
+    let host = format!("Host: 127.0.0.1:{}", server.port);
+    let own = format!("Origin: http://127.0.0.1:{}", server.port);
+    let lines = ["GET / HTTP/1.0".to_owned(), host, own, "Origin: http://evil.example".to_owned()];
+    assert!(server.send(&lines, b"").problem(400).contains("two Origin headers"));
     for path in ["/s/%ff", "/api/sessions/%c3%28", "/thoughtflow/%80.json"] {
         assert!(server.request("GET", path, &[]).problem(400).contains("UTF-8"), "{path}");
     }

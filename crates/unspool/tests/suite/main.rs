@@ -37,6 +37,7 @@ mod independent_reader;
 mod json_client;
 mod landmarks;
 mod laws;
+mod live_during_sync;
 mod live_exits;
 mod live_growth;
 mod log_files;

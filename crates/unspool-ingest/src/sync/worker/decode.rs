@@ -31,7 +31,8 @@ impl<S: Store> Worker<'_, S> {
                 return Ok(());
             }
         };
-        let stored = self.shared.stored.get(&name);
+        let stored = self.shared.file(&name);
+        let stored = stored.as_ref();
         let mut same = stored.is_some_and(|stored| {
             fingerprint::matches(stored.print, source.text()).unwrap_or(false)
         });
@@ -109,7 +110,7 @@ impl<S: Store> Worker<'_, S> {
 
     /// Reads input that is not a file, under a given name.
     pub fn ingest_stream(&mut self, name: &str, source: impl Read) -> Result<(), Stop> {
-        let stored = self.shared.stored.get(name);
+        let stored = self.shared.file(name);
         let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
         self.current = Some(OpenFile {
             row,
@@ -148,6 +149,9 @@ impl<S: Store> Worker<'_, S> {
                 seen = position;
                 if worker.stop.is_none() && worker.is_full() {
                     worker.stop = worker.write_so_far(position).err();
+                }
+                if worker.stop.is_none() {
+                    worker.stop = worker.ingest_live().err();
                 }
                 match worker.stop {
                     Some(_) => ControlFlow::Break(()),
