@@ -183,6 +183,14 @@ impl TranscriptBuilder {
         Some(&self.turns.get(self.turn_keys.get(&id)?)?.turn)
     }
 
+    /// The index from which on the steps of a turn differ if this one is put at this place.
+    pub fn first_moved_step(&self, turn: TurnId, step: StepId, place: Place) -> Option<usize> {
+        let held = self.turns.get(self.turn_keys.get(&turn)?)?;
+        let before = held.places.get(&step).and_then(|place| held.find_step(step, *place));
+        let after = held.step_places.partition_point(|other| *other < place);
+        Some(before.map_or(after, |(at, _)| at.min(after)))
+    }
+
     /// One part, by its id.
     pub fn find_part(&self, id: PartId) -> Option<&Part> {
         let address = self.parts.get(&id)?;

@@ -68,6 +68,8 @@ pub struct TurnWrite {
     pub row: RowId,
     /// Without its parts and its steps.
     pub turn: Turn,
+    /// Its steps from this index on; those before are stored and unchanged.
+    pub steps_from: usize,
     pub steps: Vec<Step>,
     /// Digests of the names of the turn, its steps and parts.
     pub names: NameDigests,

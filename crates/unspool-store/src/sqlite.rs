@@ -81,6 +81,9 @@ impl Sqlite {
         connection.pragma_update(None, "secure_delete", erase::ZEROING).map_err(at)?;
         migrate::migrate(&connection, path)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
+        // Statements that may fail halfway copy each page before they change it. In a file, these
+        // copies took a sixth of an import.
+        connection.pragma_update(None, "temp_store", "memory").map_err(at)?;
         let writer = ConnectionThread::start(connection)?;
         let reader = ConnectionThread::start(read_connection(path)?)?;
         let identity = FileIdentity::of(path);

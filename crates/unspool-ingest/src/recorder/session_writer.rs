@@ -34,6 +34,8 @@ pub(crate) struct TrackedTurn {
     pub partial: bool,
     /// It is marked as unsettled in the store.
     pub unsettled: bool,
+    /// Its steps before this index are stored and unchanged.
+    pub steps_from: usize,
 }
 
 pub(crate) struct TrackedPart {

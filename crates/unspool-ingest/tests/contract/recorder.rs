@@ -255,7 +255,7 @@ pub fn compare_session<S: Store>(store: &S, model: &Model, all: &[&Model]) -> Ou
     for (_, outline) in outline.turns {
         let names: BTreeSet<u64> = outline.names.into_iter().collect();
         let turn = whole.iter().find(|turn| turn.id == outline.turn.id);
-        let reported = turn.map(|turn| turn.name_digests()).unwrap_or_default();
+        let reported = turn.map(|turn| turn.name_digests(0)).unwrap_or_default();
         prop_assert!(
             reported.iter().all(|name| names.contains(name)),
             "a stored turn lacks a name"

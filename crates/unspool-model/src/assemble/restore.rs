@@ -36,10 +36,10 @@ impl Turn {
         places
     }
 
-    /// The digests of all global names of its parts and steps.
-    pub fn name_digests(&self) -> Vec<u64> {
+    /// The digests of all global names of its parts, and of its steps from this index on.
+    pub fn name_digests(&self, steps_from: usize) -> Vec<u64> {
         let parts = self.parts.iter().flat_map(|part| &part.origin.names);
-        let steps = self.steps.iter().map(|step| &step.name);
+        let steps = self.steps.iter().skip(steps_from).map(|step| &step.name);
         let names = parts.chain(steps).filter(|name| !name.is_local());
         names.map(Name::digest).collect()
     }

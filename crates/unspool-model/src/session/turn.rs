@@ -60,8 +60,8 @@ impl Turn {
         }
     }
 
-    /// A copy without its parts, which may be many and large.
-    pub fn without_parts(&self) -> Turn {
+    /// A copy without its parts and its steps, which may be many and large.
+    pub fn head(&self) -> Turn {
         Turn {
             id: self.id,
             number: self.number,
@@ -73,7 +73,7 @@ impl Turn {
             inherited: self.inherited,
             started: self.started,
             ended: self.ended,
-            steps: self.steps.clone(),
+            steps: Vec::new(),
             parts: Vec::new(),
             origin: self.origin.clone(),
         }

@@ -299,7 +299,7 @@ fn from_outline(stored: Run, rest: &[Line]) -> Transcript {
     let rows = stored.builder.rows();
     let outlines = rows.turns.iter().map(|turn| TurnStub {
         turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
-        names: turn.name_digests(),
+        names: turn.name_digests(0),
     });
     let mut assembler = Assembler::resume_from_stubs(&rows.session, outlines);
     for turn in rows.turns.iter().filter(|turn| !stored.assembler.is_settled(turn.id)) {

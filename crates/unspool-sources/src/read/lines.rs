@@ -163,7 +163,7 @@ impl LineReader {
 
 /// The line that begins at `start`, unless it is blank.
 fn cut(start: ReadPosition, bytes: &[u8]) -> Option<Line<'_>> {
-    let mark = mark_length(start, bytes);
+    let mark = mark_length(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let bytes = bytes.get(mark..).unwrap_or_default();
     let line = Line { number: start.number, offset: start.offset + mark as u64, bytes };
@@ -171,16 +171,16 @@ fn cut(start: ReadPosition, bytes: &[u8]) -> Option<Line<'_>> {
 }
 
 fn unfinished(start: ReadPosition, bytes: &[u8]) -> Option<Unfinished> {
-    let mark = mark_length(start, bytes);
+    let mark = mark_length(bytes);
     let bytes = bytes[mark..].to_vec();
     let ReadPosition { number, offset } = start;
     (!is_blank(&bytes)).then_some(Unfinished { number, offset: offset + mark as u64, bytes })
 }
 
-/// The length of a byte order mark, which counts only at the start of a file.
-fn mark_length(start: ReadPosition, bytes: &[u8]) -> usize {
-    let marked = start.offset == 0 && bytes.starts_with(BYTE_ORDER_MARK);
-    if marked { BYTE_ORDER_MARK.len() } else { 0 }
+/// The length of a byte order mark. No record begins with one, so a line in the middle of a file has
+/// it where two files were joined.
+fn mark_length(bytes: &[u8]) -> usize {
+    if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
 fn is_blank(bytes: &[u8]) -> bool {

@@ -210,16 +210,17 @@ fn a_file_that_grows_is_pulled_on() {
 fn a_file_is_read_to_its_end() {
     let path = std::env::temp_dir().join(format!("unspool-lines-{}.jsonl", std::process::id()));
     let long = "x".repeat(CHUNK_BYTES * 2 + 7);
-    std::fs::write(&path, format!("\u{feff}{long}\r\n\n{{}}\n{{\"half")).unwrap();
+    // Two files that were joined, each with a byte order mark.
+    std::fs::write(&path, format!("\u{feff}{long}\r\n\n\u{feff}{{}}\n{{\"half")).unwrap();
     let mut lines = Vec::new();
     let end = read_file(&path, &mut |line| {
         lines.push((line.number, line.offset, line.bytes.len()));
     });
     std::fs::remove_file(&path).unwrap();
     let length = long.len() as u64;
-    assert_eq!(lines, [(1, 3, long.len()), (3, length + 6, 2)]);
+    assert_eq!(lines, [(1, 3, long.len()), (3, length + 9, 2)]);
     let end = end.unwrap();
-    assert_eq!(end.position, ReadPosition { number: 4, offset: length + 9 });
+    assert_eq!(end.position, ReadPosition { number: 4, offset: length + 12 });
     assert_eq!(end.unfinished.unwrap().bytes, b"{\"half");
 }
 

@@ -13,6 +13,8 @@
 //! OpenCode writes to the database while we read it. It is opened read-only, and no files are
 //! created next to it.
 
+mod row_text;
+
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +26,7 @@ use unspool_model::source::FileStamp;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
+use row_text::{data_columns, data_of, put, put_object};
 
 /// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -266,19 +269,20 @@ impl Rows {
     }
 
     fn messages(&mut self, before: i64, mut after: (i64, String)) -> io::Result<Next> {
-        let wanted = "SELECT id, time_created, data FROM message WHERE session_id = ?1 \
-             AND time_created < ?2 AND (time_created, id) > (?3, ?4) ORDER BY time_created, id";
-        let mut messages = self.connection.prepare_cached(wanted).map_err(io_error)?;
-        let mut parts = self
-            .connection
-            .prepare_cached("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id")
-            .map_err(io_error)?;
+        let data = data_columns();
+        let wanted = format!(
+            "SELECT id, time_created, {data} FROM message WHERE session_id = ?1 \
+             AND time_created < ?2 AND (time_created, id) > (?3, ?4) ORDER BY time_created, id"
+        );
+        let mut messages = self.connection.prepare_cached(&wanted).map_err(io_error)?;
+        let of_message = format!("SELECT id, {data} FROM part WHERE message_id = ?1 ORDER BY id");
+        let mut parts = self.connection.prepare_cached(&of_message).map_err(io_error)?;
         let mut rows =
             messages.query(params![self.session, before, after.0, after.1]).map_err(io_error)?;
         while let Some(row) = rows.next().map_err(io_error)? {
             let id: String = row.get(0).map_err(io_error)?;
             let created: i64 = row.get(1).map_err(io_error)?;
-            let data: String = row.get(2).map_err(io_error)?;
+            let data = data_of(row, 2).map_err(io_error)?;
             let names = [("id", &*id), ("sessionID", &*self.session)];
             self.out.extend_from_slice(b"{\"info\":");
             put_object(&mut self.out, &names, &data);
@@ -287,7 +291,7 @@ impl Rows {
             let mut first = true;
             while let Some(part) = of_message.next().map_err(io_error)? {
                 let part_id: String = part.get(0).map_err(io_error)?;
-                let data: String = part.get(1).map_err(io_error)?;
+                let data = data_of(part, 1).map_err(io_error)?;
                 if !std::mem::take(&mut first) {
                     self.out.push(b',');
                 }
@@ -303,15 +307,17 @@ impl Rows {
     }
 
     fn events(&mut self, after: i64) -> io::Result<Next> {
-        let wanted = "SELECT id, seq, type, data FROM event \
-             WHERE aggregate_id = ?1 AND seq > ?2 ORDER BY seq";
-        let mut events = self.connection.prepare_cached(wanted).map_err(io_error)?;
+        let wanted = format!(
+            "SELECT id, seq, type, {} FROM event WHERE aggregate_id = ?1 AND seq > ?2 ORDER BY seq",
+            data_columns()
+        );
+        let mut events = self.connection.prepare_cached(&wanted).map_err(io_error)?;
         let mut rows = events.query(params![self.session, after]).map_err(io_error)?;
         while let Some(row) = rows.next().map_err(io_error)? {
             let id: String = row.get(0).map_err(io_error)?;
             let seq: i64 = row.get(1).map_err(io_error)?;
             let kind: String = row.get(2).map_err(io_error)?;
-            let data: String = row.get(3).map_err(io_error)?;
+            let data = data_of(row, 3).map_err(io_error)?;
             let (id, kind) = (Value::from(id), Value::from(kind));
             let head = format!("{{\"id\":{id},\"seq\":{seq},\"type\":{kind},\"data\":");
             self.out.extend_from_slice(head.as_bytes());
@@ -322,30 +328,6 @@ impl Rows {
             }
         }
         Ok(Next::Nothing)
-    }
-}
-
-/// Writes JSON on one line. Line ends occur only between values, so replacing them is safe.
-fn put(out: &mut Vec<u8>, json: &str) {
-    out.extend(json.trim().bytes().map(|byte| match byte {
-        b'\n' | b'\r' => b' ',
-        other => other,
-    }));
-}
-
-/// Writes an object with extra fields in front: other columns of its row.
-fn put_object(out: &mut Vec<u8>, names: &[(&str, &str)], json: &str) {
-    let rest = json.trim().strip_prefix('{').unwrap_or_default().trim_start();
-    for (nth, (name, value)) in names.iter().enumerate() {
-        let mark = if nth == 0 { '{' } else { ',' };
-        out.extend_from_slice(format!("{mark}\"{name}\":{}", Value::from(*value)).as_bytes());
-    }
-    match rest {
-        "" | "}" => out.push(b'}'),
-        rest => {
-            out.push(b',');
-            put(out, rest);
-        }
     }
 }
 

@@ -145,3 +145,37 @@ fn a_session_that_is_not_there_is_said_to_be_missing() {
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     assert!(open(&path, "ses_a").is_ok());
 }
+
+#[test]
+fn a_row_that_cannot_be_read_does_not_cost_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, writer) = database(folder.path());
+    message(&writer, "msg_1", 10, r#"{"role":"user"}"#, r#"{"type":"text"}"#);
+    message(&writer, "msg_2", 20, r#"{"role":"assistant"}"#, r#"{"type":"text"}"#);
+    message(&writer, "msg_3", 30, r#"{"role":"assistant"}"#, r#"{"type":"text"}"#);
+    message(&writer, "msg_4", 40, r#"{"role":"assistant"}"#, r#"{"type":"text"}"#);
+    let set = "UPDATE part SET data = ?2 WHERE message_id = ?1";
+    writer.execute(set, params!["msg_1", [0u8, 255, 10, 254]]).unwrap();
+    writer.execute(set, params!["msg_2", br#"{"type":"text","text":"blob"}"#]).unwrap();
+    writer.execute(set, params!["msg_3", "half of {"]).unwrap();
+    let long = "UPDATE part SET data = zeroblob(200000000) WHERE message_id = ?1";
+    writer.execute(long, ["msg_4"]).unwrap();
+    let text = text(&path);
+    assert!(text.len() < 2000, "the long row was read: {} bytes", text.len());
+    for line in text.lines() {
+        serde_json::from_str::<Value>(line).expect(line);
+    }
+    let parts: Vec<Value> = text
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["parts"][0].clone())
+        .collect();
+    assert_eq!(parts[0]["reason"], "the column is not UTF-8");
+    assert_eq!((&parts[0]["type"], &parts[0]["bytes"]), (&"unreadable".into(), &4.into()));
+    assert_eq!(parts[1]["text"], "blob");
+    assert_eq!(parts[2]["reason"], "the column is not JSON");
+    assert_eq!(
+        (&parts[3]["reason"], &parts[3]["bytes"]),
+        (&"the column is too long".into(), &200_000_000.into())
+    );
+}

@@ -25,6 +25,7 @@ impl Packer {
     ) -> Result<(), PackError> {
         let agent = writer.transcript.session().agent.clone();
         let names = names(&turn, &tracked);
+        turn.steps.drain(..tracked.steps_from.min(turn.steps.len()));
         let parts = std::mem::take(&mut turn.parts);
         for part in parts {
             let Some(row) = writer.parts.remove(&part.id) else { continue };
@@ -83,10 +84,12 @@ impl Packer {
                 user_dirty: std::mem::take(&mut tracked.user_dirty),
                 partial: tracked.partial,
                 unsettled: std::mem::replace(&mut tracked.unsettled, true),
+                steps_from: std::mem::replace(&mut tracked.steps_from, turn.steps.len()),
             };
             let names = names(turn, &tracked);
             let user = tracked.user.clone();
-            let turn = turn.without_parts();
+            let steps = turn.steps.get(tracked.steps_from..).unwrap_or_default().to_vec();
+            let turn = Turn { steps, ..turn.head() };
             let (head, user) = self.head(&agent, turn, tracked, names, false, user, write)?;
             write.turns.push(head);
             if let Some(tracked) = writer.turns.get_mut(&id) {
@@ -104,7 +107,7 @@ impl Packer {
         Ok(())
     }
 
-    /// The head of a turn. Also adds the rows of the user's message.
+    /// The head of a turn, whose steps are those to write. Also adds the rows of the user's message.
     #[allow(clippy::too_many_arguments)]
     fn head(
         &mut self,
@@ -139,14 +142,18 @@ impl Packer {
                 write.parts.push(part);
             }
         }
+        let TrackedTurn { row, steps_from, .. } = tracked;
         let steps = std::mem::take(&mut turn.steps);
-        Ok((TurnWrite { row: tracked.row, turn, steps, names, settled }, user))
+        Ok((TurnWrite { row, turn, steps_from, steps, names, settled }, user))
     }
 }
 
 fn names(turn: &Turn, tracked: &TrackedTurn) -> NameDigests {
-    let names = turn.name_digests();
-    if tracked.partial { NameDigests::Added(names) } else { NameDigests::All(names) }
+    if tracked.partial {
+        NameDigests::Added(turn.name_digests(tracked.steps_from))
+    } else {
+        NameDigests::All(turn.name_digests(0))
+    }
 }
 
 /// A part for one body of the user's message. Transcripts keep those bodies in the turn; the

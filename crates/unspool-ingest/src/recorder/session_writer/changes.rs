@@ -3,7 +3,8 @@
 
 use unspool_model::change::{Change, PartPatch, SkipReason, TurnMergeField, TurnPatch};
 use unspool_model::event::Event;
-use unspool_model::id::{PartId, TurnId};
+use unspool_model::id::{PartId, StepId, TurnId};
+use unspool_model::part::Place;
 use unspool_store::rows::{RowId, Snapshot};
 
 use super::{SessionWriter, TrackedPart, TrackedTurn};
@@ -89,7 +90,7 @@ impl SessionWriter {
             Change::SessionUpdated { .. } => self.head_dirty = true,
             Change::TurnOpened { turn } => self.open_turn(*turn),
             Change::TurnUpdated { turn, patch } => self.update_turn(*turn, patch),
-            Change::StepUpdated { turn, .. } => self.touch_turn(*turn),
+            Change::StepUpdated { turn, place, step } => self.update_step(*turn, *place, step.id),
             Change::TurnRenamed { turn, to } => self.rename_turn(*turn, *to),
             Change::TurnMerged { turn, into, take } => self.merge_turns(*turn, *into, take),
             Change::PartOpened { turn, part } => self.open_part(*turn, part.id),
@@ -130,9 +131,18 @@ impl SessionWriter {
             user_dirty: false,
             partial: false,
             unsettled: false,
+            steps_from: 0,
         };
         self.turns.insert(id, tracked);
         self.touch_turn(id);
+    }
+
+    fn update_step(&mut self, turn: TurnId, place: Place, step: StepId) {
+        self.touch_turn(turn);
+        let from = self.transcript.first_moved_step(turn, step, place).unwrap_or(0);
+        if let Some(tracked) = self.turns.get_mut(&turn) {
+            tracked.steps_from = tracked.steps_from.min(from);
+        }
     }
 
     fn update_turn(&mut self, id: TurnId, patch: &TurnPatch) {
@@ -218,6 +228,7 @@ impl SessionWriter {
         self.touch_turn(into);
         let Some(tracked) = self.turns.get_mut(&into) else { return };
         tracked.user_dirty |= take.contains(&TurnMergeField::User);
+        tracked.steps_from = 0;
         // Move its parts to the other turn, evicted ones included.
         if merged_away.partial {
             for part in self.parts.values_mut().filter(|part| part.turn == merged_away.row) {

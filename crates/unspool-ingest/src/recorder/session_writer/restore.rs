@@ -59,6 +59,7 @@ impl SessionWriter {
             user_dirty: false,
             partial: false,
             unsettled: false,
+            steps_from: turn.steps.len(),
         };
         self.turns.insert(turn.id, tracked);
         self.revisit.push(turn.id);
@@ -97,6 +98,7 @@ impl SessionWriter {
             user_dirty: true,
             partial: false,
             unsettled: false,
+            steps_from: 0,
         };
         self.dirty_turns.push(turn.id);
         self.turns.insert(turn.id, tracked);

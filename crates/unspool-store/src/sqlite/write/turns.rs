@@ -15,13 +15,14 @@ pub(super) fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> ru
              state = ?7, abandoned = ?8, inherited = ?9, started = ?10, ended = ?11,
              settled = ?12, head = ?13, names = iif(?14, ?15, CAST(names || ?15 AS BLOB))",
     )?;
-    let mut forget = transaction.prepare_cached("DELETE FROM step WHERE turn = ?1")?;
+    let mut forget =
+        transaction.prepare_cached("DELETE FROM step WHERE turn = ?1 AND number >= ?2")?;
     let mut step = transaction.prepare_cached(
         "INSERT INTO step (turn, number, id, model, input, output, cache_read, cache_write,
              reasoning, cache_write_1h, stop_reason, origin)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
-    for TurnWrite { row, turn, steps, names, settled } in &session.turns {
+    for TurnWrite { row, turn, steps_from, steps, names, settled } in &session.turns {
         let (NameDigests::All(entry) | NameDigests::Added(entry)) = names;
         let digests: Vec<u8> = entry.iter().flat_map(|name| name.to_le_bytes()).collect();
         insert.execute(params![
@@ -41,9 +42,9 @@ pub(super) fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> ru
             matches!(names, NameDigests::All(_)),
             digests,
         ])?;
-        forget.execute([row])?;
-        for (number, entry) in steps.iter().enumerate() {
-            write_step(&mut step, *row, number, entry)?;
+        forget.execute(params![row, *steps_from as i64])?;
+        for (nth, entry) in steps.iter().enumerate() {
+            write_step(&mut step, *row, steps_from + nth, entry)?;
         }
     }
     Ok(())
