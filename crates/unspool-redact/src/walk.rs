@@ -215,7 +215,7 @@ impl Redactor<'_> {
         self.string("text", text);
         if let Some(signature) = signature {
             // The vendor verifies the signature, so keep it unless it contains a key.
-            self.value("signature", signature, ScanContext { name: None, opaque: true });
+            self.value("signature", signature, ScanContext { opaque: true, ..ScanContext::default() });
         }
     }
 
