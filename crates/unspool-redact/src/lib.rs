@@ -41,6 +41,7 @@ mod value_shape;
 mod verdict;
 mod visible;
 mod walk;
+mod walk_prompt;
 
 use std::borrow::Cow;
 
