@@ -163,7 +163,9 @@ fn assigned_name(text: &str, from: usize, to: usize) -> Option<AssignedName> {
             };
             SET_FUNCTIONS.iter().any(follows)
         },
-        keyed: before.ends_with(b"key=\"") || before.ends_with(b"name=\""),
+        keyed: [&b"key=\""[..], b"name=\"", b"key=\\\"", b"name=\\\""]
+            .iter()
+            .any(|attribute| before.ends_with(attribute)),
         symbol: matches!(before, [.., other, b':'] if *other != b':') || before == b":",
         wireless: name.eq_ignore_ascii_case("psk"),
     })

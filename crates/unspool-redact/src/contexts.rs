@@ -66,8 +66,8 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("password", &["mysqli_connect(", "mysqli(", "mysql_connect(", "sql.connect(", "sqldb.connect(", "getconnection(", "pdo("],
         r#"(?i:connect|mysqli|getconnection|pdo)\(\s*\\*["'][^"'\n]{0,200}["']\s*,\s*\\*["'][^"'\n]{1,64}["']\s*,\s*\\*(?:"([^"\\\n]{4,})|'([^'\\\n]{4,}))\\*["']"#).lookbehind(Lookbehind::Line(16)),
     by_context("password", &["password(\"", "password(\\\""], r#"(?i:password)\(\\*"([^"\\\n ]*[0-9][^"\\\n ]*)\\*"\)"#),
-    by_context("discord-token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\\""], r#"\.(?:run|login)\(\\*["']([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})\\*["']"#).check(Check::Random),
-    by_context("token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\\""], r#"\.(?:run|login)\(\\*["']([A-Za-z0-9_.-]{30,})\\*["']"#).check(Check::Random),
+    by_context("discord-token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\", ".run(\\"], r#"\.(?:run|login)\(\\*["']([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})\\*["']"#).check(Check::Random),
+    by_context("token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\", ".run(\\"], r#"\.(?:run|login)\(\\*["']([A-Za-z0-9_.-]{30,})\\*["']"#).check(Check::Random),
     // Tests of pages.
     by_context("password", &[".type('", ".type(\"", ".fill('", ".fill(\"", ".send_keys(", ".sendkeys("],
         r#"(?i:passw(?:or)?d)[^\s,]{0,8}?(?:\)\.(?i:type|fill|send_?keys)\(|,\s*)\\*["']([^"'\\\n]{6,})\\*["']"#).lookbehind(Lookbehind::Line(100)),

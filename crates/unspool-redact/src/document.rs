@@ -50,7 +50,9 @@ pub(super) struct Progress {
 }
 
 /// Longest text around the value of a pair.
-const MAX_PAIR_BYTES: usize = 1024;
+const MAX_PAIR_BYTES: usize = 512;
+const MAX_MAPPING_BYTES: usize = 256;
+const MAX_PAIR_LINES: usize = 6;
 /// Longest resource of a Terraform state.
 const MAX_RESOURCE_BYTES: usize = 16 << 10;
 
@@ -89,9 +91,9 @@ impl Progress {
         let (fields, read_to) = match json_depth(bytes, start, "kind") {
             Some(depth) => match object_start(bytes, start, self.read_to) {
                 Some(open) => object_fields(text, open, depth),
-                None => return Vec::new(),
+                None => (Vec::new(), end),
             },
-            None => mapping_fields(text, start, self.read_to),
+            None => mapping_fields(text, start, self.read_to, usize::MAX),
         };
         self.read_to = read_to.max(self.read_to);
         let mut found = Vec::new();
@@ -146,8 +148,9 @@ impl Progress {
             .filter_map(|(at, word)| list.get(at + word.len()..)?.split('"').nth(2))
             .map(|name| name.trim_end_matches('\\'))
             .collect();
-        let Some(open) = object_start(bytes, start, self.read_to) else { return Vec::new() };
+        let open = object_start(bytes, start, self.read_to);
         self.read_to = end;
+        let Some(open) = open else { return Vec::new() };
         for StructureField { key, value } in object_fields(text, open, depth).0 {
             if let FieldValue::Nested(at, _) = value
                 && text.get(key.0..key.1) == Some("attributes")
@@ -226,8 +229,14 @@ fn pair_value(text: &str, start: usize) -> Option<Found> {
             object_fields(text.get(..end)?, open, depth).0
         }
         None => {
-            let end = text.floor_char_boundary(start + MAX_PAIR_BYTES);
-            mapping_fields(text.get(..end)?, start, start.saturating_sub(MAX_PAIR_BYTES)).0
+            let end = text.floor_char_boundary(start + MAX_MAPPING_BYTES);
+            mapping_fields(
+                text.get(..end)?,
+                start,
+                start.saturating_sub(MAX_MAPPING_BYTES),
+                MAX_PAIR_LINES,
+            )
+            .0
         }
     };
     let word = |(from, to): (usize, usize)| text.get(from..to).unwrap_or_default();

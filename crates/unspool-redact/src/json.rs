@@ -11,6 +11,9 @@ use super::secret_name::{classify, singular};
 /// Longer names are ignored.
 const MAX_NAME_BYTES: usize = 64;
 
+/// Deepest path in a report. Hostile JSON nests without end, and every secret in it has a path.
+const MAX_PATH_FRAMES: usize = 64;
+
 /// An open object or array.
 struct Frame {
     object: bool,
@@ -176,7 +179,7 @@ fn remember(text: &str, frame: &mut Frame, is_key: bool, string: (usize, usize))
 /// `input.env.TOKEN`, `result.content[0].text`.
 fn path(text: &str, field: &str, frames: &[Frame]) -> String {
     let mut path = field.to_owned();
-    for frame in frames {
+    for frame in frames.iter().take(MAX_PATH_FRAMES) {
         if !frame.object {
             path.push_str(&format!("[{}]", frame.index));
         } else if let Some(key) = frame.key.and_then(|(start, end)| text.get(start..end)) {

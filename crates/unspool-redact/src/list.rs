@@ -24,6 +24,16 @@ pub(super) fn is_description(key: &str) -> bool {
     names(key) || names(last) || key.ends_with("Id") || key.ends_with("At")
 }
 
+/// True if a list, an object or lines may follow the name that ends at `to`. Most names are followed by
+/// something else, which a few bytes tell.
+pub(super) fn opens_list(bytes: &[u8], to: usize) -> bool {
+    let after = bytes.get(to..).unwrap_or_default().iter().take(16);
+    let mut after = after.skip_while(|byte| matches!(byte, b'\\' | b'"' | b'\'' | b' '));
+    let assigned = matches!(after.next(), Some(b':' | b'='));
+    let value = after.find(|byte| **byte != b' ');
+    assigned && matches!(value, Some(b'[' | b'{' | b'\n' | b'\r'))
+}
+
 /// The values below the name that ends at `to`, and where they end.
 pub(super) fn listed_values(text: &str, to: usize) -> Option<(Vec<(usize, usize)>, usize)> {
     let bytes = text.as_bytes();

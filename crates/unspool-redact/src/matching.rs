@@ -34,9 +34,13 @@ impl<'r> Scan<'r, '_> {
         }
         let end = self.text.floor_char_boundary(start.saturating_add(rule.window));
         if rule.every {
+            if self.command.0 == number && start < self.command.1 {
+                return;
+            }
             let command = &self.text[start..end];
             let command = &command[..command.find('\n').unwrap_or(command.len())];
             let end = start + command.len();
+            self.command = (number, end);
             for found in rule.regex.captures_iter(command) {
                 self.matched(number, rule, (start, end), &found);
             }

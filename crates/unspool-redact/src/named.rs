@@ -1,7 +1,7 @@
 //! Checks values that are assigned to a secret name, in a text and as a field of JSON.
 
 use super::assignment::{is_constant, value_of};
-use super::list::listed_values;
+use super::list::{listed_values, opens_list};
 use super::matching::MAX_TRIES_PER_RUN;
 use super::rules::Precedence;
 use super::scan::Scan;
@@ -22,8 +22,9 @@ impl Scan<'_, '_> {
         let Some((from, to)) = name_around(self.text, start, end) else { return };
         let Some(name) = self.text.get(from..to) else { return };
         let class = classify(name);
-        if let Some(class) = class.or_else(|| classify(singular(name)))
-            && start >= self.lists_to
+        if start >= self.lists_to
+            && opens_list(self.text.as_bytes(), to)
+            && let Some(class) = class.or_else(|| classify(singular(name)))
         {
             self.list(class, to);
         }

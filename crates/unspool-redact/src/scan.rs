@@ -103,6 +103,7 @@ fn scan_as_is<'r>(
         keys_to: 0,
         lists_to: 0,
         documents: Progress::default(),
+        command: (0, 0),
         hidden: false,
         emphasis: false,
         run: (0, 0),
@@ -161,6 +162,8 @@ pub(super) struct Scan<'r, 't> {
     /// End of the last list of secrets.
     pub(super) lists_to: usize,
     documents: Progress,
+    /// The last rule for a whole command, and the end of what it read.
+    pub(super) command: (u16, usize),
     /// The text has characters that a reader does not see.
     hidden: bool,
     /// A key is split by marks of Markdown.
@@ -241,9 +244,12 @@ impl<'r> Scan<'r, '_> {
             KeywordKind::SessionCookie if opaque => {}
             KeywordKind::SessionCookie => {
                 if start >= self.cookies_to
-                    && let Some((from, to)) = special::session_cookie(self.text, end)
+                    && let Some((found, to)) = special::session_cookie(self.text, end)
                 {
-                    self.push(from, to, "cookie", Precedence::ByContext);
+                    self.cookies_to = to;
+                    if let Some((from, to)) = found {
+                        self.push(from, to, "cookie", Precedence::ByContext);
+                    }
                 }
             }
             KeywordKind::Phrase if opaque => {}

@@ -66,8 +66,9 @@ pub(super) fn cookie_value(text: &str, end: usize) -> Option<usize> {
     }
 }
 
-/// The value of a session cookie outside a header; `end` is the end of its name and the `=`.
-pub(super) fn session_cookie(text: &str, end: usize) -> Option<(usize, usize)> {
+/// The value of a session cookie outside a header, and where what may be one ends; `end` is the end of
+/// its name and the `=`.
+pub(super) fn session_cookie(text: &str, end: usize) -> Option<(Option<(usize, usize)>, usize)> {
     let bytes = text.as_bytes();
     // `sessionId=` is the id of any session, not a cookie.
     if text.get(..end)?.ends_with("sessionId=") {
@@ -80,7 +81,7 @@ pub(super) fn session_cookie(text: &str, end: usize) -> Option<(usize, usize)> {
     let value = text.get(start..start + length)?.trim_end_matches(['.', ':', '!']);
     let shape = Shape::of(value);
     let is_session = shape.length >= 16 && shape.is_random() && !is_placeholder(value);
-    is_session.then_some((start, start + value.len()))
+    Some((is_session.then_some((start, start + value.len())), start + length))
 }
 
 /// Words that are frequent in sentences and not in the list of words for wallets.

@@ -130,8 +130,14 @@ struct Line {
     item: bool,
 }
 
-/// The fields of the YAML mapping whose key is at `key`, and its end. Reads back to `least`.
-pub(super) fn mapping_fields(text: &str, key: usize, least: usize) -> (Vec<StructureField>, usize) {
+/// The fields of the YAML mapping whose key is at `key`, and its end. Reads back to `least`, and at
+/// most this many lines in each direction.
+pub(super) fn mapping_fields(
+    text: &str,
+    key: usize,
+    least: usize,
+    most_lines: usize,
+) -> (Vec<StructureField>, usize) {
     let bytes = text.as_bytes();
     let escaped = is_escaped(bytes, key);
     let first = least.max(key.saturating_sub(MAX_STRUCTURE_BYTES));
@@ -143,7 +149,7 @@ pub(super) fn mapping_fields(text: &str, key: usize, least: usize) -> (Vec<Struc
     let mut lines = vec![own];
     let mut at = line_start(bytes, key, first, escaped);
     let starts_item = |line: &Line| line.item && line.column == own.column;
-    while !lines.last().is_some_and(starts_item) && at > first {
+    while !lines.last().is_some_and(starts_item) && at > first && lines.len() <= most_lines {
         let before = line_start(bytes, at - 1, first, escaped);
         let line = line_at(bytes, before, escaped);
         if is_outside(bytes, &line, own.column) {
@@ -153,11 +159,13 @@ pub(super) fn mapping_fields(text: &str, key: usize, least: usize) -> (Vec<Struc
         at = before;
     }
     lines.reverse();
+    let most_lines = lines.len().saturating_add(most_lines);
     let most = bytes.len().min(key + MAX_STRUCTURE_BYTES);
     let mut at = own.end;
     while let Some(next) = line_end(bytes, at, escaped).1.filter(|next| *next < most) {
         let line = line_at(bytes, next, escaped);
-        if is_outside(bytes, &line, own.column) || line.item && line.column == own.column {
+        let ends = is_outside(bytes, &line, own.column) || starts_item(&line);
+        if ends || lines.len() >= most_lines {
             break;
         }
         lines.push(line);
