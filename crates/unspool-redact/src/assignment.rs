@@ -242,23 +242,28 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         }
         _ if (name.option || name.set) && spaced => plain(AssignmentKind::Option, gap),
         _ => {
-            let first = rest.first().copied().unwrap_or_default();
-            let starts = |verb: &&&str| {
-                verb.as_bytes().first() == Some(&first) && rest.starts_with(verb.as_bytes())
-            };
-            let verb = VERBS.iter().filter(|_| spaced).find(starts);
-            match verb.or_else(|| UNSPACED_VERBS.iter().find(starts)) {
-                // What follows this verb is quoted word by word.
-                Some(verb) if verb.starts_with("lautet") => {
-                    plain(AssignmentKind::Line, gap + verb.len())
-                }
-                Some(verb) => plain(AssignmentKind::Sentence, gap + verb.len()),
-                None if gap >= name.end + 2 || at(name.end) == b'\t' => {
-                    plain(AssignmentKind::Table, gap)
-                }
-                None => return None,
-            }
+            let (assignment, end) = words_after(bytes, name, gap)?;
+            plain(assignment, end)
         }
+    })
+}
+
+/// Reads the verb of a sentence, or the gap of a table, between a name and its value.
+fn words_after(bytes: &[u8], name: &AssignedName, gap: usize) -> Option<(AssignmentKind, usize)> {
+    let spaced = gap > name.end;
+    let rest = bytes.get(gap..).unwrap_or_default();
+    let first = rest.first().copied().unwrap_or_default();
+    let starts =
+        |verb: &&&str| verb.as_bytes().first() == Some(&first) && rest.starts_with(verb.as_bytes());
+    let verb = VERBS.iter().filter(|_| spaced).find(starts);
+    Some(match verb.or_else(|| UNSPACED_VERBS.iter().find(starts)) {
+        // What follows this verb is quoted word by word.
+        Some(verb) if verb.starts_with("lautet") => (AssignmentKind::Line, gap + verb.len()),
+        Some(verb) => (AssignmentKind::Sentence, gap + verb.len()),
+        None if gap >= name.end + 2 || byte_at(bytes, name.end) == b'\t' => {
+            (AssignmentKind::Table, gap)
+        }
+        None => return None,
     })
 }
 

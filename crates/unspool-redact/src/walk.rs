@@ -169,17 +169,7 @@ impl Redactor<'_> {
             }
             Body::Reasoning(reasoning) => self.reasoning(reasoning),
             Body::Tool(tool) => self.tool(tool),
-            Body::Agent(Agents { call_id, agents }) => {
-                self.id("call_id", call_id);
-                self.each("agents", agents, |this, field, agent| {
-                    let Agent { id, name, task, state: _, background: _, activity, ranks: _ } =
-                        agent;
-                    this.id(&format!("{field}.id"), id);
-                    this.string(&format!("{field}.name"), name);
-                    this.string(&format!("{field}.task"), task);
-                    this.optional(&format!("{field}.activity"), activity);
-                });
-            }
+            Body::Agent(agents) => self.agents(agents),
             Body::Interjection(Interjection { text }) => self.string("text", text),
             Body::TaskList(TaskList { items }) => {
                 self.each("items", items, |this, field, TaskItem { id, text, state: _ }| {
@@ -240,6 +230,18 @@ impl Redactor<'_> {
                 self.document("payload", payload);
             }
         }
+    }
+
+    fn agents(&mut self, agents: &mut Agents) {
+        let Agents { call_id, agents } = agents;
+        self.id("call_id", call_id);
+        self.each("agents", agents, |this, field, agent| {
+            let Agent { id, name, task, state: _, background: _, activity, ranks: _ } = agent;
+            this.id(&format!("{field}.id"), id);
+            this.string(&format!("{field}.name"), name);
+            this.string(&format!("{field}.task"), task);
+            this.optional(&format!("{field}.activity"), activity);
+        });
     }
 
     fn reasoning(&mut self, reasoning: &mut Reasoning) {
