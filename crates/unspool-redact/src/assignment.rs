@@ -2,18 +2,25 @@
 //! command-line option, in a URL query, or in a sentence.
 
 use super::line::{MAX_GAP_BYTES, block_scalar, ends_line, spaces, starts_line};
+use super::pair::{is_argument, is_pair};
+use super::quote::{closing, quote};
 use super::verdict::{AssignmentKind, MAX_VALUE_BYTES};
 
-/// Quotes in HTML that shows JSON or source code.
-const QUOTE_ENTITIES: &[&str] = &["&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;"];
-
 /// Commands whose first argument is a name and whose second is its value.
-const SET_COMMANDS: &[&str] = &["setx ", "configure set ", "config set ", "secrets set "];
+#[rustfmt::skip]
+const SET_COMMANDS: &[&str] = &[
+    "setx ", "configure set ", "config set ", "secrets set ", "setenv ", "env ", "set -gx ", "set -xg ",
+    "set -ux ", "set -xu ", "set -lx ", "set -x ", "set -g ", "set -u ", "set --export ",
+];
+
+/// Functions whose first argument is the name of an environment variable or a constant.
+const SET_FUNCTIONS: &[&str] = &["variable(", "setenv(", "define(", "define( "];
 
 /// Verbs of sentences. After English and German names, and after those of other languages.
 #[rustfmt::skip]
 const VERBS: &[&str] = &[
-    "is ", "was ", "is: ", "ist ", "lautet ", "es ", "est ", "jest ", "é ", "è ", "är ",
+    "is ", "was ", "is: ", "was: ", "ist ", "ist: ", "lautet ", "lautet: ", "es ", "es: ", "est ",
+    "est : ", "jest ", "é ", "è ", "är ",
 ];
 const UNSPACED_VERBS: &[&str] = &["是", "为", "は"];
 
@@ -39,6 +46,12 @@ struct AssignedName {
     quoted: bool,
     /// The first argument of one of the [`SET_COMMANDS`].
     set: bool,
+    /// The first argument of one of the [`SET_FUNCTIONS`].
+    called: bool,
+    /// The value of an attribute `key` or `name`.
+    keyed: bool,
+    /// `:password`, a symbol of Clojure or Ruby, or `$env:PASSWORD`.
+    symbol: bool,
     /// The key of a wireless network, which is quoted if a person chose it.
     wireless: bool,
 }
@@ -54,16 +67,6 @@ struct Operator {
     listed: bool,
     /// `token%3D…%26`: the query is the value of another one.
     encoded: bool,
-}
-
-/// A quote at any escape depth.
-struct Quote<'t> {
-    /// Number of backslashes.
-    depth: usize,
-    /// Length with the backslashes.
-    length: usize,
-    /// The quote itself, or its HTML entity.
-    mark: &'t [u8],
 }
 
 /// Finds the value assigned to the name at `from..to`.
@@ -94,13 +97,31 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     if let Some(quote) = quote(bytes, start) {
         let start = start + quote.length;
         let end = closing(bytes, start, &quote);
+        // `"token", "next": …`: the next string is a key.
+        if operator.listed && byte_at(bytes, spaces(bytes, end + quote.length)) == b':' {
+            return None;
+        }
         return piece(text, start, end, kind_of_quoted(&name, &operator));
     }
     if operator.listed {
         return None;
     }
     let end = open_end(bytes, start, &operator);
-    let is_inside_line = operator.assignment == AssignmentKind::Line && !ends_line(bytes, end);
+    let is_inside_line = match operator.assignment {
+        AssignmentKind::Line => !ends_line(bytes, end),
+        AssignmentKind::Pair => is_argument(bytes, name.start, end),
+        AssignmentKind::Environment
+        | AssignmentKind::Option
+        | AssignmentKind::Query
+        | AssignmentKind::Field
+        | AssignmentKind::Markup
+        | AssignmentKind::Literal
+        | AssignmentKind::Argument
+        | AssignmentKind::Loose
+        | AssignmentKind::Table
+        | AssignmentKind::Sentence
+        | AssignmentKind::Quoted => false,
+    };
     let assignment = if is_inside_line { AssignmentKind::Loose } else { operator.assignment };
     piece(text, start, end, assignment)
 }
@@ -128,8 +149,24 @@ fn assigned_name(text: &str, from: usize, to: usize) -> Option<AssignedName> {
         constant,
         option: name.starts_with('-'),
         quoted: quote.is_some(),
-        set: matches!(before, [.., b't' | b'T' | b'x' | b'X', b' '])
-            && SET_COMMANDS.iter().any(follows),
+        set: matches!(
+            before,
+            [.., b't' | b'T' | b'x' | b'X' | b'v' | b'V' | b'g' | b'u' | b'U', b' ']
+        ) && SET_COMMANDS.iter().any(follows),
+        called: matches!(before, [.., b'"' | b'\'']) && {
+            let quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\');
+            let quotes = before.iter().rev().take_while(|byte| quote(byte)).count();
+            let call = &before[..before.len() - quotes];
+            let follows = |function: &&str| {
+                let start = call.len().checked_sub(function.len());
+                start.is_some_and(|start| call[start..].eq_ignore_ascii_case(function.as_bytes()))
+            };
+            SET_FUNCTIONS.iter().any(follows)
+        },
+        keyed: [&b"key=\""[..], b"name=\"", b"key=\\\"", b"name=\\\""]
+            .iter()
+            .any(|attribute| before.ends_with(attribute)),
+        symbol: matches!(before, [.., other, b':'] if *other != b':') || before == b":",
         wireless: name.eq_ignore_ascii_case("psk"),
     })
 }
@@ -150,7 +187,14 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         [b'=', b'>', ..] => plain(AssignmentKind::Loose, gap + 2),
         [b'=', ..] => {
             let end = gap + rest.iter().take_while(|byte| **byte == b'=').count();
-            plain(kind_of_equals(name, spaced, at(end)), end)
+            let kind = kind_of_equals(name, spaced, at(end));
+            let pair = kind == AssignmentKind::Loose && !spaced && !matches!(at(end), b' ' | b'\t');
+            let kind = match pair {
+                true if name.wireless && starts_line(bytes, name.start) => AssignmentKind::Line,
+                true if is_pair(bytes, name.start) => AssignmentKind::Pair,
+                true | false => kind,
+            };
+            plain(kind, end)
         }
         [b'%', b'3', b'd' | b'D', ..] if !spaced => {
             Operator { encoded: true, ..plain(AssignmentKind::Query, gap + 3) }
@@ -161,7 +205,16 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         }
         // Full-width colon and equals sign.
         [0xEF, 0xBC, 0x9A | 0x9D, ..] => Operator { colon: true, ..plain(line(), gap + 3) },
-        [b'>', ..] if name.before == b'<' && !spaced => plain(AssignmentKind::Markup, gap + 1),
+        // A property list: `<key>password</key> <string>…`.
+        [b'<', b'/', b'k', b'e', b'y', b'>', ..] => {
+            let gap = rest[6..].iter().take(MAX_GAP_BYTES).take_while(|b| b.is_ascii_whitespace());
+            let tag = gap.count() + 6;
+            rest[tag..].starts_with(b"<string>").then_some(())?;
+            plain(AssignmentKind::Markup, spaces(bytes, name.end) + tag + 8)
+        }
+        [b'>', ..] if (name.before == b'<' || name.keyed) && !spaced => {
+            plain(AssignmentKind::Markup, gap + 1)
+        }
         [b',', ..] if name.quoted => {
             let pair = after_word(bytes, gap + 1, "value");
             Operator {
@@ -180,25 +233,37 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         _ if (name.option || name.set) && spaced && quote(bytes, gap).is_some() => {
             plain(AssignmentKind::Option, gap)
         }
+        _ if name.symbol && spaced && quote(bytes, gap).is_some() => {
+            plain(AssignmentKind::Field, gap)
+        }
         // `- name: DB_PASSWORD`, and on the next line `value: …`.
         [b'\n' | b'\r' | b'\\', ..] => {
             plain(AssignmentKind::Line, after_word(bytes, gap, "value")?)
         }
         _ if (name.option || name.set) && spaced => plain(AssignmentKind::Option, gap),
         _ => {
-            let first = rest.first().copied().unwrap_or_default();
-            let starts = |verb: &&&str| {
-                verb.as_bytes().first() == Some(&first) && rest.starts_with(verb.as_bytes())
-            };
-            let verb = VERBS.iter().filter(|_| spaced).find(starts);
-            match verb.or_else(|| UNSPACED_VERBS.iter().find(starts)) {
-                Some(verb) => plain(AssignmentKind::Sentence, gap + verb.len()),
-                None if gap >= name.end + 2 || at(name.end) == b'\t' => {
-                    plain(AssignmentKind::Table, gap)
-                }
-                None => return None,
-            }
+            let (assignment, end) = words_after(bytes, name, gap)?;
+            plain(assignment, end)
         }
+    })
+}
+
+/// Reads the verb of a sentence, or the gap of a table, between a name and its value.
+fn words_after(bytes: &[u8], name: &AssignedName, gap: usize) -> Option<(AssignmentKind, usize)> {
+    let spaced = gap > name.end;
+    let rest = bytes.get(gap..).unwrap_or_default();
+    let first = rest.first().copied().unwrap_or_default();
+    let starts =
+        |verb: &&&str| verb.as_bytes().first() == Some(&first) && rest.starts_with(verb.as_bytes());
+    let verb = VERBS.iter().filter(|_| spaced).find(starts);
+    Some(match verb.or_else(|| UNSPACED_VERBS.iter().find(starts)) {
+        // What follows this verb is quoted word by word.
+        Some(verb) if verb.starts_with("lautet") => (AssignmentKind::Line, gap + verb.len()),
+        Some(verb) => (AssignmentKind::Sentence, gap + verb.len()),
+        None if gap >= name.end + 2 || byte_at(bytes, name.end) == b'\t' => {
+            (AssignmentKind::Table, gap)
+        }
+        None => return None,
     })
 }
 
@@ -224,15 +289,20 @@ fn kind_of_quoted(name: &AssignedName, operator: &Operator) -> AssignmentKind {
         | AssignmentKind::Option
         | AssignmentKind::Query
         | AssignmentKind::Markup
-        | AssignmentKind::Table
-        | AssignmentKind::Sentence) => kind,
+        | AssignmentKind::Argument
+        | AssignmentKind::Quoted
+        | AssignmentKind::Table) => kind,
+        AssignmentKind::Sentence => AssignmentKind::Quoted,
+        AssignmentKind::Pair => AssignmentKind::Literal,
         // `"API_SECRET": "…"`. After `=` it would be a constant in source code.
         AssignmentKind::Line | AssignmentKind::Loose if name.constant && operator.colon => {
             AssignmentKind::Environment
         }
         AssignmentKind::Field | AssignmentKind::Line => AssignmentKind::Field,
         AssignmentKind::Literal | AssignmentKind::Loose => {
-            if name.quoted && !operator.listed {
+            if operator.listed && !name.called {
+                AssignmentKind::Argument
+            } else if name.quoted || name.symbol {
                 AssignmentKind::Field
             } else {
                 AssignmentKind::Literal
@@ -249,36 +319,6 @@ fn byte_at(bytes: &[u8], index: usize) -> u8 {
 fn piece(text: &str, start: usize, end: usize, assignment: AssignmentKind) -> Option<Value> {
     let end = text.floor_char_boundary(end);
     (start < end && text.is_char_boundary(start)).then_some(Value { start, end, assignment })
-}
-
-fn quote(bytes: &[u8], at: usize) -> Option<Quote<'_>> {
-    let depth = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
-    let rest = bytes.get(at + depth..)?;
-    let length = match rest.first()? {
-        b'"' | b'\'' | b'`' => 1,
-        b'&' => {
-            let starts = |entity: &&&str| rest.starts_with(entity.as_bytes());
-            QUOTE_ENTITIES.iter().find(starts)?.len()
-        }
-        _ => return None,
-    };
-    Some(Quote { depth, length: depth + length, mark: rest.get(..length)? })
-}
-
-/// The end of a quoted value: the closing quote at the same escape depth.
-fn closing(bytes: &[u8], start: usize, quote: &Quote<'_>) -> usize {
-    let most = bytes.len().min(start + 2 * MAX_VALUE_BYTES);
-    let mut slashes = 0;
-    for (at, byte) in bytes.iter().enumerate().take(most).skip(start) {
-        if slashes <= quote.depth && bytes[at..].starts_with(quote.mark) {
-            return at - slashes;
-        }
-        if *byte == b'\n' {
-            return at;
-        }
-        slashes = if *byte == b'\\' { slashes + 1 } else { 0 };
-    }
-    most
 }
 
 /// The end of an unquoted value.

@@ -15,15 +15,15 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
     by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
     by_context("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
-    by_context("password", &["curl", "wget"],
-        r#"(?i:curl|wget)(?:\.exe)?\s(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/]+:([^\s"'\\]+)"#),
+    by_context("password", &["curl", "wget", "etcdctl"],
+        r#"(?i:curl|wget|etcdctl)(?:\.exe)?\s(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/]+:([^\s"'\\]+)"#),
     by_context("password", &["mysql"], r#"mysql(?:dump|admin|import|sh)?\s[^\n]*?\s-p["']?([^\s"'=\\-][^\s"'\\]{3,})"#),
     by_context("password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"'\\]+)"#),
     by_context("password", &["redis-cli"], r#"redis-cli\s[^\n]*?-a\s+["']?([^\s"'\\]{4,})"#),
     by_context("password", &["docker login", "podman login"], r#"(?:docker|podman) login\s[^\n]*?\s-p[ =]?["']?([^\s"'\\-][^\s"'\\]{3,})"#),
     by_context("password", &["openssl"], r#"openssl\s[^\n]*?\bpass:([^\s"'\\]{4,})"#),
     by_context("password", &["machine "], r#"machine\s+\S+\s+(?:login\s+\S+\s+)?(?:account\s+\S+\s+)?password\s+([^\s"'\\]+)"#),
-    by_context("password", &[":5432:", ":5433:", ":6432:", ":*:"],
+    by_context("password", &[":5432:", ":5433:", ":5434:", ":5439:", ":6432:", ":15432:", ":54320:", ":55432:", ":26257:", ":*:"],
         r#"[A-Za-z0-9_.*-]+:(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:([^\s:"'\\]{4,})"#).lookbehind(Lookbehind::Letters(64)),
 
     // Commands that take a password as an argument. In JSON inside JSON, quotes are escaped.
@@ -58,7 +58,19 @@ pub(super) const CONTEXTS: &[Provider] = &[
         r#"(?i:auth)(?:\s?=\s?)?\(\s*b?\\*["'][^"'\\\n]{0,64}\\*["']\s*,\s*b?(?:\\*"([^"\\\n]{4,})\\*"|\\*'([^'\\\n]{4,})\\*')"#),
     by_context("password", &["identified by ", "identified with "],
         r#"(?i:identified (?:by|with \S+ by))\s+(?i:password\s+)?(?:\\*'([^'\\\n]+)\\*'|\\*"([^"\\\n]*[0-9][^"\\\n]*)\\*")"#),
-    by_context("password", &["password '", "password \""], r#"(?i:password)\s(?:\\*'([^'\\\n]{4,})\\*'|\\*"([^"\\\n]{4,})\\*")\s*(?:[;\n\\]|$|(?i:valid|login|in\b|superuser|createdb|nosuper|with))"#),
+    by_context("password", &["password '", "password \""], r#"(?i:password)\s(?:\\*'([^'\\\n]{4,})\\*'|\\*"([^"\\\n]{4,})\\*")\s*(?:[;\n\\"]|$|(?i:valid|login|in\b|superuser|createdb|nosuper|with))"#),
+    by_context("password", &["identified by \"", "identified by \\\""], r#"(?i:user|role|to)\s+\S{1,64}\s+(?i:identified by)\s+\\*"([^"\\\n]{4,})\\*""#).lookbehind(Lookbehind::Line(120)),
+    by_context("password", &["with password"], r#"(?i:with password)\s*=?\s*N?\\*'([^'\\\n]{4,})\\*'"#),
+    by_context("password", &["= password('"], r#"=\s(?i:password)\(\\*'([^'\\\n]{4,})\\*'"#),
+    by_context("password", &["password='"], r#"@[A-Za-z_]*(?i:password)=N?\\*'([^'\\\n]{4,})\\*'"#).lookbehind(Lookbehind::Line(32)),
+    by_context("password", &["mysqli_connect(", "mysqli(", "mysql_connect(", "sql.connect(", "sqldb.connect(", "getconnection(", "pdo("],
+        r#"(?i:connect|mysqli|getconnection|pdo)\(\s*\\*["'][^"'\n]{0,200}["']\s*,\s*\\*["'][^"'\n]{1,64}["']\s*,\s*\\*(?:"([^"\\\n]{4,})|'([^'\\\n]{4,}))\\*["']"#).lookbehind(Lookbehind::Line(16)),
+    by_context("password", &["password(\"", "password(\\\""], r#"(?i:password)\(\\*"([^"\\\n ]*[0-9][^"\\\n ]*)\\*"\)"#),
+    by_context("discord-token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\", ".run(\\"], r#"\.(?:run|login)\(\\*["']([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})\\*["']"#).check(Check::Random),
+    by_context("token", &[".run(\"", ".run('", ".login(\"", ".login('", ".login(\\", ".run(\\"], r#"\.(?:run|login)\(\\*["']([A-Za-z0-9_.-]{30,})\\*["']"#).check(Check::Random),
+    // Tests of pages.
+    by_context("password", &[".type('", ".type(\"", ".fill('", ".fill(\"", ".send_keys(", ".sendkeys("],
+        r#"(?i:passw(?:or)?d)[^\s,]{0,8}?(?:\)\.(?i:type|fill|send_?keys)\(|,\s*)\\*["']([^"'\\\n]{6,})\\*["']"#).lookbehind(Lookbehind::Line(100)),
     by_context("password", &["wifi.begin("], r#"(?i:wifi\.begin)\(\s*\\*"[^"\\\n]{1,32}\\*"\s*,\s*\\*"([^"\\\n]{8,63})\\*""#),
     by_context("fernet-key", &["fernet(", "key =", "key=", "key:", "key\":", "key':"],
         r#"(?i:key|[a-z_.-]*fernet[a-z_.-]*)\\*["']?[\s:=(]{1,4}b?\\*["']?([A-Za-z0-9_-]{43}=)(?:[^A-Za-z0-9=_-]|$)"#)
@@ -66,6 +78,8 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("okta-token", &["SSWS "], r"SSWS\s+(00[A-Za-z0-9_-]{38,42})").check(Check::Mixed),
 
     // Configuration of servers and network devices.
+    by_context("password", &["psk=\"", "psk=\\\""], r#"(?i:psk)=\\*"([^"\\\n]{8,63})\\*""#),
+    by_context("password", &["<auth-user-pass>"], r#"<auth-user-pass>\s*\n[^\n<]+\n([^\n<]+)"#),
     by_context("password", &["requirepass ", "masterauth "], r#"(?:requirepass|masterauth)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\#]{4,}))"#),
     by_context("password", &[": psk "], r#":\s(?i:psk)\s+(?:\\*"([^"\\\n]+)\\*"|\\*'([^'\\\n]+)\\*'|(0[xs][A-Za-z0-9+/=]{8,}))"#),
     by_context("password", &["enable password ", "enable secret "], r#"enable (?:password|secret)\s+(?:level\s+[0-9]+\s+)?(?:[0-9]\s+)?([^\s"'\\]*[0-9][^\s"'\\]*)\s*(?:[\n\\"]|$)"#),

@@ -4,10 +4,15 @@
 use unspool_model::json::{Lexer, TokenKind};
 
 use super::Redactor;
-use super::scan::ScanContext;
+use super::list::is_description;
+use super::scan::{ScanContext, documented};
+use super::secret_name::{classify, singular};
 
 /// Longer names are ignored.
 const MAX_NAME_BYTES: usize = 64;
+
+/// Deepest path in a report. Hostile JSON nests without end, and every secret in it has a path.
+const MAX_PATH_FRAMES: usize = 64;
 
 /// An open object or array.
 struct Frame {
@@ -28,6 +33,7 @@ impl Redactor<'_> {
         if self.is_clean(text) {
             return None;
         }
+        let marked = self.rules.map(|rules| documented(rules, text)).unwrap_or_default();
         let mut frames: Vec<Frame> = Vec::new();
         let mut out: Option<String> = None;
         let mut copied = 0;
@@ -37,9 +43,14 @@ impl Redactor<'_> {
             }
             let Some(string) = token.content() else { continue };
             let is_key = frames.last().is_some_and(|frame| frame.object && frame.key.is_none());
-            let name = if is_key { None } else { name_of(text, &frames) };
+            let at = marked.partition_point(|(start, ..)| *start < string.start);
+            let whole = marked.get(at).filter(|(start, end, _)| (*start..*end) == string);
+            let context = ScanContext {
+                whole: whole.map(|(.., kind)| *kind),
+                ..if is_key { ScanContext::default() } else { context_of(text, &frames) }
+            };
             let raw = text.get(string.clone()).unwrap_or_default();
-            let replaced = self.replaced_literal(raw, name, |this| {
+            let replaced = self.replaced_literal(raw, context, |this| {
                 if !this.collecting {
                     this.location.field = path(text, field, &frames);
                 }
@@ -63,7 +74,7 @@ impl Redactor<'_> {
     fn replaced_literal(
         &mut self,
         raw: &str,
-        name: Option<&str>,
+        context: ScanContext<'_>,
         found: impl FnOnce(&mut Self),
     ) -> Option<String> {
         // Skip embedded images and other files.
@@ -74,7 +85,6 @@ impl Redactor<'_> {
         let mut current: Option<String> = None;
         for _ in 0..super::MAX_ROUNDS {
             let raw = current.as_deref().unwrap_or(raw);
-            let context = ScanContext { name, opaque: false };
             let plain = Unescaped::of(raw);
             let edits = self.edits(plain.as_ref().map_or(raw, |plain| &plain.text), context);
             if edits.is_empty() {
@@ -123,20 +133,31 @@ fn punctuate(frames: &mut Vec<Frame>, byte: u8) {
     }
 }
 
-/// The name that the current string is the value of.
-fn name_of<'t>(text: &'t str, frames: &[Frame]) -> Option<&'t str> {
-    let frame = frames.last()?;
+/// The name that the current string is the value of, or that of the list or object around it.
+fn context_of<'t>(text: &'t str, frames: &[Frame]) -> ScanContext<'t> {
     let word = |(start, end): (usize, usize)| {
         text.get(start..end).filter(|name| name.len() <= MAX_NAME_BYTES)
     };
+    let Some((frame, around)) = frames.split_last() else { return ScanContext::default() };
+    let outer = around.last().and_then(|frame| frame.key).and_then(word);
+    let outer = outer.filter(|name| classify(name).or_else(|| classify(singular(name))).is_some());
+    let around = ScanContext { name: outer, listed: true, ..ScanContext::default() };
     if !frame.object {
-        return frame.previous.and_then(word).filter(|option| option.starts_with("--"));
+        let option = frame.previous.and_then(word).filter(|option| option.starts_with("--"));
+        return match option {
+            Some(name) => ScanContext { name: Some(name), ..ScanContext::default() },
+            None => around,
+        };
     }
-    let key = word(frame.key?)?;
-    if key.eq_ignore_ascii_case("value") {
-        frame.naming.and_then(word).or(Some(key))
-    } else {
-        Some(key)
+    let Some(key) = frame.key.and_then(word) else { return ScanContext::default() };
+    let name = match key.eq_ignore_ascii_case("value") {
+        true => frame.naming.and_then(word).or(outer).unwrap_or(key),
+        false => key,
+    };
+    let own = ScanContext { name: Some(name), ..ScanContext::default() };
+    match classify(name) {
+        None if outer.is_some() && !is_description(key) => around,
+        None | Some(_) => own,
     }
 }
 
@@ -158,7 +179,7 @@ fn remember(text: &str, frame: &mut Frame, is_key: bool, string: (usize, usize))
 /// `input.env.TOKEN`, `result.content[0].text`.
 fn path(text: &str, field: &str, frames: &[Frame]) -> String {
     let mut path = field.to_owned();
-    for frame in frames {
+    for frame in frames.iter().take(MAX_PATH_FRAMES) {
         if !frame.object {
             path.push_str(&format!("[{}]", frame.index));
         } else if let Some(key) = frame.key.and_then(|(start, end)| text.get(start..end)) {

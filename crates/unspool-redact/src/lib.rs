@@ -15,11 +15,19 @@
 //! ```
 
 mod assignment;
+mod commands;
 mod contexts;
+mod document;
 mod json;
+mod keywords;
 mod line;
+mod list;
+mod matching;
+mod named;
+mod pair;
 mod private_key;
 mod providers;
+mod quote;
 mod redacted;
 mod report;
 mod rules;
@@ -28,10 +36,12 @@ mod secret_name;
 mod secrets;
 mod span;
 mod special;
+mod structure;
 mod value_shape;
 mod verdict;
 mod visible;
 mod walk;
+mod walk_prompt;
 
 use std::borrow::Cow;
 
@@ -42,7 +52,6 @@ pub use rules::{CustomRule, RedactionRule, RuleError, Rules};
 use scan::{ScanContext, Scanned, is_clean, scan};
 use secrets::{SecretTable, merge};
 use unspool_model::json::Json;
-use visible::VisibleText;
 
 /// A replacement may make adjacent text look like a secret, so scanning repeats. Two rounds have
 /// been enough in practice; this is only a safety bound.
@@ -171,8 +180,8 @@ impl<'r> Redactor<'r> {
         let Scanned { spans, visible } = scan(rules, text, context);
         for span in spans {
             let Some(secret) = text.get(span.start..span.end) else { continue };
-            // A coloured key is the same key.
-            let seen = visible.as_ref().and_then(|_| VisibleText::of(secret));
+            // A coloured or emphasised key is the same key.
+            let seen = visible.as_ref().and_then(|visible| visible.seen(secret));
             let secret = seen.as_ref().map_or(secret, |seen| &seen.text);
             let secret = self.secrets.intern(span.kind, secret, span.public_prefix);
             edits.push(Edit { start: span.start, end: span.end, secret });

@@ -16,6 +16,8 @@ pub(super) struct Provider {
     pub(super) public_prefix: usize,
     pub(super) lookbehind: Lookbehind,
     pub(super) anywhere: bool,
+    /// The pattern finds secrets in the rest of the command, not only at the keyword.
+    pub(super) every: bool,
     /// Bytes of text passed to the pattern.
     pub(super) window: usize,
     pub(super) precedence: Precedence,
@@ -40,6 +42,7 @@ pub(super) const fn by_pattern(
         public_prefix,
         lookbehind: Lookbehind::Nothing,
         anywhere: false,
+        every: false,
         window: MAX_KEY_BYTES,
         precedence: Precedence::ByPattern,
     }
@@ -61,6 +64,12 @@ pub(super) const fn by_context(
 impl Provider {
     pub(super) const fn check(mut self, check: Check) -> Provider {
         self.check = check;
+        self
+    }
+
+    /// Every match in the rest of the command is a secret.
+    pub(super) const fn every(mut self) -> Provider {
+        self.every = true;
         self
     }
 
@@ -184,6 +193,8 @@ pub(super) const PROVIDERS: &[Provider] = &[
     by_pattern("planetscale-token", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}", 7),
     by_pattern("grafana-token", &["glsa_"], r"glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", 5),
     by_pattern("grafana-token", &["glc_eyJ"], r"glc_eyJ[A-Za-z0-9+/=]{32,}", 4),
+    // `{"k":"…","n":"name","id":1}` in base64, the keys of older versions.
+    by_pattern("grafana-token", &["eyJrIjoi"], r"eyJrIjoi[A-Za-z0-9+/]{40,}={0,2}", 0),
     by_pattern("newrelic-key", &["NRAK-", "NRJS-", "NRII-"], r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,}", 5),
     by_pattern("sentry-token", &["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_-]{40,}", 7),
     by_pattern("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,}", 4),

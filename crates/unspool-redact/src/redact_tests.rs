@@ -226,6 +226,12 @@ fn hostile_text_takes_no_longer_than_its_length() {
         "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t\n", "b3BlbnNzaC1rZXktdjEA",
         "Private-Lines: 1\nAAAA\n", "$6$", "$6$a$", "password: |\n", "password   ", "token%3D",
         "&quot;password&quot;:", "| sudo -S ", "gh secret set ", "密码", "1/1",
+        "kind: Secret\n", "  kind: Secret\n", "- kind: Secret\n  data:\n    a: b\n",
+        "{\"kind\":\"Secret\",", "\"kind\":\"Secret\",", "value: ", "value: a\n", "{\"value\":\"a\",",
+        "\"value\":\"a\",", "create secret generic --from-literal=a=bcde ", "passwords: [",
+        "\"passwords\": {", "passwords:\n- ", "mnemonic ", "mnemonic: abcd ", "--password-stdin ",
+        "echo abcdefg | ", "\"sensitive_attributes\"", "{\"random_password\" \"result\":\"a\"",
+        "ghp_`", "ghp_abcdefgh*", "sessionid=", "secrets set A=bcde ", " -a b:", ";password=",
     ];
     texts.extend(pieces.into_iter().map(many));
     let rules = Rules::standard();

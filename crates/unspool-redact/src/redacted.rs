@@ -47,7 +47,7 @@ impl Redactor<'_> {
 
     pub fn release_summary(&mut self, mut summary: Summary) -> Redacted<Summary> {
         self.session(&mut summary.session);
-        for text in summary.title.iter_mut().chain(&mut summary.tags) {
+        for text in summary.title.iter_mut().chain(&mut summary.tags).chain(&mut summary.models) {
             *text = self.text(text).into_owned();
         }
         Redacted(summary)

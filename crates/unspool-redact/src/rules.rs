@@ -7,105 +7,15 @@ use std::sync::{Arc, LazyLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Regex, RegexBuilder};
 
+use super::commands::COMMANDS;
 use super::contexts::CONTEXTS;
+use super::document::DOCUMENT_KEYWORDS;
+use super::keywords::{
+    HOME_KEYWORDS, KeywordKind, PASSWORD_WORDS, PHRASE_KEYWORDS, SESSION_COOKIES, SPECIAL_KEYWORDS,
+};
 use super::providers::{PROVIDERS, Provider};
-use super::value_shape::{MARK, Shape, decode_base64, is_path, is_placeholder, is_sample};
+use super::value_shape::{Shape, decode_base64, is_path, is_placeholder, is_sample};
 use super::visible::HIDDEN_KEYWORDS;
-
-/// Keywords that trigger a check, in addition to those of the providers. A new special case needs
-/// its keyword here.
-const SPECIAL_KEYWORDS: &[(&str, KeywordKind)] = &[
-    ("-----begin ", KeywordKind::PrivateKey(KeyForm::Block)),
-    ("-----end ", KeywordKind::PrivateKey(KeyForm::Tail)),
-    // Base64 of `-----BEGIN` and of `openssh-key-v1`.
-    ("LS0tLS1CRUdJTi", KeywordKind::PrivateKey(KeyForm::Encoded)),
-    ("b3BlbnNzaC1rZXktdj", KeywordKind::PrivateKey(KeyForm::Encoded)),
-    ("private-lines:", KeywordKind::PrivateKey(KeyForm::Putty)),
-    ("cookie", KeywordKind::Cookie),
-    ("secret", KeywordKind::Name),
-    ("token", KeywordKind::Name),
-    ("passw", KeywordKind::Name),
-    ("passphrase", KeywordKind::Name),
-    ("passcode", KeywordKind::Name),
-    ("pass=", KeywordKind::Name),
-    ("pass:", KeywordKind::Name),
-    ("pass\"", KeywordKind::Name),
-    ("_pass", KeywordKind::Name),
-    ("pwd", KeywordKind::Name),
-    ("apikey", KeywordKind::Name),
-    ("accesskey", KeywordKind::Name),
-    ("privatekey", KeywordKind::Name),
-    ("accountkey", KeywordKind::Name),
-    ("signingkey", KeywordKind::Name),
-    ("encryptionkey", KeywordKind::Name),
-    ("masterkey", KeywordKind::Name),
-    ("_key", KeywordKind::Name),
-    ("-key", KeywordKind::Name),
-    (" key", KeywordKind::Name),
-    ("credential", KeywordKind::Name),
-    ("auth", KeywordKind::Name),
-    ("mnemonic", KeywordKind::Name),
-    ("psk", KeywordKind::Name),
-    ("storepass", KeywordKind::Name),
-    ("keypass", KeywordKind::Name),
-    ("sharedkey", KeywordKind::Name),
-    ("_salt", KeywordKind::Name),
-    ("contrasena", KeywordKind::Name),
-    ("mdp", KeywordKind::Name),
-    ("kennwort", KeywordKind::Name),
-    ("senha", KeywordKind::Name),
-    ("haslo", KeywordKind::Name),
-    ("wachtwoord", KeywordKind::Name),
-    ("salasana", KeywordKind::Name),
-    ("parola", KeywordKind::Name),
-    (MARK, KeywordKind::Mark),
-    // In JSON, these escapes may hide any of the keywords above.
-    ("\\/", KeywordKind::Escape),
-    ("\\u00", KeywordKind::Escape),
-    // A continued line, in JSON.
-    ("\\\\\\n", KeywordKind::Escape),
-];
-
-/// Words for a password that are no ASCII names. The search ignores the case of ASCII letters only.
-#[rustfmt::skip]
-const PASSWORD_WORDS: &[&str] = &[
-    "contraseña", "CONTRASEÑA", "mot de passe", "hasło", "HASŁO", "пароль", "Пароль", "ПАРОЛЬ",
-    "密码", "密碼", "口令", "パスワード", "비밀번호", "lösenord", "LÖSENORD", "heslo",
-];
-
-const HOME_KEYWORDS: &[&str] = &["/home/", "/users/", "\\users\\", "-home-", "-users-"];
-
-/// The check that a keyword triggers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum KeywordKind {
-    /// A regex rule, by index.
-    RedactionRule(u16),
-    PrivateKey(KeyForm),
-    Cookie,
-    /// Part of a name whose value may be a secret.
-    Name,
-    /// A word for a password in another language.
-    Word,
-    Home,
-    /// An existing replacement.
-    Mark,
-    /// A JSON escape.
-    Escape,
-    /// Something that a reader does not see.
-    Hidden,
-}
-
-/// What identifies a private key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum KeyForm {
-    /// The header of a block.
-    Block,
-    /// The footer of a block whose header is missing.
-    Tail,
-    /// The start of a key in base64.
-    Encoded,
-    Putty,
-}
 
 /// A regex rule for one kind of secret.
 #[derive(Clone, Debug)]
@@ -119,6 +29,8 @@ pub struct RedactionRule {
     pub(super) lookbehind: Lookbehind,
     /// It may begin in the middle of a word.
     pub(super) anywhere: bool,
+    /// The regex is searched for in the rest of the command.
+    pub(super) every: bool,
     /// Bytes of text passed to the regex.
     pub(super) window: usize,
     pub(super) precedence: Precedence,
@@ -240,6 +152,8 @@ pub(super) struct Shared {
     pub(super) words: Option<AhoCorasick>,
     /// The check that each keyword triggers.
     pub(super) keyword_kinds: Vec<KeywordKind>,
+    /// Finds the [`DOCUMENT_KEYWORDS`] alone.
+    pub(super) documents: Option<AhoCorasick>,
 }
 
 /// Compiled by the first text: a program that redacts nothing does not pay for it.
@@ -302,6 +216,7 @@ impl CustomRule {
             check: Check::None,
             lookbehind: Lookbehind::Nothing,
             anywhere: true,
+            every: false,
             window: 0,
             precedence: Precedence::Custom,
         })
@@ -313,7 +228,7 @@ impl Shared {
         let mut rules = Vec::with_capacity(PROVIDERS.len());
         let mut words: Vec<&str> = Vec::new();
         let mut keyword_kinds = Vec::new();
-        for provider in PROVIDERS.iter().chain(CONTEXTS) {
+        for provider in PROVIDERS.iter().chain(COMMANDS).chain(CONTEXTS) {
             // A test compiles every provider, so none is skipped here.
             let Some(rule) = provider.compile() else { continue };
             for word in provider.words {
@@ -326,24 +241,35 @@ impl Shared {
         let hidden = HIDDEN_KEYWORDS.iter().map(|word| (*word, KeywordKind::Hidden));
         let passwords = PASSWORD_WORDS.iter().map(|word| (*word, KeywordKind::Word));
         let special = SPECIAL_KEYWORDS.iter().copied();
-        for (word, keyword_kind) in special.chain(homes).chain(hidden).chain(passwords) {
+        let documents =
+            DOCUMENT_KEYWORDS.iter().map(|(word, kind)| (*word, KeywordKind::Document(*kind)));
+        let phrases = PHRASE_KEYWORDS.iter().map(|word| (*word, KeywordKind::Phrase));
+        let cookies = SESSION_COOKIES.iter().map(|word| (*word, KeywordKind::SessionCookie));
+        let more = documents.chain(phrases).chain(cookies);
+        for (word, keyword_kind) in special.chain(homes).chain(hidden).chain(passwords).chain(more)
+        {
             words.push(word);
             keyword_kinds.push(keyword_kind);
         }
-        let words = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&words)
-            // Fails only with billions of states.
-            .ok();
-        Shared { rules, words, keyword_kinds }
+        let documents: Vec<&str> = DOCUMENT_KEYWORDS.iter().map(|(word, _)| *word).collect();
+        Shared { rules, words: search(&words), keyword_kinds, documents: search(&documents) }
     }
+}
+
+fn search(words: &[&str]) -> Option<AhoCorasick> {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)
+        // Fails only with billions of states.
+        .ok()
 }
 
 impl Provider {
     pub(super) fn compile(&self) -> Option<RedactionRule> {
         let start = match self.lookbehind {
+            _ if self.every => "",
             Lookbehind::Line(_) => "",
             Lookbehind::Nothing | Lookbehind::Letters(_) | Lookbehind::Digits(_) => "^",
         };
@@ -355,6 +281,7 @@ impl Provider {
             check: self.check,
             lookbehind: self.lookbehind,
             anywhere: self.anywhere,
+            every: self.every,
             window: self.window,
             precedence: self.precedence,
         })

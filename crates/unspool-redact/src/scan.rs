@@ -1,24 +1,23 @@
 //! Scans one text for secrets and their kinds. Clean text costs one keyword search.
 
-use super::assignment::{is_constant, value_of};
+use super::document::{DOCUMENT_KEYWORDS, Found, Progress};
+use super::keywords::{KeyForm, KeywordKind};
 use super::private_key;
-use super::rules::{KeyForm, KeywordKind, Lookbehind, Precedence, RedactionRule, Rules};
-use super::secret_name::{SecretClass, classify, is_foreign, name_around};
+use super::rules::{Precedence, RedactionRule, Rules};
 use super::span::{SecretSpan, resolve_overlaps, unite};
 use super::special;
-use super::value_shape::{MARK, Shape};
-use super::verdict::{AssignmentKind, MAX_VALUE_BYTES, is_secret, is_token_byte};
+use super::value_shape::MARK;
 use super::visible::VisibleText;
-
-/// Maximum number of tries of a rule within one run of word characters. Without a limit, text that
-/// repeats a key prefix would be scanned to its end each time.
-const MAX_TRIES_PER_RUN: u8 = 4;
 
 /// Context of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ScanContext<'a> {
     /// The name of the field, if the text is its whole value.
     pub(super) name: Option<&'a str>,
+    /// The name is that of the list or object around the text.
+    pub(super) listed: bool,
+    /// The kind of secret, if the document around it says that the whole text is one.
+    pub(super) whole: Option<&'static str>,
     /// An opaque vendor value: only keys with a recognisable format are redacted in it.
     pub(super) opaque: bool,
 }
@@ -33,6 +32,20 @@ pub(super) fn is_clean(rules: &Rules, text: &str) -> bool {
         })
 }
 
+/// The secrets that the structure of JSON reveals, in order.
+pub(super) fn documented(rules: &Rules, text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let Some(words) = &rules.shared.documents else { return found };
+    let mut documents = Progress::default();
+    for word in words.find_overlapping_iter(text) {
+        if let Some((_, kind)) = DOCUMENT_KEYWORDS.get(word.pattern().as_usize()) {
+            found.extend(documents.secrets(text, *kind, word.start(), word.end()));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
 /// The result of a scan.
 pub(super) struct Scanned<'r> {
     /// In order, without overlaps.
@@ -44,9 +57,15 @@ pub(super) struct Scanned<'r> {
 /// The secrets of a text, and of what a reader sees of it.
 pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: ScanContext<'_>) -> Scanned<'r> {
     let (mut spans, hidden) = scan_as_is(rules, text, context);
-    let visible = if hidden { VisibleText::of(text) } else { None };
+    let visible = match hidden {
+        Hidden::Nothing => None,
+        Hidden::Characters => VisibleText::of(text),
+        Hidden::Emphasis => VisibleText::without_emphasis(text),
+    };
     if let Some(visible) = &visible {
-        let (seen, _) = scan_as_is(rules, &visible.text, context);
+        // Without its marks, code is no longer code: only formats count then.
+        let opaque = context.opaque || hidden == Hidden::Emphasis;
+        let (seen, _) = scan_as_is(rules, &visible.text, ScanContext { opaque, ..context });
         for span in seen {
             let (start, end) = visible.original(span.start, span.end);
             spans.push(SecretSpan { start, end, ..span });
@@ -56,12 +75,22 @@ pub(super) fn scan<'r>(rules: &'r Rules, text: &str, context: ScanContext<'_>) -
     Scanned { spans, visible }
 }
 
-/// The secrets of a text, in order, without overlaps, and whether something in it is hidden.
+/// What splits keys without being seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hidden {
+    Nothing,
+    /// Terminal escapes, zero-width characters, continued lines.
+    Characters,
+    /// Marks of Markdown.
+    Emphasis,
+}
+
+/// The secrets of a text, in order, without overlaps, and what in it is hidden.
 fn scan_as_is<'r>(
     rules: &'r Rules,
     text: &str,
     context: ScanContext<'_>,
-) -> (Vec<SecretSpan<'r>>, bool) {
+) -> (Vec<SecretSpan<'r>>, Hidden) {
     let mut scan = Scan {
         rules,
         text,
@@ -72,15 +101,22 @@ fn scan_as_is<'r>(
         value_tries: 0,
         cookies_to: 0,
         keys_to: 0,
+        lists_to: 0,
+        documents: Progress::default(),
+        command: (0, 0),
         hidden: false,
+        emphasis: false,
         run: (0, 0),
         tries: Vec::new(),
     };
     for rule in rules.own.iter() {
         scan.own(rule);
     }
+    if let Some(kind) = context.whole {
+        scan.push(0, text.len(), kind, Precedence::ByContext);
+    }
     if let Some(name) = context.name {
-        scan.field(name);
+        scan.field(name, context.listed);
     }
     if let Some(words) = &rules.shared.words {
         for found in words.find_overlapping_iter(text) {
@@ -91,7 +127,12 @@ fn scan_as_is<'r>(
             scan.follow(*keyword_kind, found.start(), found.end(), context.opaque);
         }
     }
-    let Scan { mut found, marks, hidden, .. } = scan;
+    let Scan { mut found, marks, hidden, emphasis, .. } = scan;
+    let hidden = match (hidden, emphasis) {
+        (true, _) => Hidden::Characters,
+        (false, true) => Hidden::Emphasis,
+        (false, false) => Hidden::Nothing,
+    };
     // Never touch an existing replacement.
     found.retain(|span| {
         let after = marks.partition_point(|(_, end)| *end <= span.start);
@@ -103,31 +144,38 @@ fn scan_as_is<'r>(
     (resolve_overlaps(found), hidden)
 }
 
-struct Scan<'r, 't> {
-    rules: &'r Rules,
-    text: &'t str,
-    found: Vec<SecretSpan<'r>>,
+pub(super) struct Scan<'r, 't> {
+    pub(super) rules: &'r Rules,
+    pub(super) text: &'t str,
+    pub(super) found: Vec<SecretSpan<'r>>,
     /// Existing replacements.
     marks: Vec<(usize, usize)>,
     /// End of the last name that was checked.
-    named_to: usize,
+    pub(super) named_to: usize,
     /// End of the last value, and the number of names checked inside it.
-    value_to: usize,
-    value_tries: u8,
+    pub(super) value_to: usize,
+    pub(super) value_tries: u8,
     /// End of the last cookie header.
     cookies_to: usize,
     /// End of the last private key.
     keys_to: usize,
+    /// End of the last list of secrets.
+    pub(super) lists_to: usize,
+    documents: Progress,
+    /// The last rule for a whole command, and the end of what it read.
+    pub(super) command: (u16, usize),
     /// The text has characters that a reader does not see.
     hidden: bool,
+    /// A key is split by marks of Markdown.
+    pub(super) emphasis: bool,
     /// The current run of word characters.
-    run: (usize, usize),
+    pub(super) run: (usize, usize),
     /// Number of tries per rule in this run.
-    tries: Vec<(u16, u8)>,
+    pub(super) tries: Vec<(u16, u8)>,
 }
 
 impl<'r> Scan<'r, '_> {
-    fn push(&mut self, start: usize, end: usize, kind: &'r str, precedence: Precedence) {
+    pub(super) fn push(&mut self, start: usize, end: usize, kind: &'r str, precedence: Precedence) {
         self.found.push(SecretSpan {
             start,
             end,
@@ -187,6 +235,29 @@ impl<'r> Scan<'r, '_> {
                     }
                 }
             }
+            KeywordKind::Document(_) if opaque => {}
+            KeywordKind::Document(kind) => {
+                for (from, to, kind) in self.documents.secrets(self.text, kind, start, end) {
+                    self.push(from, to, kind, Precedence::ByContext);
+                }
+            }
+            KeywordKind::SessionCookie if opaque => {}
+            KeywordKind::SessionCookie => {
+                if start >= self.cookies_to
+                    && let Some((found, to)) = special::session_cookie(self.text, end)
+                {
+                    self.cookies_to = to;
+                    if let Some((from, to)) = found {
+                        self.push(from, to, "cookie", Precedence::ByContext);
+                    }
+                }
+            }
+            KeywordKind::Phrase if opaque => {}
+            KeywordKind::Phrase => {
+                if let Some((from, to)) = special::recovery_phrase(self.text, end) {
+                    self.push(from, to, "recovery-phrase", Precedence::ByContext);
+                }
+            }
             KeywordKind::Name if opaque => {}
             KeywordKind::Name => self.name(start, end),
             KeywordKind::Word if opaque => {}
@@ -208,182 +279,6 @@ impl<'r> Scan<'r, '_> {
         if let Some((from, to)) = found {
             self.keys_to = to;
             self.push(from, to, "private-key", Precedence::Custom);
-        }
-    }
-
-    /// Applies a regex rule at a keyword.
-    fn match_rule(&mut self, number: u16, rule: &'r RedactionRule, word: usize) {
-        let bytes = self.text.as_bytes();
-        let before = bytes.get(..word).unwrap_or_default().iter().rev();
-        let letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.~*".contains(byte);
-        let start = word
-            - match rule.lookbehind {
-                Lookbehind::Nothing => 0,
-                Lookbehind::Letters(most) => before.take(most).take_while(letter).count(),
-                Lookbehind::Digits(most) => {
-                    before.take(most).take_while(|b| b.is_ascii_digit()).count()
-                }
-                Lookbehind::Line(most) => before.take(most).take_while(|b| **b != b'\n').count(),
-            };
-        let start = self.text.ceil_char_boundary(start);
-        if !rule.anywhere && !self.begins(start) || !self.may_try(number, word) {
-            return;
-        }
-        let end = self.text.floor_char_boundary(start.saturating_add(rule.window));
-        let Some(found) = rule.regex.captures(&self.text[start..end]) else { return };
-        // Patterns have a group for a quoted value and one for a value without quotes.
-        let group = found.iter().skip(1).flatten().next();
-        let Some(secret) = group.or(found.get(0)) else { return };
-        let (from, mut to) = (start + secret.start(), start + secret.end());
-        // The window cut the match off: extend it.
-        if to == end && rule.precedence == Precedence::ByPattern {
-            to += bytes[to..]
-                .iter()
-                .take_while(|b| b.is_ascii_alphanumeric() || b"_-.=+/".contains(b))
-                .count();
-        }
-        // Exclude trailing punctuation.
-        while to > from
-            && rule.precedence != Precedence::ByPattern
-            && matches!(bytes[to - 1], b'.' | b',' | b';' | b')' | b':')
-        {
-            to -= 1;
-        }
-        if rule.passes(&self.text[from..to]) {
-            let public_prefix = if secret.start() == 0 { rule.public_prefix } else { 0 };
-            self.found.push(SecretSpan {
-                start: from,
-                end: to,
-                kind: &rule.kind,
-                public_prefix,
-                precedence: rule.precedence,
-                order: number,
-            });
-        }
-    }
-
-    /// True if a word may begin here, i.e. not inside another word.
-    fn begins(&self, at: usize) -> bool {
-        let bytes = self.text.as_bytes();
-        let before = |lookbehind: usize| {
-            at.checked_sub(lookbehind).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ')
-        };
-        if !before(1).is_ascii_alphanumeric() {
-            return true;
-        }
-        let escaped = before(2) == b'\\' && matches!(before(1), b'n' | b'r' | b't');
-        let percent =
-            before(3) == b'%' && before(2).is_ascii_hexdigit() && before(1).is_ascii_hexdigit();
-        // The end of an ANSI colour (ESC [ 3 2 m), raw or as escaped by JSON.
-        let colour = before(1) == b'm' && {
-            let digits = bytes[..at - 1]
-                .iter()
-                .rev()
-                .take(12)
-                .take_while(|b| b.is_ascii_digit() || **b == b';');
-            before(digits.count() + 2) == b'['
-        };
-        escaped || percent || colour
-    }
-
-    fn may_try(&mut self, rule: u16, at: usize) -> bool {
-        if at >= self.run.1 {
-            let bytes = self.text.as_bytes().get(at..).unwrap_or_default();
-            let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-            let length = bytes.iter().take_while(|byte| belongs(byte)).count();
-            self.run = (at, at + length);
-            self.tries.clear();
-        }
-        if let Some((_, tries)) = self.tries.iter_mut().find(|(other, _)| *other == rule) {
-            *tries = tries.saturating_add(1);
-            return *tries <= MAX_TRIES_PER_RUN;
-        }
-        self.tries.push((rule, 1));
-        true
-    }
-
-    /// Checks the value assigned to a secret name.
-    fn name(&mut self, start: usize, end: usize) {
-        if start < self.named_to {
-            return;
-        }
-        let Some((from, to)) = name_around(self.text, start, end) else { return };
-        let Some(class) = self.text.get(from..to).and_then(classify) else { return };
-        self.assigned(class, start, (from, to));
-    }
-
-    /// Checks the value assigned to a word for a password that is no ASCII name.
-    fn word(&mut self, start: usize, end: usize) {
-        let bytes = self.text.as_bytes();
-        let letter = |at: Option<usize>| {
-            at.and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric())
-        };
-        if start >= self.named_to && !letter(start.checked_sub(1)) && !letter(Some(end)) {
-            self.assigned(SecretClass::Password, start, (start, end));
-        }
-    }
-
-    /// Checks the value assigned to the name at `from..to`.
-    fn assigned(&mut self, class: SecretClass, start: usize, (from, to): (usize, usize)) {
-        self.named_to = to;
-        if start < self.value_to {
-            self.value_tries = self.value_tries.saturating_add(1);
-            if self.value_tries > MAX_TRIES_PER_RUN {
-                return;
-            }
-        }
-        let Some(value) = value_of(self.text, from, to) else { return };
-        let text = &self.text[value.start..value.end];
-        // The words of other languages also occur in prose and labels, and as initials.
-        let is_label = || Shape::of(text).digits == 0 && is_foreign(&self.text[from..to]);
-        let is_secret = is_secret(class, value.assignment, text) && !is_label();
-        let mut end = value.end;
-        // The limit of a value cut it off: a session token may be longer.
-        if is_secret && end - value.start >= MAX_VALUE_BYTES {
-            let rest = self.text.as_bytes()[end..].iter();
-            end += rest.take_while(|byte| is_token_byte(**byte)).count();
-        }
-        if start >= self.value_to {
-            (self.value_to, self.value_tries) = (end, 0);
-        }
-        if is_secret {
-            self.push(value.start, end, class.kind(), Precedence::ByName);
-        }
-    }
-
-    /// Checks a text that is the whole value of a field.
-    fn field(&mut self, name: &str) {
-        let text = self.text;
-        let trimmed = text.trim();
-        let start = text.len() - text.trim_start().len();
-        if name.len() <= 64 && name.to_ascii_lowercase().ends_with("cookie") {
-            for (from, to) in special::cookies(text, start).0 {
-                self.push(from, to, "cookie", Precedence::ByContext);
-            }
-        }
-        if let Some(class) = classify(name) {
-            let constant = is_constant(name);
-            let assignment = match name.starts_with('-') {
-                true => AssignmentKind::Option,
-                false if constant => AssignmentKind::Environment,
-                false => AssignmentKind::Field,
-            };
-            if is_secret(class, assignment, trimmed) {
-                self.push(start, start + trimmed.len(), class.kind(), Precedence::ByName);
-            } else if class == SecretClass::Key {
-                self.scheme(start, trimmed);
-            }
-        }
-    }
-
-    /// The value of an authorization header: `Token …`, `ApiKey …`.
-    fn scheme(&mut self, start: usize, value: &str) {
-        if let Some((scheme, secret)) = value.split_once(' ')
-            && scheme.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
-            && is_secret(SecretClass::Token, AssignmentKind::Field, secret)
-        {
-            let from = start + scheme.len() + 1;
-            self.push(from, from + secret.len(), SecretClass::Token.kind(), Precedence::ByName);
         }
     }
 }

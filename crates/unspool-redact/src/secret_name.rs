@@ -133,6 +133,7 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     };
     let any_before = |list: &[&str]| before.iter().any(|word| is(word, list));
     if ends(&["password", "passwd", "passwort", "passcode", "pwd", "storepass", "keypass"])
+        || ends(&["rootpw", "dbpass", "userpass", "rootpass", "adminpass"])
         || is(last, &["pass", "pw", "psk"])
         || is(last, FOREIGN_PASSWORDS)
     {
@@ -144,7 +145,9 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     // WordPress: `AUTH_SALT`, `LOGGED_IN_SALT`.
     let salted = before.last().is_some_and(|word| is(word, &["auth", "in", "nonce", "secret"]));
     let salt = is(last, &["salt"]) && salted;
-    if ends(&["secret", "credential", "credentials"]) || salt {
+    // AWS: `SecretString`, `secret_string`.
+    let stored = is(last, &["string"]) && before.last().is_some_and(|word| is(word, &["secret"]));
+    if ends(&["secret", "credential", "credentials"]) || salt || stored {
         return Some(SecretClass::Secret);
     }
     if ends(&["token"]) {
@@ -162,6 +165,12 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
         return (opens || constant).then_some(SecretClass::Key);
     }
     None
+}
+
+/// The name without the plural: `passwords`, `apiKeys`.
+pub(super) fn singular(name: &str) -> &str {
+    let stem = name.strip_suffix(['s', 'S']).unwrap_or(name);
+    if stem.ends_with(['s', 'S']) { name } else { stem }
 }
 
 /// True if the last word of a name is one for a password in another language.

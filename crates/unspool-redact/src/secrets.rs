@@ -158,7 +158,8 @@ pub(super) fn merge(edits: &mut Vec<Edit>, found: Vec<Edit>) {
 /// ordinary word may occur anywhere.
 fn is_distinctive(kind: &str, secret: &str) -> bool {
     let shape = Shape::of(secret);
-    if kind == "home" || is_ordinary(secret) || secret.contains(MARK) {
+    // A part of the mark would be found in every mark.
+    if kind == "home" || is_ordinary(secret) || secret.contains(MARK) || MARK.contains(secret) {
         return false;
     }
     let mixed = shape.digits > 0 && shape.letters() > 0 || shape.others > 0 && shape.letters() > 0;

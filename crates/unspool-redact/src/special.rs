@@ -1,4 +1,4 @@
-//! Secrets that need a parser instead of a regex: cookies, home folder names.
+//! Secrets that need a parser instead of a regex: cookies, recovery phrases, home folder names.
 
 use super::value_shape::{Shape, is_placeholder};
 
@@ -64,6 +64,78 @@ pub(super) fn cookie_value(text: &str, end: usize) -> Option<usize> {
         _ if gap > named => Some(quotes(gap)).filter(|value| *value > gap),
         _ => None,
     }
+}
+
+/// The value of a session cookie outside a header, and where what may be one ends; `end` is the end of
+/// its name and the `=`.
+pub(super) fn session_cookie(text: &str, end: usize) -> Option<(Option<(usize, usize)>, usize)> {
+    let bytes = text.as_bytes();
+    // `sessionId=` is the id of any session, not a cookie.
+    if text.get(..end)?.ends_with("sessionId=") {
+        return None;
+    }
+    let quoted = usize::from(matches!(bytes.get(end), Some(b'"' | b'\'')));
+    let start = end + quoted;
+    let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || b"%._~+/=!-:".contains(byte);
+    let length = bytes.get(start..)?.iter().take(MAX_LINE_BYTES).take_while(belongs).count();
+    let value = text.get(start..start + length)?.trim_end_matches(['.', ':', '!']);
+    let shape = Shape::of(value);
+    let is_session = shape.length >= 16 && shape.is_random() && !is_placeholder(value);
+    Some((is_session.then_some((start, start + value.len())), start + length))
+}
+
+/// Words that are frequent in sentences and not in the list of words for wallets.
+const SENTENCE_WORDS: &[&str] = &[
+    "and", "are", "been", "from", "for", "has", "have", "its", "must", "not", "our", "should",
+    "store", "the", "which", "words", "your", "was", "were", "with", "can",
+];
+
+/// The words of a wallet that follow a keyword which ends at `end`: 12, 15, 18, 21 or 24, with or
+/// without numbers before them.
+pub(super) fn recovery_phrase(text: &str, end: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
+    let letters = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default().iter().take(12);
+        rest.take_while(|byte| byte.is_ascii_lowercase()).count()
+    };
+    let sign = |byte: u8| b" \t\r\n:=\"'`,.)|>-\\*[]".contains(&byte) || byte.is_ascii_digit();
+    let mut from = end;
+    // `phrase (12 words) is:`, `phrases`, `"mnemonic": "`.
+    let head = bytes.get(end..text.len().min(end + 40))?;
+    if let Some(colon) = head.iter().position(|byte| matches!(byte, b':' | b'=' | b'\n')) {
+        from = end + colon;
+    }
+    let (mut count, mut first, mut last) = (0, from, from);
+    let mut place = from;
+    loop {
+        let mut gap = 0;
+        while gap < 16 && sign(at(place)) {
+            // An escaped line end.
+            place += 1 + usize::from(at(place) == b'\\' && matches!(at(place + 1), b'n' | b'r'));
+            gap += 1;
+        }
+        let length = letters(place);
+        let word = text.get(place..place + length).unwrap_or_default();
+        let after = at(place + length);
+        let ends = after.is_ascii_alphanumeric() || matches!(after, b'_' | b'(' | b'=' | b':');
+        if !(3..=8).contains(&length) || gap == 0 || ends || SENTENCE_WORDS.contains(&word) {
+            break;
+        }
+        if count == 0 {
+            first = place;
+        }
+        count += 1;
+        place += length;
+        last = place;
+        // A sentence ends, and a quote closes.
+        let closes = matches!(after, b'"' | b'\'' | b'`' | b'\\') && at(place + 1) != b',';
+        let stops = matches!(after, b'.' | b'\n') && !matches!(at(place + 1), b'0'..=b'9' | b' ');
+        if count > 24 || count >= 12 && count % 3 == 0 && (stops || closes) {
+            break;
+        }
+    }
+    matches!(count, 12 | 15 | 18 | 21 | 24).then_some((first, last))
 }
 
 /// The byte range of the home folder path whose prefix is at `start..end`.

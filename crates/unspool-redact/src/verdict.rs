@@ -7,6 +7,16 @@ use super::value_shape::{
     Shape, is_code, is_id, is_number, is_ordinary, is_path, is_placeholder, is_wordy,
 };
 
+/// Beginnings of words that follow the word for a password without being one.
+#[rustfmt::skip]
+const REMARKS: &[&str] = &[
+    "actual", "abgelauf", "aktuell", "anterior", "antigu", "atual", "caduc", "chang", "confirm",
+    "desactiv", "erforder", "expir", "falsch", "fehl", "forgot", "geheim", "haettest", "incorrec",
+    "incorret", "inval", "modifi", "necess", "nicht", "nouve", "nuev", "obligat", "obrigat",
+    "oblig", "oubli", "olvid", "passwor", "requer", "requi", "richiest", "secret", "scadut",
+    "vergess", "verges", "verplicht", "wiederhol", "zurueck", "sbagliat", "errat", "mancant",
+];
+
 pub(super) const MAX_VALUE_BYTES: usize = 512;
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
@@ -25,6 +35,10 @@ pub(super) enum AssignmentKind {
     Markup,
     /// `password = "…"`
     Literal,
+    /// `set("password", "…")`
+    Argument,
+    /// `user=bob password=…`, without spaces around the sign.
+    Pair,
     /// `password: …`, on a line of its own.
     Line,
     /// `password: …`, anywhere.
@@ -33,6 +47,8 @@ pub(super) enum AssignmentKind {
     Table,
     /// `the password is …`
     Sentence,
+    /// `the password is "…"`
+    Quoted,
 }
 
 impl AssignmentKind {
@@ -45,19 +61,26 @@ impl AssignmentKind {
             | AssignmentKind::Field
             | AssignmentKind::Markup => true,
             AssignmentKind::Literal
+            | AssignmentKind::Argument
+            | AssignmentKind::Pair
             | AssignmentKind::Line
             | AssignmentKind::Loose
             | AssignmentKind::Table
+            | AssignmentKind::Quoted
             | AssignmentKind::Sentence => false,
         }
     }
 
     fn is_quoted(self) -> bool {
         match self {
-            AssignmentKind::Field | AssignmentKind::Literal => true,
+            AssignmentKind::Field
+            | AssignmentKind::Literal
+            | AssignmentKind::Argument
+            | AssignmentKind::Quoted => true,
             AssignmentKind::Environment
             | AssignmentKind::Option
             | AssignmentKind::Query
+            | AssignmentKind::Pair
             | AssignmentKind::Markup
             | AssignmentKind::Line
             | AssignmentKind::Loose
@@ -113,10 +136,18 @@ fn is_password(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
         | AssignmentKind::Query
         | AssignmentKind::Markup
         | AssignmentKind::Line => shape.length >= 6 && !label,
-        AssignmentKind::Literal => shape.length >= 6 && !shape.is_word() && !is_named(value),
+        AssignmentKind::Literal => {
+            let chosen = shape.length >= 8 && shape.uppercase == 0;
+            shape.length >= 6 && (!shape.is_word() || chosen) && !is_named(value)
+        }
+        AssignmentKind::Argument => shape.length >= 6 && !shape.is_word() && !is_named(value),
+        AssignmentKind::Pair => shape.length >= 6 && !label && !is_named(value),
         AssignmentKind::Loose => shape.length >= 8 && shape.digits > 0 && shape.letters() > 0,
         AssignmentKind::Table => is_conspicuous(shape) && !is_wordy(value),
-        AssignmentKind::Sentence => is_conspicuous(shape),
+        AssignmentKind::Sentence => is_conspicuous(shape) || is_chosen(value, shape),
+        AssignmentKind::Quoted => {
+            is_conspicuous(shape) || shape.length >= 8 && !label && !is_named(value)
+        }
     }
 }
 
@@ -129,9 +160,13 @@ fn is_named_secret(assignment: AssignmentKind, value: &str, shape: &Shape) -> bo
         AssignmentKind::Field | AssignmentKind::Query | AssignmentKind::Markup => {
             random || (chosen && shape.length >= 10 && !is_named(value))
         }
-        AssignmentKind::Literal | AssignmentKind::Line | AssignmentKind::Loose => random,
+        AssignmentKind::Literal
+        | AssignmentKind::Argument
+        | AssignmentKind::Pair
+        | AssignmentKind::Line
+        | AssignmentKind::Loose => random,
         AssignmentKind::Table => random && shape.length >= 16,
-        AssignmentKind::Sentence => random && is_conspicuous(shape),
+        AssignmentKind::Sentence | AssignmentKind::Quoted => random && is_conspicuous(shape),
     }
 }
 
@@ -146,11 +181,87 @@ fn is_token(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
         | AssignmentKind::Query
         | AssignmentKind::Markup
         | AssignmentKind::Literal
+        | AssignmentKind::Argument
+        | AssignmentKind::Pair
         | AssignmentKind::Line => random,
         AssignmentKind::Loose => random && shape.length >= 12,
         AssignmentKind::Table => random && shape.length >= 16 && is_conspicuous(shape),
-        AssignmentKind::Sentence => random && shape.length >= 12 && is_conspicuous(shape),
+        AssignmentKind::Sentence | AssignmentKind::Quoted => {
+            random && shape.length >= 12 && is_conspicuous(shape)
+        }
     }
+}
+
+/// True if an element of a list with a secret name is a secret. A list has no name for each element,
+/// and lists of words, of names and of the tokens of a language are common.
+pub(super) fn is_listed_secret(class: SecretClass, value: &str) -> bool {
+    if !is_secret(class, AssignmentKind::Field, value) || is_named(value) {
+        return false;
+    }
+    let shape = Shape::of(value);
+    match class {
+        SecretClass::Password | SecretClass::Phrase => {
+            shape.digits > 0 && shape.letters() > 0 || shape.length >= 10
+        }
+        SecretClass::Secret | SecretClass::Token | SecretClass::Key => {
+            shape.is_random() && shape.length >= 12 && !is_wordy(value)
+        }
+    }
+}
+
+/// True if a text begins with an application password of Google: `abcd efgh ijkl mnop`. Four words
+/// of four letters are no password; hardly any word has three consonants in a row.
+pub(super) fn is_app_password(text: &str) -> bool {
+    let Some(bytes) = text.as_bytes().get(..19) else { return false };
+    let shaped = bytes.iter().enumerate().all(|(at, byte)| match at % 5 {
+        4 => *byte == b' ',
+        _ => byte.is_ascii_lowercase(),
+    });
+    let longer = text.as_bytes().get(19).is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let vowel = |byte: &u8| b"aeiouy ".contains(byte);
+    let jumbled = || bytes.windows(3).any(|three| !three.iter().any(vowel));
+    shaped && !longer && jumbled()
+}
+
+/// True for a value without digits that a person chose, after the word for a password in another
+/// language.
+pub(super) fn is_chosen_abroad(assignment: AssignmentKind, value: &str) -> bool {
+    let shape = Shape::of(value);
+    if !value.is_ascii() || !is_secret(SecretClass::Password, AssignmentKind::Field, value) {
+        return false;
+    }
+    let mixed = shape.uppercase > 0 && shape.lowercase > 0 && shape.others > 0;
+    let word = shape.is_word() && shape.uppercase == 0 && shape.length >= 8 && !is_remark(value);
+    match assignment {
+        AssignmentKind::Line | AssignmentKind::Field | AssignmentKind::Environment => mixed || word,
+        AssignmentKind::Sentence | AssignmentKind::Quoted | AssignmentKind::Loose => mixed,
+        AssignmentKind::Option
+        | AssignmentKind::Query
+        | AssignmentKind::Markup
+        | AssignmentKind::Literal
+        | AssignmentKind::Argument
+        | AssignmentKind::Pair
+        | AssignmentKind::Table => false,
+    }
+}
+
+/// True for words that say something about a password: required, wrong, forgotten, too short.
+fn is_remark(value: &str) -> bool {
+    REMARKS.iter().any(|stem| value.starts_with(stem))
+}
+
+/// True for a password in a sentence that is no word of it: it has a sign inside, or it is longer
+/// than words are.
+fn is_chosen(value: &str, shape: &Shape) -> bool {
+    let sign = |byte: u8| byte.is_ascii_punctuation() && !b"-_.,:/'()[]<>`\"*\\".contains(&byte);
+    let marked = shape.length >= 8
+        && value.is_ascii()
+        && shape.letters() >= 4
+        && value.bytes().skip(1).any(sign)
+        && !value.contains(['(', '<', '[', '*']);
+    let ends = ["ly", "ed", "ing", "ion", "able", "ible", "al", "ive", "ent", "ous", "ity", "ness"];
+    let word = shape.is_word() && shape.uppercase == 0 && shape.length >= 14;
+    marked || word && !ends.iter().any(|end| value.ends_with(end))
 }
 
 /// True for bytes of base64, hexadecimal digits and JSON web tokens.

@@ -23,20 +23,42 @@ pub(super) struct VisibleText {
     pub(super) text: String,
     /// After each hidden piece: its offset in the visible and in the original text.
     places: Vec<(usize, usize)>,
+    /// The hidden pieces are marks of Markdown.
+    emphasis: bool,
 }
 
 impl VisibleText {
     /// `None` if nothing is hidden.
     pub(super) fn of(original: &str) -> Option<VisibleText> {
+        VisibleText::without(original, |bytes, at| match bytes[at] {
+            0x1b | b'\\' | b'^' | 0xC2 | 0xE2 | 0xEF => hidden_length(bytes, at),
+            _ => 0,
+        })
+    }
+
+    /// The text without the marks of Markdown that may split a key. `None` if there are none.
+    pub(super) fn without_emphasis(original: &str) -> Option<VisibleText> {
+        let is_mark = |byte: u8| matches!(byte, b'*' | b'`');
+        let visible = VisibleText::without(original, |bytes, at| usize::from(is_mark(bytes[at])))?;
+        Some(VisibleText { emphasis: true, ..visible })
+    }
+
+    /// A piece of the original text as a reader sees it.
+    pub(super) fn seen(&self, piece: &str) -> Option<VisibleText> {
+        match self.emphasis {
+            true => VisibleText::without_emphasis(piece),
+            false => VisibleText::of(piece),
+        }
+    }
+
+    /// The text without the pieces whose length a function tells.
+    fn without(original: &str, hidden_at: impl Fn(&[u8], usize) -> usize) -> Option<VisibleText> {
         let bytes = original.as_bytes();
         let mut text = String::new();
         let mut places = Vec::new();
         let (mut copied, mut at) = (0, 0);
-        while let Some(byte) = bytes.get(at) {
-            let length = match byte {
-                0x1b | b'\\' | b'^' | 0xC2 | 0xE2 | 0xEF => hidden_length(bytes, at),
-                _ => 0,
-            };
+        while at < bytes.len() {
+            let length = hidden_at(bytes, at);
             if length == 0 {
                 at += 1;
                 continue;
@@ -50,7 +72,7 @@ impl VisibleText {
             return None;
         }
         text.push_str(original.get(copied..)?);
-        Some(VisibleText { text, places })
+        Some(VisibleText { text, places, emphasis: false })
     }
 
     /// Maps a range to the original text, with what is hidden inside it, not around it.

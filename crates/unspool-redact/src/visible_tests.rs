@@ -129,3 +129,11 @@ fn offsets_map_back() {
     assert_eq!(piece(0, 2), "a\u{200b}b");
     assert_eq!(piece(2, 3), "c");
 }
+
+#[test]
+fn a_coloured_part_of_a_mark_is_not_searched_for_in_marks() {
+    let rules = Rules::standard();
+    let text = "curl -u a:\u{1b}[32m[redacted::";
+    let once = Redactor::new(&rules).text(text).into_owned();
+    assert_eq!(Redactor::new(&rules).text(&once), once);
+}

@@ -1,6 +1,9 @@
 //! Redacts every field of a session that may hold agent or user text. Structures are destructured
-//! exhaustively: a new field does not compile until it is handled here. Ids, tool names, digests
-//! and evidence are never changed.
+//! exhaustively: a new field does not compile until it is handled here. An agent, a model or a server
+//! chooses names and ids too, so they lose keys with a recognisable format. What Unspool itself
+//! derives, digests and evidence never change.
+
+use std::sync::Arc;
 
 use unspool_model::event::EndReason;
 use unspool_model::json::Json;
@@ -10,12 +13,16 @@ use unspool_model::part::{
     SkillLoad, SourceLink, TaskItem, TaskList, Text, Tool,
 };
 use unspool_model::session::{
-    Facts, PromptPiece, Provenance, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
+    Facts, OrphanAgentEnd, Parent, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
 };
 
+use super::Redactor;
 use super::report::{Location, Owner};
 use super::scan::ScanContext;
-use super::{Redactor, Shift};
+
+/// Only keys with a recognisable format are redacted.
+const OPAQUE: ScanContext<'static> =
+    ScanContext { name: None, listed: false, whole: None, opaque: true };
 
 impl Redactor<'_> {
     /// Redacts a whole session. Secrets found in later turns are also replaced in earlier ones.
@@ -58,28 +65,31 @@ impl Redactor<'_> {
 
     fn walk_session(&mut self, session: &mut Session) {
         self.location = Location { turn: None, owner: Owner::Session, field: String::new() };
-        let Session {
-            id: _,
-            agent: _,
-            agent_session_id: _,
-            facts,
-            state: _,
-            parent: _,
-            forked_from: _,
-        } = session;
+        let Session { id: _, agent, agent_session_id, facts, state: _, parent, forked_from: _ } =
+            session;
         let Facts {
             project,
             branch,
-            version: _,
+            version,
             title,
             cost_usd: _,
             started: _,
-            reported_parent: _,
+            reported_parent,
             forked_from: _,
             outcomes_only: _,
             ranks: _,
-            orphan_agent_ends: _,
+            orphan_agent_ends,
         } = facts;
+        self.string("agent", agent);
+        self.id("agent_session_id", agent_session_id);
+        self.optional("version", version);
+        for Parent { session: _, call_id, kind } in parent.iter_mut().chain(reported_parent) {
+            self.optional_id("parent.call_id", call_id);
+            self.optional("parent.kind", kind);
+        }
+        for OrphanAgentEnd { id, end: _, at: _, evidence: _ } in orphan_agent_ends {
+            self.shared("agent_ends", id, OPAQUE);
+        }
         self.optional("project", project);
         self.optional("branch", branch);
         if let Some(Title { text, origin: _ }) = title {
@@ -117,8 +127,14 @@ impl Redactor<'_> {
         } = origin;
         self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
         user.iter_mut().for_each(|body| self.body(body));
-        for Step { id, name: _, at: _, model: _, usage: _, stop_reason: _, provenance } in steps {
+        for Step { id, name: _, at: _, model, usage: _, stop_reason, provenance } in steps {
             self.location.owner = Owner::Step(*id);
+            if let Some(model) = model {
+                self.shared("model", model, ScanContext::default());
+            }
+            if let Some(reason) = stop_reason {
+                self.shared("stop_reason", reason, ScanContext::default());
+            }
             if let Some(provenance) = provenance {
                 self.provenance(provenance);
             }
@@ -153,30 +169,26 @@ impl Redactor<'_> {
             }
             Body::Reasoning(reasoning) => self.reasoning(reasoning),
             Body::Tool(tool) => self.tool(tool),
-            Body::Agent(Agents { call_id: _, agents }) => {
-                self.each("agents", agents, |this, field, agent| {
-                    let Agent { id: _, name, task, state: _, background: _, activity, ranks: _ } =
-                        agent;
-                    this.string(&format!("{field}.name"), name);
-                    this.string(&format!("{field}.task"), task);
-                    this.optional(&format!("{field}.activity"), activity);
-                });
-            }
+            Body::Agent(agents) => self.agents(agents),
             Body::Interjection(Interjection { text }) => self.string("text", text),
             Body::TaskList(TaskList { items }) => {
-                self.each("items", items, |this, field, TaskItem { id: _, text, state: _ }| {
+                self.each("items", items, |this, field, TaskItem { id, text, state: _ }| {
+                    this.optional_id(&format!("{field}.id"), id);
                     this.string(&format!("{field}.text"), text);
                 });
             }
-            Body::SkillLoad(SkillLoad { name: _, call_id: _, text }) => self.string("text", text),
+            Body::SkillLoad(SkillLoad { name, call_id, text }) => {
+                self.string("name", name);
+                self.optional_id("call_id", call_id);
+                self.string("text", text);
+            }
             Body::McpSnapshot(McpSnapshot { servers }) => {
-                self.each(
-                    "servers",
-                    servers,
-                    |this, field, McpServer { name: _, status, tools: _ }| {
-                        this.optional(&format!("{field}.status"), status);
-                    },
-                );
+                self.each("servers", servers, |this, field, server| {
+                    let McpServer { name, status, tools } = server;
+                    this.string(&format!("{field}.name"), name);
+                    this.optional(&format!("{field}.status"), status);
+                    tools.iter_mut().for_each(|tool| this.string(&format!("{field}.tool"), tool));
+                });
             }
             Body::ContextInfo(ContextInfo { title, text }) => {
                 self.string("title", title);
@@ -189,8 +201,9 @@ impl Redactor<'_> {
                 duration_ms: _,
                 summary,
             }) => self.string("summary", summary),
-            Body::File(File { name, media_type: _, url, text }) => {
+            Body::File(File { name, media_type, url, text }) => {
                 self.optional("name", name);
+                self.optional("media_type", media_type);
                 self.url("url", url);
                 self.optional("text", text);
             }
@@ -199,31 +212,53 @@ impl Redactor<'_> {
                 self.optional("title", title);
                 self.optional("quote", quote);
             }
-            Body::Patch(Patch { path, diff, call_id: _ }) => {
+            Body::Patch(Patch { path, diff, call_id }) => {
+                self.optional_id("call_id", call_id);
                 self.optional("path", path);
                 self.string("diff", diff);
             }
-            Body::Notice(Notice { code: _, text }) => self.string("text", text),
-            Body::Error(Failure { code: _, status: _, text }) => self.string("text", text),
-            Body::Data(Data { kind: _, payload }) => self.document("payload", payload),
+            Body::Notice(Notice { code, text }) => {
+                self.string("code", code);
+                self.string("text", text);
+            }
+            Body::Error(Failure { code, status: _, text }) => {
+                self.optional("code", code);
+                self.string("text", text);
+            }
+            Body::Data(Data { kind, payload }) => {
+                self.string("kind", kind);
+                self.document("payload", payload);
+            }
         }
     }
 
+    fn agents(&mut self, agents: &mut Agents) {
+        let Agents { call_id, agents } = agents;
+        self.id("call_id", call_id);
+        self.each("agents", agents, |this, field, agent| {
+            let Agent { id, name, task, state: _, background: _, activity, ranks: _ } = agent;
+            this.id(&format!("{field}.id"), id);
+            this.string(&format!("{field}.name"), name);
+            this.string(&format!("{field}.task"), task);
+            this.optional(&format!("{field}.activity"), activity);
+        });
+    }
+
     fn reasoning(&mut self, reasoning: &mut Reasoning) {
-        let Reasoning { text, open: _, redacted: _, signature, signer: _, duration_ms: _ } =
-            reasoning;
+        let Reasoning { text, open: _, redacted: _, signature, signer, duration_ms: _ } = reasoning;
         self.string("text", text);
+        self.optional("signer", signer);
         if let Some(signature) = signature {
             // The vendor verifies the signature, so keep it unless it contains a key.
-            self.value("signature", signature, ScanContext { name: None, opaque: true });
+            self.value("signature", signature, OPAQUE);
         }
     }
 
     fn tool(&mut self, tool: &mut Tool) {
         let Tool {
-            call_id: _,
-            parent_call_id: _,
-            name: _,
+            call_id,
+            parent_call_id,
+            name,
             input,
             input_text,
             state: _,
@@ -236,6 +271,9 @@ impl Redactor<'_> {
             provider_executed: _,
             title,
         } = tool;
+        self.id("call_id", call_id);
+        self.optional_id("parent_call_id", parent_call_id);
+        self.string("name", name);
         self.optional("title", title);
         if let Some(input) = input {
             self.document("input", input);
@@ -256,7 +294,8 @@ impl Redactor<'_> {
         if let Some(result) = result {
             self.document("result", result);
         }
-        if let Some(Question { request_id: _, kind: _, items }) = question {
+        if let Some(Question { request_id, kind: _, items }) = question {
+            self.optional_id("request_id", request_id);
             self.each("question", items, |this, field, item| {
                 let QuestionItem { header, question, options, multi_select: _ } = item;
                 this.optional(&format!("{field}.header"), header);
@@ -276,45 +315,7 @@ impl Redactor<'_> {
         }
     }
 
-    /// Redacts the prompt and its pieces, and recomputes the span of each piece.
-    fn provenance(&mut self, provenance: &mut Provenance) {
-        let Provenance { pieces, final_prompt, snapshots: _ } = provenance;
-        let whole = final_prompt.clone().unwrap_or_default();
-        let places: Vec<Option<(usize, usize)>> =
-            pieces.iter().map(|piece| byte_range(&whole, piece.span)).collect();
-        let same: Vec<bool> = pieces
-            .iter()
-            .zip(&places)
-            .map(|(piece, place)| {
-                place.and_then(|(from, to)| whole.get(from..to)) == Some(piece.value.as_str())
-            })
-            .collect();
-        self.each("prompt", pieces, |this, field, PromptPiece { kind: _, value, span: _ }| {
-            this.string(field, value);
-        });
-        let Some(prompt) = final_prompt else { return };
-        "final_prompt".clone_into(&mut self.location.field);
-        let mut places = places;
-        let replaced = self.replaced(prompt, ScanContext::default(), &mut |edits| {
-            places.iter_mut().flatten().for_each(|(from, to)| {
-                *from = shifted(edits, *from, false);
-                *to = shifted(edits, *to, true);
-            });
-        });
-        let Some(replaced) = replaced.filter(|_| !self.collecting) else { return };
-        for ((piece, place), same) in pieces.iter_mut().zip(places).zip(same) {
-            let Some((from, to)) = place else { continue };
-            let Some(value) = replaced.get(from..to) else { continue };
-            let before = replaced.get(..from).unwrap_or_default().chars().count();
-            piece.span = Some((before as u32, (before + value.chars().count()) as u32));
-            if same {
-                value.clone_into(&mut piece.value);
-            }
-        }
-        *prompt = replaced;
-    }
-
-    fn each<T>(
+    pub(super) fn each<T>(
         &mut self,
         field: &str,
         items: &mut [T],
@@ -337,7 +338,27 @@ impl Redactor<'_> {
         }
     }
 
-    fn string(&mut self, field: &str, text: &mut String) {
+    /// An id. All ids that refer to it change with it.
+    fn id(&mut self, field: &str, id: &mut String) {
+        self.value(field, id, OPAQUE);
+    }
+
+    fn optional_id(&mut self, field: &str, id: &mut Option<String>) {
+        if let Some(id) = id {
+            self.id(field, id);
+        }
+    }
+
+    /// A name that many values share.
+    fn shared(&mut self, field: &str, text: &mut Arc<str>, context: ScanContext<'_>) {
+        let mut own = text.to_string();
+        self.value(field, &mut own, context);
+        if own != **text {
+            *text = own.into();
+        }
+    }
+
+    pub(super) fn string(&mut self, field: &str, text: &mut String) {
         self.value(field, text, ScanContext::default());
     }
 
@@ -359,32 +380,6 @@ impl Redactor<'_> {
             *json = Json::checked(&replaced);
         }
     }
-}
-
-/// Converts a span in characters to a byte range.
-fn byte_range(text: &str, span: Option<(u32, u32)>) -> Option<(usize, usize)> {
-    let (from, to) = span?;
-    let place = |at: u32| {
-        let ends = std::iter::once(text.len());
-        text.char_indices().map(|(at, _)| at).chain(ends).nth(at as usize)
-    };
-    Some((place(from)?, place(to)?)).filter(|(from, to)| from <= to)
-}
-
-/// Maps an offset through a round of edits. An offset inside an edit moves to its start or end.
-fn shifted(edits: &[Shift], at: usize, to_end: bool) -> usize {
-    let mut shifted = at;
-    for Shift { start, end, length } in edits {
-        if *end <= at {
-            shifted = shifted + length - (end - start);
-        } else if *start < at {
-            let begin = shifted - (at - start);
-            return if to_end { begin + length } else { begin };
-        } else {
-            break;
-        }
-    }
-    shifted
 }
 
 #[cfg(test)]

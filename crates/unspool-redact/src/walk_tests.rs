@@ -3,7 +3,9 @@
 use unspool_model::id::{Id, PartId, SessionId, StepId, TurnId};
 use unspool_model::part::{Decision, Place, QuestionKind, ToolState};
 use unspool_model::provenance::{Name, Origin, Positions};
-use unspool_model::session::{SessionState, TitleOrigin, Trigger, TurnState, Usage};
+use unspool_model::session::{
+    PromptPiece, Provenance, SessionState, TitleOrigin, Trigger, TurnState, Usage,
+};
 
 use super::*;
 use crate::tests::planted;
@@ -382,3 +384,6 @@ fn a_redactor_that_is_off_changes_nothing() {
     assert_eq!(*off.release_transcript(before.clone()), before);
     assert!(off.report().is_empty());
 }
+
+#[path = "walk_names_tests.rs"]
+mod names;
