@@ -19,6 +19,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const COMMIT_TARGET: Duration = Duration::from_millis(12);
 /// A batch has at least this share of its full size: with too many commits nothing gets done.
 const MIN_SHARE: f64 = 1.0 / 64.0;
+/// How many times as much as the cheapest one a commit may cost, for what it writes.
+const MAX_COST_RATIO: f64 = 4.0;
 
 /// Where a sync learns of files that agents write meanwhile.
 pub trait LiveFiles: Sync {
@@ -38,26 +40,30 @@ pub(super) struct Pace {
     pub share: f64,
     /// When to look for live files again.
     pub due: Instant,
-    /// When the batch was begun.
-    begun: Instant,
+    /// The lowest cost of a commit so far, in seconds per full batch.
+    lowest_cost: f64,
 }
 
 impl Pace {
     pub fn new(live: bool) -> Pace {
-        let now = Instant::now();
-        Pace { share: if live { MIN_SHARE } else { 1.0 }, due: now, begun: now }
+        let share = if live { MIN_SHARE } else { 1.0 };
+        Pace { share, due: Instant::now(), lowest_cost: f64::INFINITY }
     }
 
-    /// Adapts the size of the next batch to the time that a commit took, which began then.
-    pub fn adapt(&mut self, filled: f64, commit: Instant) {
-        let (filling, took) = (commit - self.begun, commit.elapsed());
-        self.begun = Instant::now();
-        // A part of the cost grows with the session, not with the batch. Batches that grow with it
-        // keep the whole import linear.
-        let share = if took > filling / 2 {
+    /// Adapts the size of the next batch to the time that a commit of this size took.
+    pub fn adapt(&mut self, filled: f64, took: Duration) {
+        if filled < MIN_SHARE / 2.0 {
+            // The end of a file, or a session that another file needs: it says nothing.
+            return;
+        }
+        let cost = took.as_secs_f64().max(1e-6) / filled;
+        self.lowest_cost = self.lowest_cost.min(cost);
+        // A part of the cost grows with the session, not with the batch. Where that part prevails,
+        // batches grow with it, which keeps the whole import linear.
+        let share = if cost > MAX_COST_RATIO * self.lowest_cost {
             self.share * 2.0
         } else {
-            filled * COMMIT_TARGET.as_secs_f64() / took.as_secs_f64().max(1e-6)
+            COMMIT_TARGET.as_secs_f64() / cost
         };
         // A small batch says little about a large one.
         self.share = share.clamp(self.share / 2.0, self.share * 2.0).clamp(MIN_SHARE, 1.0);

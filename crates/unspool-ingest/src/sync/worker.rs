@@ -277,7 +277,7 @@ impl<'a, S: Store> Worker<'a, S> {
         let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);
         let outcome = self.shared.recorder.commit(&mut self.packer, writers);
         if self.shared.live.is_some() {
-            self.pace.adapt(filled, begun);
+            self.pace.adapt(filled, begun.elapsed());
         }
         self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
         Ok(outcome?)

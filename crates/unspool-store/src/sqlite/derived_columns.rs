@@ -1,6 +1,8 @@
 //! Derived columns: copies of values in heads and payloads, for SQL queries. Every batch writes
 //! them, `check` compares them with their origin, and `rebuild` recomputes them.
 
+use std::sync::LazyLock;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use rustc_hash::FxHashSet;
@@ -149,6 +151,27 @@ impl TableColumns {
     }
 }
 
+/// What one visible part adds to the sums of its turn: first, last, parts, tools, errors.
+pub(super) static PART_FIGURES: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "coalesce(part.started, part.ended), coalesce(part.ended, part.started), 1,
+         part.kind = 'tool', coalesce({}, 0)",
+        is_error()
+    )
+});
+
+/// What steps add to the sums of their turn.
+pub(super) const STEP_FIGURES: &str =
+    "NULL, NULL, CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER),
+     CAST(total(cache_read) AS INTEGER), CAST(total(cache_write) AS INTEGER),
+     CAST(total(reasoning) AS INTEGER), CAST(total(cache_write_1h) AS INTEGER)";
+
+/// What one turn adds to the sums of its session.
+pub(super) const TURN_FIGURES: &str =
+    "min(coalesce(started, ended, first), coalesce(first, started, ended)),
+     max(coalesce(ended, started, last), coalesce(last, ended, started)),
+     1, parts, tools, errors, input, output, cache_read, cache_write, reasoning, cache_write_1h";
+
 /// Sums over the visible parts of a turn.
 pub(super) fn part_sums() -> (&'static str, String) {
     let sums = format!(
@@ -167,7 +190,7 @@ fn is_error() -> String {
     let states = ToolState::ALL.into_iter().filter(is_failure);
     let kinds = kinds.map(|kind| format!("part.kind = '{}'", kind.name()));
     let states = states.map(|state| format!("part.state = '{}'", state.name()));
-    kinds.chain(states).collect::<Vec<_>>().join(" OR ")
+    format!("({})", kinds.chain(states).collect::<Vec<_>>().join(" OR "))
 }
 
 /// Sums over the steps of a turn. `total` cannot overflow and is exact up to 2^53.

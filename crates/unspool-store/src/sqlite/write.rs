@@ -3,6 +3,7 @@
 
 mod parts;
 mod payloads;
+mod sum_changes;
 mod sums;
 mod turns;
 
@@ -11,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::parts::PartStatements;
 use self::payloads::{PAYLOAD_LOCATION, contents};
+use self::sum_changes::SumChanges;
 use self::sums::{has_same_models, sum_up, update_prompt_and_models};
 use self::turns::turns;
 use super::block_store::add_segment;
@@ -97,17 +99,24 @@ fn write_session(
 ) -> rusqlite::Result<()> {
     head(transaction, session)?;
     delete_gone(transaction, session, orphans)?;
-    let mut dirty: FxHashSet<RowId> = session.turns.iter().map(|turn| turn.row).collect();
-    turns(transaction, session)?;
-    let mut parts = PartStatements::prepare(transaction, session.row)?;
-    for part in &session.parts {
-        dirty.insert(part.turn);
-        parts.write(part, chunks, contents, orphans)?;
-    }
-    drop(parts);
+    let mut sums = SumChanges::new(transaction, session)?;
+    let dirty = session.turns.iter().map(|turn| turn.row);
+    let dirty: FxHashSet<RowId> = dirty.chain(session.parts.iter().map(|part| part.turn)).collect();
     let mut dirty: Vec<RowId> = dirty.into_iter().collect();
     dirty.sort_unstable();
-    sum_up(transaction, session.row, &dirty)?;
+    for turn in &dirty {
+        sums.before_turn(*turn)?;
+    }
+    turns(transaction, session, &mut sums)?;
+    let mut parts = PartStatements::prepare(transaction, session.row)?;
+    for part in &session.parts {
+        parts.write(part, chunks, contents, orphans, &mut sums)?;
+    }
+    drop(parts);
+    let outdated = sums.apply(transaction, session.row, &dirty)?;
+    if outdated.session {
+        sum_up(transaction, session.row, &outdated.turns)?;
+    }
     let same_models = has_same_models(transaction, session)?;
     update_prompt_and_models(transaction, session.row, same_models)?;
     sources(transaction, session)?;

@@ -5,6 +5,7 @@ use rusqlite::{CachedStatement, Transaction, params};
 use rustc_hash::FxHashMap;
 
 use super::payloads::{OrphanCandidates, PAYLOAD_LOCATION};
+use super::sum_changes::SumChanges;
 use crate::rows::{PartRow, Payload, RowId};
 
 pub(super) struct PartStatements<'t> {
@@ -57,9 +58,11 @@ impl<'t> PartStatements<'t> {
         chunks: &[RowId],
         contents: &FxHashMap<u128, RowId>,
         orphans: &mut OrphanCandidates,
+        sums: &mut SumChanges<'_>,
     ) -> rusqlite::Result<()> {
         if part.stored {
             orphans.note(&mut self.payload_location, part.row)?;
+            sums.part(part.turn, part.row, false)?;
         }
         let (chunk, at, size) = match &part.payload {
             Payload::Chunk { chunk, at, length } => {
@@ -100,6 +103,7 @@ impl<'t> PartStatements<'t> {
             size,
             content,
         ])?;
+        sums.part(part.turn, part.row, true)?;
         match &part.payload {
             Payload::Journal(payload) => self.open.execute(params![part.row, payload])?,
             Payload::Chunk { .. } if part.stored => self.close.execute([part.row])?,

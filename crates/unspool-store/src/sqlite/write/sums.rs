@@ -9,7 +9,7 @@ use crate::sqlite::derived_columns::{
     STEP_SUMS, TURN_SUMS, first_prompt, models_of, part_sums, prompt_and_models,
 };
 
-/// Updates the sums of changed turns from their rows, then of the session from its turns.
+/// Adds up changed turns from their rows, then the session from its turns.
 pub(super) fn sum_up(
     transaction: &Transaction<'_>,
     session: RowId,

@@ -4,9 +4,14 @@ use rusqlite::{CachedStatement, Transaction, params};
 use unspool_model::session::Step;
 
 use super::json;
+use super::sum_changes::SumChanges;
 use crate::rows::{NameDigests, RowId, SessionWrite, TurnWrite, milliseconds};
 
-pub(super) fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+pub(super) fn turns(
+    transaction: &Transaction<'_>,
+    session: &SessionWrite,
+    sums: &mut SumChanges<'_>,
+) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO turn (row, session, id, number, trigger, thinking_mode, state, abandoned,
              inherited, started, ended, settled, head, names)
@@ -42,10 +47,13 @@ pub(super) fn turns(transaction: &Transaction<'_>, session: &SessionWrite) -> ru
             matches!(names, NameDigests::All(_)),
             digests,
         ])?;
-        forget.execute(params![row, *steps_from as i64])?;
+        let from = *steps_from as i64;
+        sums.steps(*row, from, false)?;
+        forget.execute(params![row, from])?;
         for (nth, entry) in steps.iter().enumerate() {
             write_step(&mut step, *row, steps_from + nth, entry)?;
         }
+        sums.steps(*row, from, true)?;
     }
     Ok(())
 }
