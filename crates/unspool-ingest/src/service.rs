@@ -135,7 +135,7 @@ impl Service {
     /// Opens the archive and creates it if needed. Records nothing yet.
     pub fn begin(archive: Archive, sources: Sources) -> Result<Service, ArchiveError> {
         let recording = archive.record_now()?;
-        let identity = FileIdentity::of(&archive.folder()?.database());
+        let identity = FileIdentity::of_open(&archive.folder()?.database())?;
         Ok(Service { archive, sources, updates: Updates::default(), recording, identity })
     }
 

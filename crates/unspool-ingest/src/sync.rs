@@ -132,15 +132,31 @@ pub fn sync_beside<S: Store>(
     let queue = Mutex::new(enqueue(recorder, todo));
     let RoutedFiles { deferred, mut exports } = run(&shared, &queue)?;
     exports.extend(ingest_deferred(&shared, deferred)?);
+    if tally.parts.load(Ordering::Relaxed) > 0 {
+        maintain(&shared)?;
+    }
     let written = written.into_inner().unwrap_or_else(PoisonError::into_inner);
     stored.extend(written);
     let mut report = tally.into_report();
-    if report.parts > 0 {
-        block_on(recorder.store().maintain(Maintenance::IfDue))?;
-    }
     import_exports(recorder, exports, &mut report)?;
     report.log();
     Ok(report)
+}
+
+/// Merges the index segments that the sync made, and meanwhile ingests what agents write.
+fn maintain<S: Store>(shared: &SyncContext<'_, S>) -> Result<(), SyncError> {
+    let store = shared.recorder.store();
+    if shared.live.is_none() {
+        return Ok(block_on(store.maintain(Maintenance::IfDue))?);
+    }
+    let mut worker = Worker::new(shared)?;
+    while block_on(store.maintain_a_little())? {
+        match worker.ingest_live() {
+            Ok(()) | Err(Stop::Claimed) => {}
+            Err(Stop::Failed(error)) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// A file that is new or changed. Orders by time of change, then by size.

@@ -86,7 +86,7 @@ impl Sqlite {
         connection.pragma_update(None, "temp_store", "memory").map_err(at)?;
         let writer = ConnectionThread::start(connection)?;
         let reader = ConnectionThread::start(read_connection(path)?)?;
-        let identity = FileIdentity::of(path);
+        let identity = FileIdentity::of_open(path)?;
         Ok(Sqlite { path: path.to_owned(), identity, writer: Some(writer), reader })
     }
 
@@ -102,7 +102,7 @@ impl Sqlite {
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::from(error).at(path))?;
         let reader = ConnectionThread::start(connection)?;
-        let identity = FileIdentity::of(path);
+        let identity = FileIdentity::of_open(path)?;
         Ok(Sqlite { path: path.to_owned(), identity, writer: None, reader })
     }
 
@@ -202,11 +202,19 @@ impl Store for Sqlite {
         self.run_on_writer(move |connection| {
             maintenance::maintain(connection, how)?;
             if how == Maintenance::Full {
-                connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
+                // The copy of the whole archive goes to a file.
+                connection.execute_batch(
+                    "PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+                     PRAGMA temp_store = memory",
+                )?;
             }
             Ok(())
         })
         .await
+    }
+
+    async fn maintain_a_little(&self) -> Result<bool, StoreError> {
+        self.run_on_writer(maintenance::maintain_a_little).await
     }
 
     async fn rebuild(&self) -> Result<u64, StoreError> {

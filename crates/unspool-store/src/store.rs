@@ -276,6 +276,10 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Indexes new parts and merges index segments.
     fn maintain(&self, how: Maintenance) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Does a piece of the maintenance that is due, so that other writes do not wait for all of it.
+    /// False if nothing is due.
+    fn maintain_a_little(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
     /// Rebuilds all derived data: columns, sums and the search index. Returns the number of parts.
     fn rebuild(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 

@@ -23,21 +23,31 @@ impl FileIdentity {
         FileIdentity { path: path.to_owned(), file: file_number(path).ok().flatten() }
     }
 
+    /// Like `of`, for a file that was just opened. Fails if it is gone already.
+    pub fn of_open(path: &Path) -> Result<FileIdentity, StoreError> {
+        match file_number(path) {
+            Err(error) if is_missing(&error) => Err(StoreError::new(StoreErrorKind::Gone).at(path)),
+            Ok(_) | Err(_) => Ok(FileIdentity::of(path)),
+        }
+    }
+
     /// Fails if another file, or none, is at the path now. Costs one system call.
     pub fn check(&self) -> Result<(), StoreError> {
         let Some(file) = self.file else { return Ok(()) };
         let is_gone = match file_number(&self.path) {
             Ok(found) => found != Some(file),
             // Any other error, such as a lack of permissions, does not mean that it is gone.
-            Err(error) => {
-                matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-            }
+            Err(error) => is_missing(&error),
         };
         if is_gone {
             return Err(StoreError::new(StoreErrorKind::Gone).at(&self.path));
         }
         Ok(())
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(unix)]
@@ -64,6 +74,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a/unspool.db"), folder.path().join("other"));
         assert!(FileIdentity::of(&path).check().is_ok(), "there was none");
+        assert_eq!(FileIdentity::of_open(&path).unwrap_err().kind(), StoreErrorKind::Gone);
         fs::create_dir(folder.path().join("a")).unwrap();
         fs::write(&path, "one").unwrap();
         let identity = FileIdentity::of(&path);

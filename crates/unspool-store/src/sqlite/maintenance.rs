@@ -28,10 +28,7 @@ pub fn maintain(connection: &mut Connection, how: Maintenance) -> Result<(), Sto
     let mut merged = false;
     let mut stale = how == Maintenance::Full && erase::has_deleted_words(connection)?;
     loop {
-        let segments: Vec<(RowId, u64)> = connection
-            .prepare("SELECT row, tokens FROM segment ORDER BY row")?
-            .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
-            .collect::<Result<_, _>>()?;
+        let segments = segments(connection)?;
         let sizes: Vec<u64> = segments.iter().map(|(_, tokens)| *tokens).collect();
         let chosen = match how {
             Maintenance::Full if segments.len() > 1 || stale && !segments.is_empty() => {
@@ -54,6 +51,34 @@ pub fn maintain(connection: &mut Connection, how: Maintenance) -> Result<(), Sto
         erase::release_free_pages(connection)?;
     }
     Ok(())
+}
+
+/// The segments of one merge that other writes wait for.
+const MAX_MERGED_AT_ONCE: usize = 16;
+
+/// Indexes unindexed parts or merges some segments, if that is due.
+pub fn maintain_a_little(connection: &mut Connection) -> Result<bool, StoreError> {
+    let pending: i64 =
+        connection.query_row("SELECT count(*) FROM unindexed", [], |row| row.get(0))?;
+    if pending >= MAX_UNINDEXED_PARTS {
+        index_pending(connection)?;
+    }
+    let segments = segments(connection)?;
+    let sizes: Vec<u64> = segments.iter().map(|(_, tokens)| *tokens).collect();
+    let Some(chosen) = plan_merge(&sizes).filter(|_| segments.len() > MAX_SEGMENTS) else {
+        return Ok(false);
+    };
+    let rows = chosen.into_iter().take(MAX_MERGED_AT_ONCE).filter_map(|at| segments.get(at));
+    merge_segments(connection, &rows.map(|(row, _)| *row).collect::<Vec<RowId>>())?;
+    erase::release_free_pages(connection)?;
+    Ok(true)
+}
+
+fn segments(connection: &Connection) -> rusqlite::Result<Vec<(RowId, u64)>> {
+    connection
+        .prepare_cached("SELECT row, tokens FROM segment ORDER BY row")?
+        .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
+        .collect()
 }
 
 /// Puts the settled parts among the unindexed ones into a segment.
