@@ -124,6 +124,12 @@ impl<'a> Fields<'a> {
         self.truth(name) == Some(true)
     }
 
+    /// True if the input of a call asks for an agent in the background. Agents word it in two ways
+    /// and copy each other's tools, so every decoder reads both (R-003-28).
+    pub fn asks_for_background(&self) -> bool {
+        self.flag("run_in_background") || self.is("mode", "background")
+    }
+
     pub fn truth(&self, name: &str) -> Option<bool> {
         match self.raw(name)? {
             "true" => Some(true),

@@ -142,7 +142,7 @@ pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: 
                 agent: AgentRef { call: Some(id.clone()), id: None },
                 name: input.string("subagent_type").unwrap_or_else(|| "agent".to_owned()),
                 task: input.string("description").unwrap_or_default(),
-                background: input.flag("run_in_background"),
+                background: input.asks_for_background(),
             });
         }
         "AskUserQuestion" => {

@@ -22,7 +22,7 @@ impl EventsDecoder {
                 agent: AgentRef { call: Some(id.clone()), id: None },
                 name: input.string("agent_type").unwrap_or_else(|| "agent".to_owned()),
                 task: input.string("description").unwrap_or_default(),
-                background: input.is("mode", "background"),
+                background: input.asks_for_background(),
             });
         }
         if let Some(question) = super::questions::question_of_call(tool, input) {

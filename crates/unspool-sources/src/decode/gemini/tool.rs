@@ -34,7 +34,7 @@ pub(super) fn emit_call(
             agent: AgentRef { call: Some(id.clone()), id: None },
             name: given.string("agent_name").unwrap_or_else(|| "agent".to_owned()),
             task: given.string("prompt").unwrap_or_default(),
-            background: false,
+            background: given.asks_for_background(),
         });
     }
 }

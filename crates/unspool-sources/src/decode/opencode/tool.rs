@@ -190,7 +190,7 @@ impl OpenCodeDecoder {
         input: &Fields<'_>,
         metadata: &Fields<'_>,
     ) {
-        let background = metadata.flag("background");
+        let background = metadata.flag("background") || input.asks_for_background();
         let Some(id) = metadata.string("sessionId") else { return };
         if background {
             self.background.insert(id.as_str().into());
