@@ -2,12 +2,14 @@
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use unspool_model::agent::{AgentTraits, Provider, signature_field};
 use unspool_model::document::BodyDocument;
 use unspool_model::id::PartId;
 use unspool_model::json::Json;
-use unspool_model::part::{Body, Data, File, Interjection, Part, Reasoning, SourceLink, Text};
+use unspool_model::part::{
+    Body, Data, Failure, File, Interjection, Part, Reasoning, SourceLink, Text,
+};
 use unspool_model::session::{Session, Turn};
 
 use super::original::{AGENT, is_system};
@@ -164,6 +166,7 @@ fn reply_part(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
             file(content).unwrap_or_else(|| as_data(session, &id.to_string(), &part.body, sdk))
         }
         Body::Source(source) => source_part(id, source),
+        Body::Error(failure) => error_part(failure),
         Body::Agent(_)
         | Body::Interjection(_)
         | Body::TaskList(_)
@@ -173,7 +176,6 @@ fn reply_part(session: &Session, part: &Part, sdk: Sdk) -> UiPart {
         | Body::Compaction(_)
         | Body::Patch(_)
         | Body::Notice(_)
-        | Body::Error(_)
         | Body::Data(_) => as_data(session, &id.to_string(), &part.body, sdk),
     }
 }
@@ -188,6 +190,21 @@ fn text_part(text: &Text, sdk: Sdk) -> UiPart {
         text: Some(text.text.clone()),
         state: state(text.open),
         citations: citations.filter(|all| all.iter().all(is_citation)).cloned(),
+        ..UiPart::new("text")
+    }
+}
+
+/// An error in the model's place. Clients of the SDK show text and skip data parts that they do not
+/// know, so it is text; the metadata of its message has `error: true` (R-001-23). What text cannot
+/// say is under our key.
+fn error_part(failure: &Failure) -> UiPart {
+    let mut error = Map::new();
+    error.extend(failure.code.as_ref().map(|code| ("code".to_owned(), json!(code))));
+    error.extend(failure.status.map(|status| ("status".to_owned(), json!(status))));
+    UiPart {
+        text: Some(failure.text.clone()),
+        state: state(false),
+        provider_metadata: Some(json!({ OUR_KEY: { "error": error } })),
         ..UiPart::new("text")
     }
 }

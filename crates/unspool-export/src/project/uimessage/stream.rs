@@ -162,8 +162,11 @@ impl ChunkEncoder {
                 out.push(MessageChunk::new("start-step"));
             }
             "text" | "reasoning" => {
+                // A reader must know before the text that it is an error.
+                let error = part.kind == "text" && part.provider_metadata.is_some();
                 out.push(MessageChunk {
                     id: name(nth, part),
+                    provider_metadata: part.provider_metadata.clone().filter(|_| error),
                     ..MessageChunk::new(format!("{}-start", part.kind))
                 });
                 text_chunks(nth, part, part.text.as_deref().unwrap_or_default(), out);

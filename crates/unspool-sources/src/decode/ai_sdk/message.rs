@@ -5,7 +5,7 @@ use serde_json::Value;
 use unspool_model::agent::{SIGNATURE_FIELDS, signature_field};
 use unspool_model::event::{EventKind, ProseDetail, ProseKind};
 use unspool_model::json::Json;
-use unspool_model::part::{Body, Data, File, Interjection, SourceLink, Text};
+use unspool_model::part::{Body, Data, Failure, File, Interjection, SourceLink, Text};
 use unspool_model::provenance::Name;
 use unspool_model::session::Usage;
 
@@ -36,6 +36,9 @@ impl Reply<'_> {
                 self.start_step(emit);
                 self.rest.keep_except(index, part, &["type"]);
             }
+            "text" if exported_error(&part.fields("providerMetadata")).is_some() => {
+                self.error(emit, index, part);
+            }
             "text" => {
                 let citations: Vec<Json> = part.read("citations").unwrap_or_default();
                 let detail = ProseDetail { citations, ..ProseDetail::default() };
@@ -62,6 +65,18 @@ impl Reply<'_> {
                 }
             },
         }
+    }
+
+    /// An error that our own export wrote as text (R-001-23).
+    fn error(&mut self, emit: &mut Emitter<'_>, index: u32, part: &Fields<'_>) {
+        let Some(failure) = exported_error(&part.fields("providerMetadata")) else { return };
+        self.need_step(emit);
+        let name = self.part_names.part("text");
+        let text = part.string("text").unwrap_or_default();
+        emit.push(EventKind::Part(Some(name), Body::Error(Failure { text, ..failure })));
+        let mut mapped_fields = vec!["type", "text", "providerMetadata"];
+        mapped_fields.extend(part.is("state", "done").then_some("state"));
+        self.rest.keep_except(index, part, &mapped_fields);
     }
 
     pub fn start_step(&mut self, emit: &mut Emitter<'_>) {
@@ -112,6 +127,16 @@ impl Reply<'_> {
         }
         emit.push(EventKind::ProseCompleted { prose_kind, block: Some(name), text, detail });
     }
+}
+
+/// The error that our own export wrote in the metadata of a text, without its words. None if there
+/// is anything else in the metadata.
+pub(super) fn exported_error(metadata: &Fields<'_>) -> Option<Failure> {
+    let (ours, error) = (metadata.fields("unspool"), metadata.fields("unspool").fields("error"));
+    let alone = error.is_object() && metadata.each().count() == 1 && ours.each().count() == 1;
+    let known = error.each().all(|(name, _)| matches!(&*name, "code" | "status"));
+    let (code, status) = (error.string("code"), error.number("status"));
+    (alone && known).then_some(Failure { code, status, ..Failure::default() })
 }
 
 pub(super) fn prose_kind_name(prose_kind: ProseKind) -> &'static str {

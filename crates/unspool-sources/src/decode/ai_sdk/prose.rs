@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{EventKind, ProseDetail, ProseKind};
 use unspool_model::json::Json;
+use unspool_model::part::{Body, Failure};
 use unspool_model::provenance::Name;
 
 use super::super::fields::unescaped;
 use super::super::{Emitter, Fields, JsonOutline};
-use super::message::{prose_kind_name, reasoning_detail};
+use super::message::{exported_error, prose_kind_name, reasoning_detail};
 use super::unmapped::UnmappedFields;
 
 #[derive(Serialize, Deserialize)]
@@ -45,9 +46,26 @@ impl Prose {
         unescaped(&format!("\"{written}\""))
     }
 
+    /// The error that our own export wrote as this text, without its words.
+    fn error(&self) -> Option<Failure> {
+        let mut outline = JsonOutline::default();
+        let metadata = self.metadata.as_ref().filter(|_| self.prose_kind == ProseKind::Text)?;
+        exported_error(&outline.read(metadata.text()).ok()?)
+    }
+
+    /// True if no delta is to be emitted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet || self.error().is_some()
+    }
+
     pub fn end(mut self, emit: &mut Emitter<'_>, rest: &mut UnmappedFields, citations: Vec<Json>) {
         let left = std::mem::take(&mut self.half);
         self.text.push_str(&unescaped(&format!("\"{left}\"")));
+        if let Some(failure) = self.error() {
+            let Prose { name, text, .. } = self;
+            let error = Body::Error(Failure { text, ..failure });
+            return emit.push(EventKind::Part(Some(name), error));
+        }
         let mut detail = ProseDetail { citations, ..ProseDetail::default() };
         if let Some(metadata) = self.metadata.take() {
             let mut outline = JsonOutline::default();

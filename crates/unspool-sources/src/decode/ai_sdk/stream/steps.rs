@@ -88,7 +88,7 @@ impl Message {
             return;
         }
         prose.text.push_str(&text);
-        if !prose.quiet {
+        if !prose.is_quiet() {
             emit.push(EventKind::ProseDelta { prose_kind, block: Some(prose.name.clone()), text });
         }
     }
