@@ -15,6 +15,7 @@ use crate::backend::{Backend, EventSender};
 use crate::event::AppEvent;
 use crate::highlight_cache::HighlightThread;
 use crate::keys::Keys;
+pub use crate::replay::ReplayRange;
 use crate::screen::TerminalScreen;
 use crate::state::{Effect, State};
 use crate::theme::Theme;
@@ -36,8 +37,14 @@ pub struct AppOptions {
     pub mouse: bool,
     /// The most entries of a session held in memory.
     pub window: usize,
-    /// The session to begin with, and whether to replay it.
-    pub session: Option<(String, bool)>,
+    pub session: Option<FirstSession>,
+}
+
+/// The session to begin with, and what to replay of it.
+pub struct FirstSession {
+    /// Its id, a unique prefix of it, or the agent's own id.
+    pub id: String,
+    pub replay: Option<ReplayRange>,
 }
 
 /// The channel on which all events arrive.
@@ -62,7 +69,7 @@ pub fn run(
     state.view_options.colours = Some(Rc::new(highlight_thread.colours().clone()));
     state.view_options.window = window.max(MIN_WINDOW_ENTRIES);
     run_effects(effects, &mut state, &mut screen, backend)?;
-    if let Some((id, replay)) = session {
+    if let Some(FirstSession { id, replay }) = session {
         let effect = state.open_named(&id, replay);
         run_effects(vec![effect], &mut state, &mut screen, backend)?;
     }

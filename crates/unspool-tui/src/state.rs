@@ -19,7 +19,7 @@ use crate::backend::QueryId;
 use crate::event::AppEvent;
 use crate::keys::Keys;
 use crate::list::List;
-use crate::replay::Replay;
+use crate::replay::{Replay, ReplayRange};
 use crate::transcript::{LoadReason, TranscriptPane, ViewOptions};
 
 /// How long a row must stay selected before its preview is loaded.
@@ -105,7 +105,7 @@ pub enum PendingQuery {
     Search(String),
     /// The session that was named on the command line.
     Named {
-        replay: bool,
+        replay: Option<ReplayRange>,
     },
     /// Markdown for a file.
     Export(SessionId),
@@ -182,7 +182,7 @@ impl State {
     }
 
     /// Opens the session named on the command line once its row arrives.
-    pub fn open_named(&mut self, id: &str, replay: bool) -> Effect {
+    pub fn open_named(&mut self, id: &str, replay: Option<ReplayRange>) -> Effect {
         self.send_query(PendingQuery::Named { replay }, Query::Session { id: id.to_owned() })
     }
 

@@ -151,7 +151,7 @@ impl<S: Store> TestHarness<S> {
 
     /// Opens a session.
     pub fn open(&mut self, id: &str) {
-        let effect = self.state.open_named(id, false);
+        let effect = self.state.open_named(id, None);
         self.run_effects(vec![effect]);
     }
 

@@ -8,6 +8,7 @@ use unspool_query::window::{Anchor, Position};
 
 use super::{Effect, InputPurpose, Overlay, PendingQuery, Screen, State};
 use crate::keys::Action;
+use crate::replay::ReplayRange;
 use crate::transcript::TranscriptPane;
 
 impl State {
@@ -65,6 +66,7 @@ impl State {
             | Action::Preview
             | Action::CopyPart
             | Action::Replay
+            | Action::ReplayTurn
             | Action::Everything => {
                 return match self.screens.last() {
                     Some(Screen::Session(_)) => self.act_in_session(action),
@@ -85,7 +87,8 @@ impl State {
         match action {
             Action::Open | Action::Agent | Action::Replay => {
                 let Some(session_row) = self.list.chosen().cloned() else { return Vec::new() };
-                return self.open(session_row, action == Action::Replay);
+                let replay = (action == Action::Replay).then_some(ReplayRange::Session);
+                return self.open(session_row, replay);
             }
             Action::Filter => {
                 let filter = self.list.filter.clone();

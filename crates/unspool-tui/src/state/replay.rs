@@ -7,6 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use unspool_query::window::{Anchor, Position};
 
 use super::{Effect, State};
+use crate::replay::ReplayRange;
 
 impl State {
     pub(super) fn toggle_replay(&mut self) -> Vec<Effect> {
@@ -15,7 +16,17 @@ impl State {
                 replay.pause_or_play(self.now);
                 Vec::new()
             }
-            None => self.start_replay(),
+            None => self.start_replay(ReplayRange::Session),
+        }
+    }
+
+    /// Replays the turn that the cursor is in.
+    pub(super) fn replay_turn(&mut self) -> Vec<Effect> {
+        let Some(transcript) = self.transcript() else { return Vec::new() };
+        let chosen = transcript.chosen().and_then(|at| transcript.entries.get(at));
+        match chosen.map(|entry| entry.position.turn) {
+            Some(turn) => self.start_replay(ReplayRange::Turn(turn)),
+            None => Vec::new(),
         }
     }
 
@@ -62,8 +73,10 @@ impl State {
         let Some(mut replay) = self.replay.take() else { return Vec::new() };
         let share = part as f64 / whole.max(1) as f64;
         let held = self.transcript_mut().is_some_and(|held| replay.jump(held, share, now));
+        let range = replay.range();
         self.replay = Some(replay);
-        if held {
+        // One turn has no others to jump to.
+        if held || range != ReplayRange::Session {
             return Vec::new();
         }
         let Some(transcript) = self.transcript_mut() else { return Vec::new() };

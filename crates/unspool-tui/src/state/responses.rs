@@ -5,7 +5,7 @@ use unspool_query::window::Anchor;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::QueryId;
-use crate::replay::Replay;
+use crate::replay::{Replay, ReplayRange};
 use crate::transcript::TranscriptPane;
 
 impl State {
@@ -100,22 +100,31 @@ impl State {
         })
     }
 
-    /// Opens a session at its end, or at its start for a replay.
-    pub(super) fn open(&mut self, session_row: SessionRow, replay: bool) -> Vec<Effect> {
+    /// Opens a session at its end, or where its replay begins.
+    pub(super) fn open(
+        &mut self,
+        session_row: SessionRow,
+        replay: Option<ReplayRange>,
+    ) -> Vec<Effect> {
+        let turns = session_row.turns;
         let transcript =
             TranscriptPane::new(session_row.id, Some(session_row), self.view_options.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
-        if replay {
-            return self.start_replay();
+        match replay {
+            Some(range) if u64::from(range.first_turn()) <= turns => {
+                return self.start_replay(range);
+            }
+            Some(range) => self.set_status(format!("✕ there is no turn {}", range.first_turn())),
+            None => {}
         }
         self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)))
             .into_iter()
             .collect()
     }
 
-    pub(super) fn start_replay(&mut self) -> Vec<Effect> {
-        let start = unspool_query::window::Position::start_of(0);
-        self.replay = Some(Replay::new(self.now));
+    pub(super) fn start_replay(&mut self, range: ReplayRange) -> Vec<Effect> {
+        let start = unspool_query::window::Position::start_of(range.first_turn());
+        self.replay = Some(Replay::new(range, self.now));
         let effect = self.query_from_transcript(|transcript| {
             transcript.until = Some(start);
             Some(transcript.request_window(Anchor::From(start)))

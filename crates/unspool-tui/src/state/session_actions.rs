@@ -79,6 +79,7 @@ impl State {
             }
             Action::Agent => return self.open_agent(),
             Action::Replay => return self.toggle_replay(),
+            Action::ReplayTurn => return self.replay_turn(),
             Action::CopyPart => return self.copy_part(),
             _ => None,
         };

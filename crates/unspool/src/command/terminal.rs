@@ -9,7 +9,7 @@ use unspool_ingest::report::Progress;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::Request;
-use unspool_tui::app::{self, AppOptions};
+use unspool_tui::app::{self, AppOptions, FirstSession, ReplayRange};
 use unspool_tui::backend::{
     BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,
 };
@@ -26,7 +26,7 @@ pub fn is_there() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
-/// Play a session back with its own timing
+/// Play a session, or one of its turns, back with its own timing
 ///
 /// Space pauses, , and . step by part, + and - change the speed from 1 to 64 times, 0 to 9 jump to
 /// that tenth of the session.
@@ -34,24 +34,33 @@ pub fn is_there() -> bool {
 pub struct Replay {
     /// Its id, a unique prefix of it, or the agent's own id
     session: String,
+    /// Play only this turn
+    #[arg(long, value_name = "N")]
+    turn: Option<u32>,
 }
 
 impl Replay {
     pub fn run(self, archive: &Archive, address: Option<&str>) -> Result<()> {
+        let replay = Some(self.turn.map_or(ReplayRange::Session, ReplayRange::Turn));
         if let Some(address) = address {
-            return connect(address, Some((self.session, true)));
+            return connect(address, Some(FirstSession { id: self.session, replay }));
         }
         if !is_there() {
             bail!("replay needs a terminal; `unspool show` prints a session");
         }
-        // Report an unknown session before taking over the terminal.
+        // Report an unknown session or turn before taking over the terminal.
         let stored = crate::archive::find(&archive.view()?, &self.session)?;
-        open(archive, Some((stored.summary.session.id.to_string(), true)))
+        let turns = stored.summary.turns;
+        if let Some(turn) = self.turn.filter(|turn| u64::from(*turn) > turns) {
+            bail!("there is no turn {turn}: the session has {turns}");
+        }
+        let id = stored.summary.session.id.to_string();
+        open(archive, Some(FirstSession { id, replay }))
     }
 }
 
 /// Opens the application over a running server, on this machine or another.
-pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
+pub fn connect(address: &str, session: Option<FirstSession>) -> Result<()> {
     if !is_there() {
         bail!("this needs a terminal; open {address} in a browser instead");
     }
@@ -62,7 +71,7 @@ pub fn connect(address: &str, session: Option<(String, bool)>) -> Result<()> {
 }
 
 /// Opens the application over this machine's archive and keeps the archive up to date.
-pub fn open(archive: &Archive, session: Option<(String, bool)>) -> Result<()> {
+pub fn open(archive: &Archive, session: Option<FirstSession>) -> Result<()> {
     let options = options(session)?;
     let folder = archive.folder()?;
     // Without a notice on waiting: the terminal belongs to the application.
@@ -119,7 +128,7 @@ fn change_handler(archive: Archive) -> ChangeHandler {
 }
 
 /// Terminal options from the config file and the environment.
-fn options(session: Option<(String, bool)>) -> Result<AppOptions> {
+fn options(session: Option<FirstSession>) -> Result<AppOptions> {
     let chosen = Config::load()?.terminal;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let theme = match chosen.theme.as_deref() {

@@ -316,6 +316,38 @@ fn a_session_is_replayed() {
     terminal.hides("64×");
 }
 
+// R-002-42: one turn, from its start to its end and no further.
+#[test]
+fn one_turn_is_replayed() {
+    let machine = machine(&[("claude-code/terminal-errors/log.jsonl", "one")]);
+    machine.ok("archive", &["sync"]);
+    let id = machine.json("archive", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let mut terminal = Terminal::open(&machine, (100, 40), &["replay", &id, "--turn", "1"]);
+    terminal.shows("1×");
+    terminal.press("++++++");
+    let end = |text: &str| text.contains("‖") && text.contains("(mock)");
+    terminal.until("the end of the turn", end);
+    terminal.press(",,");
+    terminal.until("a part less", |text| !text.contains("(mock)"));
+    // Steps do not go on into the next turn.
+    terminal.press("....");
+    let whole = terminal.until("the end again", end);
+    assert!(!whole.contains("/add-dir"), "{whole}");
+    // The timeline is that of the turn.
+    terminal.press("0");
+    terminal.until("its start", |text| !text.contains("(mock)"));
+    terminal.press("9");
+    terminal.until("most of it", |text| text.contains("invalid request case"));
+    terminal.press(ESC);
+    terminal.shows("Version bumped.");
+    // The turn of the cursor: the last one.
+    terminal.press("P");
+    terminal.shows("1×");
+    terminal.until("its start", |text| !text.contains("Version bumped."));
+    terminal.press("++++++");
+    terminal.until("its end", |text| text.contains("‖") && text.contains("Version bumped."));
+}
+
 #[test]
 fn a_sub_agent_is_entered_and_left() {
     let machine = Machine::new();
