@@ -9,6 +9,7 @@ mod connection_thread;
 mod derived_columns;
 mod erase;
 mod error;
+mod error_paths;
 mod facets;
 mod failures;
 mod file_identity;

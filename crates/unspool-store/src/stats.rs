@@ -54,6 +54,8 @@ pub struct Stats {
     pub slowest: Vec<SlowCall>,
     /// Failures of one tool with the same first error line, at least 3 times; most frequent first.
     pub failures: Vec<RepeatedFailure>,
+    /// Calls that led to a failure at least 3 times; most frequent first.
+    pub error_paths: Vec<ErrorPath>,
 }
 
 /// The location of a call.
@@ -89,12 +91,31 @@ pub struct RepeatedFailure {
     pub last: CallLocation,
 }
 
+/// The same calls in the same order in several turns, the last of which failed (R-002-42).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ErrorPath {
+    /// Up to two calls before the failure, then the call that failed.
+    pub calls: Vec<PathCall>,
+    pub count: u64,
+    pub sessions: u64,
+    /// The most recent failure.
+    pub last: CallLocation,
+}
+
+/// A call of an error path.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+pub struct PathCall {
+    pub tool: String,
+    pub failed: bool,
+}
+
 impl Stats {
     /// Truncates each list to `limit` rows: the last days, the first rows of the others.
     pub fn truncate(&mut self, limit: usize) {
         self.tools.truncate(limit);
         self.slowest.truncate(limit);
         self.failures.truncate(limit);
+        self.error_paths.truncate(limit);
         let old = self.by_day.len().saturating_sub(limit);
         self.by_day.drain(..old);
         for groups in [&mut self.by_model, &mut self.by_agent, &mut self.by_project] {

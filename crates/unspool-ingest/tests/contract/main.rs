@@ -138,6 +138,7 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
     stats {
         figures_can_be_narrowed,
         what_fails_again_and_again_and_what_takes_long_is_named,
+        calls_that_lead_to_failures_are_named,
     }
     views {
         a_session_is_read_by_its_id_and_by_nothing_else,

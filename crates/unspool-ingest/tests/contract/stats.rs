@@ -200,3 +200,44 @@ pub fn what_fails_again_and_again_and_what_takes_long_is_named<H: TestArchive>()
     let late = block_on(harness.view().stats(late)).unwrap();
     assert_eq!((late.slowest.len(), late.failures.len()), (1, 0));
 }
+
+pub fn calls_that_lead_to_failures_are_named<H: TestArchive>() {
+    // R-002-42: error paths.
+    let harness = Harness::<H>::new();
+    let call = |nth: i64, id: &str, tool: &str, end: ToolEnd| {
+        let (call, at) = (format!("c{nth}{id}"), 1000 * nth);
+        [called(&call, tool).at(at), ended(&call, end, "done").at(at + 1)]
+    };
+    let turn = |nth: i64| {
+        let calls = [
+            call(nth, "a", "Read", ToolEnd::Completed),
+            call(nth, "b", "Edit", ToolEnd::Failed),
+            call(nth, "c", "Bash", ToolEnd::Failed),
+        ];
+        let mut events = vec![ask(&format!("p{nth}"), "go").at(1000 * nth)];
+        events.extend(calls.concat());
+        events.push(over(Completed).at(1000 * nth + 2));
+        events
+    };
+    harness.record("one", [turn(1), turn(2)].concat());
+    let before = block_on(harness.view().stats(StatsRequest::default())).unwrap();
+    assert!(before.error_paths.is_empty(), "twice is not often");
+    harness.record("two", turn(3));
+    let stats = block_on(harness.view().stats(StatsRequest::default())).unwrap();
+    let paths: Vec<(String, u64, u64)> = stats
+        .error_paths
+        .iter()
+        .map(|path| {
+            let calls = path.calls.iter().map(|call| match call.failed {
+                true => format!("{}!", call.tool),
+                false => call.tool.clone(),
+            });
+            (calls.collect::<Vec<_>>().join(" "), path.count, path.sessions)
+        })
+        .collect();
+    // A call of an earlier turn leads to nothing here.
+    assert_eq!(paths, [("Read Edit!".to_owned(), 3, 2), ("Read Edit! Bash!".to_owned(), 3, 2)]);
+    assert_eq!(stats.error_paths[0].last.session, SessionId::of(AGENT, "two").to_string());
+    let late = StatsRequest { since: Some(2_500_000), ..StatsRequest::default() };
+    assert!(block_on(harness.view().stats(late)).unwrap().error_paths.is_empty());
+}

@@ -15,10 +15,10 @@ use crate::rows::RowId;
 use crate::stats::{CallLocation, RepeatedFailure, SlowCall, StatsRequest};
 use crate::store::StoreError;
 
-/// The length of each of the two lists.
-const MAX_LISTED: usize = 10;
+/// The length of each list.
+pub(super) const MAX_LISTED: usize = 10;
 /// A failure with this many occurrences is listed.
-const MIN_REPEATS: u64 = 3;
+pub(super) const MIN_REPEATS: u64 = 3;
 /// Error lines, summaries and titles are cut to this many characters.
 const MAX_LINE_CHARS: usize = 200;
 
@@ -62,7 +62,8 @@ fn summary(body: &Body) -> String {
     first_line(&summary.unwrap_or_default(), MAX_LINE_CHARS)
 }
 
-fn place(
+/// The tool of a call, and where it is.
+pub(super) fn place(
     connection: &Connection,
     part: RowId,
 ) -> Result<Option<(String, CallLocation)>, StoreError> {

@@ -13,6 +13,7 @@ use rusqlite::types::Value;
 use self::groups::Groups;
 use self::tool_calls::parts;
 use self::usage_totals::usage_totals;
+use super::error_paths::error_paths;
 use super::failures::{Slowest, failures};
 use crate::stats::{Stats, StatsRequest, Totals, share};
 use crate::store::StoreError;
@@ -40,6 +41,7 @@ pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, S
         by_project: groups.project.into_list(),
         slowest: slowest.entries(connection)?,
         failures: failures(connection, request)?,
+        error_paths: error_paths(connection, request)?,
     })
 }
 

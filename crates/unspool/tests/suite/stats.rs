@@ -42,6 +42,7 @@ fn the_json_has_the_names_that_scripts_rely_on() {
         set(&[
             "totals",
             "tools",
+            "error_paths",
             "by_day",
             "by_model",
             "by_agent",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json_schema::{count, list, nullable, nullable_count, object, one_of, text, time};
+use super::json_schema::{count, is, list, nullable, nullable_count, object, one_of, text, time};
 use super::session::usage;
 
 pub fn hit() -> Value {
@@ -79,10 +79,17 @@ pub fn stats() -> Value {
         ("sessions", count()),
         ("last", object(place())),
     ];
+    let path = [
+        ("calls", list(object([("tool", text()), ("failed", is("boolean"))]))),
+        ("count", count()),
+        ("sessions", count()),
+        ("last", object(place())),
+    ];
     object(groups.chain([
         ("totals", object(totals)),
         ("tools", list(object(tool))),
         ("slowest", list(object(slow.into_iter().chain(place())))),
         ("failures", list(object(failure))),
+        ("error_paths", list(object(path))),
     ]))
 }
