@@ -63,6 +63,8 @@ pub struct Assembler {
     tracks: [Track; 3],
     /// The last record and event applied per feed and source.
     cursors: FxHashMap<(Feed, u16), (u64, u32)>,
+    /// The newest generation of the streams of each source.
+    generations: FxHashMap<(Feed, u16), u32>,
     /// When each source placed its first turn, in milliseconds.
     source_starts: FxHashMap<(Feed, u16), i64>,
     snapshots: FxHashSet<u64>,
@@ -82,7 +84,6 @@ struct Track {
     source: Option<u16>,
     /// The number of turns it has placed.
     turns: u32,
-    generation: u32,
     /// The part that unnamed deltas extend.
     nameless: Option<part::PartIndex>,
     /// Named prose that this feed has not ended.
@@ -129,6 +130,7 @@ impl Assembler {
             tracks: Default::default(),
             cursors: FxHashMap::default(),
             source_starts: FxHashMap::default(),
+            generations: FxHashMap::default(),
             snapshots: FxHashSet::default(),
             noted: Vec::new(),
             out: Vec::new(),
@@ -142,7 +144,7 @@ impl Assembler {
         let head = Head { feed, at, evidence, turn };
         if !self.is_new(&head, key) {
             self.count(SkipReason::Duplicate);
-        } else if !self.is_current(feed, generation) {
+        } else if !self.is_current(&head, generation) {
             self.count(SkipReason::Stale);
         } else {
             if kind.is_activity() {
@@ -245,17 +247,14 @@ impl Assembler {
         true
     }
 
-    /// The generation guard: events of an older stream than the feed's newest are skipped.
-    fn is_current(&mut self, feed: Feed, generation: Option<u32>) -> bool {
-        let newest = &mut self.tracks[feed.index()].generation;
-        match generation {
-            Some(generation) if generation < *newest => false,
-            Some(generation) => {
-                *newest = generation;
-                true
-            }
-            None => true,
-        }
+    /// The generation guard: events of an older stream than the newest of their source are skipped.
+    /// Each source counts its own streams: with one count for all of them, the result would depend
+    /// on which file is read first.
+    fn is_current(&mut self, head: &Head, generation: Option<u32>) -> bool {
+        let Some(generation) = generation else { return true };
+        let newest = self.generations.entry((head.feed, head.evidence.source)).or_default();
+        *newest = generation.max(*newest);
+        generation == *newest
     }
 
     /// Adds a change to those of this event.

@@ -40,8 +40,8 @@ pub struct Event {
     pub evidence: Evidence,
     /// The turn it belongs to, if the source names one; otherwise the feed's current turn.
     pub turn: Option<Name>,
-    /// The generation of the live stream it came from. Events of a generation older than the
-    /// feed's newest are skipped (R-003-38).
+    /// The generation of the live stream it came from, counted by its source. Events of a
+    /// generation older than the source's newest are skipped (R-003-38).
     pub generation: Option<u32>,
     #[serde(rename = "what")]
     pub kind: EventKind,

@@ -1,6 +1,7 @@
 //! Deferred completion and the generation guard.
 
-use unspool_model::change::SkipReason;
+use unspool_model::assemble::Assembler;
+use unspool_model::change::{Change, SkipReason};
 use unspool_model::event::EndReason::{Completed, Idle, Interrupted};
 use unspool_model::event::ProseKind::Text;
 use unspool_model::event::{AgentEnd, ToolEnd};
@@ -148,4 +149,21 @@ fn a_generation_belongs_to_its_feed() {
         ended("t1", ToolEnd::Completed, "x"),
     ]);
     assert_eq!(run.parts(), [r#"tool t1 completed "x""#]);
+}
+
+#[test]
+fn each_source_counts_its_own_streams() {
+    // R-003-38, law 5: with one count for all files, those that are read later would be lost.
+    let mut assembler = Assembler::new(session());
+    let mut apply = |nth: u64, source: u16, line: Line| {
+        let mut event = line.event(nth);
+        event.evidence.source = source;
+        let changes = assembler.apply(event);
+        changes.iter().any(|change| matches!(change, Change::PartOpened { .. }))
+    };
+    apply(0, 0, prompt("p1").generation(3));
+    assert!(apply(1, 1, called("t1", "Bash").in_turn("p1").generation(1)), "another file");
+    assert!(apply(2, 1, called("t2", "Bash").in_turn("p1").generation(2)));
+    assert!(!apply(3, 1, called("t3", "Bash").in_turn("p1").generation(1)), "an older stream");
+    assert!(apply(4, 0, called("t4", "Bash").in_turn("p1").generation(3)));
 }

@@ -25,6 +25,8 @@ pub struct Emitter<'o> {
     pub at: Option<Timestamp>,
     /// The turn of the event, if the source names it.
     pub turn: Option<Name>,
+    /// The generation of the stream, for a source that has several of them (R-003-38).
+    pub generation: Option<u32>,
     out: &'o mut Vec<Event>,
 }
 
@@ -49,7 +51,7 @@ impl<'o> Emitter<'o> {
             length,
             digest: content,
         };
-        Emitter { feed, evidence, record: key, nth: 0, at: None, turn: None, out }
+        Emitter { feed, evidence, record: key, nth: 0, at: None, turn: None, generation: None, out }
     }
 
     pub fn push(&mut self, kind: EventKind) {
@@ -67,7 +69,7 @@ impl<'o> Emitter<'o> {
             at: self.at,
             evidence: self.evidence,
             turn: self.turn.clone(),
-            generation: None,
+            generation: self.generation,
             kind,
         }
     }

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod decoder;
+mod frame_streams;
 mod frames;
 mod pair;
 mod row;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unspool_model::part::Body;
 use unspool_model::session::Transcript;
 use unspool_server::frames_encoder::FramesEncoder;
-use unspool_sources::in_memory::SessionSet;
+use unspool_sources::in_memory::{RecordTrace, SessionSet};
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{cases, name, root};
@@ -181,4 +181,74 @@ fn messages_in_the_words_of_frames_can_be_read_again() {
         replies.map(|part| json!([part[0], part[1]])).collect()
     };
     assert_eq!(calls(&again), calls(&stored));
+}
+
+#[test]
+fn frames_of_an_earlier_stream_change_nothing() {
+    // R-003-38: the sender of the first reply was cut off, and its frames arrive late. So are those
+    // of a channel after it started again.
+    let stream = [
+        r#"{"type":"channel.start","seq":1,"session":"run-8"}"#,
+        r#"{"type":"message.start","seq":2,"message":"u","role":"user"}"#,
+        r#"{"type":"message.delta","seq":3,"message":"u","kind":"text","text":"go"}"#,
+        r#"{"type":"message.end","seq":4,"message":"u"}"#,
+        r#"{"type":"message.start","seq":5,"message":"old","role":"assistant"}"#,
+        r#"{"type":"message.delta","seq":6,"message":"old","kind":"text","text":"One"}"#,
+        r#"{"type":"message.start","seq":7,"message":"new","role":"assistant"}"#,
+        r#"{"type":"message.delta","seq":8,"message":"new","kind":"text","text":"Two"}"#,
+    ];
+    let late = [
+        r#"{"type":"message.delta","seq":9,"message":"old","kind":"text","text":" late"}"#,
+        r#"{"type":"message.tool_call","seq":10,"message":"old","tool_call_id":"c","name":"Read"}"#,
+        r#"{"type":"message.tool_result","seq":11,"message":"old","tool_call_id":"c","output":"x"}"#,
+        r#"{"type":"message.end","seq":12,"message":"old","state":"failed"}"#,
+    ];
+    let rest = [
+        r#"{"type":"message.delta","seq":13,"message":"new","kind":"text","text":" three"}"#,
+        r#"{"type":"channel.start","seq":14,"session":"run-8"}"#,
+        r#"{"type":"message.delta","seq":15,"message":"new","kind":"text","text":" four"}"#,
+    ];
+    let machine = Machine::new();
+    let lines = [&stream[..], &late, &rest].concat().join("\n") + "\n";
+    let output = machine.run("data", &["import", "-", "--json"], &lines);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = machine.json("data", &["show", "run-8"]);
+    let turn = &shown["turns"][0];
+    let texts: Vec<&Value> =
+        turn["parts"].as_array().unwrap().iter().map(|part| &part["text"]).collect();
+    assert_eq!(texts, ["One", "Two three"], "{turn}");
+    assert_ne!(turn["state"], "failed");
+    assert_eq!(shown["records"]["left_out"], json!({ "frame of an earlier stream": 5 }));
+    // Each stream has its number, which the fold compares.
+    let mut generations = Vec::new();
+    let mut session_set = SessionSet::default();
+    let mut note =
+        |trace: RecordTrace<'_>| generations.extend(trace.events.iter().map(|one| one.generation));
+    session_set.read(Path::new("frames.jsonl"), lines.as_bytes(), &mut note).unwrap();
+    generations.dedup();
+    assert_eq!(generations, [Some(1), Some(2), Some(3)]);
+}
+
+#[test]
+fn a_reply_goes_on_after_an_earlier_one_was_sent_again() {
+    // R-003-38: the server sends a reply again if something in it changes late, while the newest
+    // reply is being sent. That is no new stream.
+    let lines = [
+        r#"{"type":"channel.start","seq":1,"session":"run-9"}"#,
+        r#"{"type":"message.start","seq":2,"message":"a","role":"assistant","turn":"t1"}"#,
+        r#"{"type":"message.delta","seq":3,"message":"a","part":"p1","kind":"text","text":"One"}"#,
+        r#"{"type":"message.end","seq":4,"message":"a"}"#,
+        r#"{"type":"message.start","seq":5,"message":"b","role":"assistant","turn":"t2"}"#,
+        r#"{"type":"message.delta","seq":6,"message":"b","part":"p2","kind":"text","text":"Two"}"#,
+        r#"{"type":"message.start","seq":7,"message":"a","role":"assistant","turn":"t1"}"#,
+        r#"{"type":"message.delta","seq":8,"message":"a","part":"p1","kind":"text","text":"One!"}"#,
+        r#"{"type":"message.end","seq":9,"message":"a"}"#,
+        r#"{"type":"message.delta","seq":10,"message":"b","part":"p2","kind":"text","text":" more"}"#,
+        r#"{"type":"message.end","seq":11,"message":"b"}"#,
+    ];
+    let transcript = read("frames.jsonl", &(lines.join("\n") + "\n"));
+    // The other reply closed the text that was open, so it goes on as another part.
+    let second = json!([["text", "Two"], ["text", " more"]]);
+    let expected = json!([[[], [["text", "One!"]]], [[], second]]);
+    assert_eq!(json!(essence(&transcript)), expected);
 }

@@ -17,6 +17,7 @@ use super::super::thoughtflow::{
     call_answer, call_end, call_question, call_usage, document_agents, document_body, emit_agents,
 };
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, RecordOwner};
+use super::frame_streams::{FrameStreams, Reply};
 use super::row;
 
 const TYPES: [&str; 6] = [
@@ -52,6 +53,8 @@ pub(super) struct FramesDecoder {
     user: Option<UserMessage>,
     /// The reply that is being sent.
     reply: Reply,
+    #[serde(default)]
+    streams: FrameStreams,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -59,19 +62,6 @@ pub(super) struct FramesDecoder {
 struct UserMessage {
     turn: String,
     bodies: Vec<(String, Body)>,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Reply {
-    name: String,
-    turn: Option<String>,
-    /// The texts of a message that is sent again, by part: its deltas start from the beginning.
-    again: Option<BTreeMap<String, String>>,
-    /// The part to which deltas are added.
-    open: Option<String>,
-    /// The call of each part.
-    calls: BTreeMap<String, String>,
 }
 
 impl Decoder for FramesDecoder {
@@ -89,10 +79,21 @@ impl Decoder for FramesDecoder {
             return RecordOutcome::left_out("repeated frame");
         }
         self.seq = seq;
+        let reply = self.reply_of(fields).filter(|_| kind != "message.start");
+        if reply.as_deref().is_some_and(|name| self.streams.is_stale(name)) {
+            return RecordOutcome::left_out("frame of an earlier stream");
+        }
+        if let Some(name) = &reply {
+            self.streams.go_on(name, &mut self.reply);
+        }
+        emit.generation = Some(self.streams.generation());
         match &*kind {
-            "channel.start" => RecordOutcome::Metadata,
+            "channel.start" => {
+                self.streams.start_channel();
+                RecordOutcome::Metadata
+            }
             "message.start" => self.start(&mut emit, fields),
-            "message.delta" if self.user.is_some() => self.add_to_user(fields),
+            "message.delta" if self.user.is_some() && reply.is_none() => self.add_to_user(fields),
             "message.delta" => self.delta(&mut emit, fields),
             "message.tool_call" => self.call(&mut emit, fields),
             "message.tool_result" => self.result(&mut emit, fields),
@@ -124,6 +125,12 @@ impl Decoder for FramesDecoder {
 }
 
 impl FramesDecoder {
+    /// The reply that a frame names.
+    fn reply_of(&self, fields: &Fields<'_>) -> Option<String> {
+        let id = row::any_text(fields, &MESSAGE_FIELDS)?;
+        self.messages.get(&*id).filter(|name| self.streams.is_reply(name)).cloned()
+    }
+
     fn start(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         self.close_user(emit);
         let id = row::any_text(fields, &MESSAGE_FIELDS).map(|id| id.into_owned());
@@ -141,7 +148,9 @@ impl FramesDecoder {
         }
         let again = held.map(|_| BTreeMap::new());
         let turn = turn.or_else(|| self.turn.clone());
-        self.reply = Reply { name, turn, again, ..Reply::default() };
+        let reply = Reply { name, turn, again, ..Reply::default() };
+        self.streams.start_reply(reply, &mut self.reply);
+        emit.generation = Some(self.streams.generation());
         self.set_turn(emit);
         if let Some(turn) = self.reply.turn.clone()
             && self.turns.insert(turn.clone())
