@@ -175,7 +175,31 @@ impl Kind {
     }
 }
 
+/// The kind of a data part with a number of tool calls, of a source that counts them and does not
+/// list them (R-001-12).
+pub const COUNTED_CALLS_KIND: &str = "tool-calls";
+
 impl Body {
+    /// The tool calls that it stands for: a call for itself, a count for as many.
+    pub fn tool_calls(&self) -> u64 {
+        match self.counted_calls() {
+            Some(count) => count,
+            None => u64::from(self.kind() == Kind::Tool),
+        }
+    }
+
+    /// The number of tool calls that its source counts and does not list.
+    pub fn counted_calls(&self) -> Option<u64> {
+        if let Body::Data(data) = self
+            && data.kind == COUNTED_CALLS_KIND
+        {
+            // Absurd counts must not overflow a sum.
+            data.payload.read::<u64>().map(|count| count.min(u32::MAX.into()))
+        } else {
+            None
+        }
+    }
+
     /// The text of a text part.
     pub fn prose(&self) -> Option<&str> {
         self.text().map(|text| text.text.as_str())

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::landmark::Landmark;
-use crate::part::{Kind, Part};
+use crate::part::Part;
 use crate::price::Spending;
 use crate::session::{Session, Transcript, TurnState, Usage};
 
@@ -87,7 +87,7 @@ impl Transcript {
             ended: self.ended(),
             turns: self.turns.len() as u64,
             parts: parts().count() as u64,
-            tools: count(|part| part.body.kind() == Kind::Tool),
+            tools: parts().map(|part| part.body.tool_calls()).fold(0, u64::saturating_add),
             errors: count(|part| part.is_landmark(Landmark::Error)),
             running: self
                 .turns

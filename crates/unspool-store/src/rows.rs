@@ -114,6 +114,7 @@ pub struct PartRow {
     pub started: Option<i64>,
     pub ended: Option<i64>,
     pub duration: Option<i64>,
+    pub counted_calls: Option<i64>,
     /// The first source record of the part: source, offset, length.
     pub evidence: Option<(u16, u64, u32)>,
     /// Prose, uncompressed.
@@ -219,11 +220,19 @@ pub struct PartColumns {
     pub tool: Option<String>,
     pub call_id: Option<String>,
     pub duration: Option<i64>,
+    /// Tool calls that the part stands for, if it is a count of them.
+    pub counted_calls: Option<i64>,
 }
 
 pub fn columns(body: &Body) -> PartColumns {
-    let kind = body.kind().name();
-    let plain = PartColumns { kind, state: None, tool: None, call_id: None, duration: None };
+    let plain = PartColumns {
+        kind: body.kind().name(),
+        state: None,
+        tool: None,
+        call_id: None,
+        duration: None,
+        counted_calls: body.counted_calls().map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
+    };
     match body {
         Body::Tool(tool) => PartColumns {
             state: Some(tool.state.name()),

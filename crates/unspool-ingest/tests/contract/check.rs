@@ -86,6 +86,7 @@ const DERIVED_DAMAGE: &[&str] = &[
     "UPDATE part SET started = 1 WHERE kind = 'reasoning'",
     "UPDATE part SET ended = 1 WHERE kind = 'tool'",
     "UPDATE part SET duration = 1 WHERE kind = 'tool'",
+    "UPDATE part SET counted_calls = 3 WHERE kind = 'error'",
     "UPDATE part SET hidden = 1 WHERE kind = 'error'",
     "UPDATE part SET source = 9 WHERE kind = 'error'",
     "UPDATE part SET offset = NULL WHERE kind = 'tool'",
@@ -134,7 +135,8 @@ const SOURCE_DAMAGE: &[&str] = &[
     "UPDATE part SET turn = 99 WHERE kind = 'error'",
     "UPDATE part SET role = 'user' WHERE kind = 'error'",
     "INSERT INTO part SELECT row + 100, turn, place, id, role, kind, state, tool, call_id, step,
-         started, ended, duration, hidden, source, offset, length, text, chunk, at, size, content
+         started, ended, duration, hidden, source, offset, length, text, chunk, at, size, content,
+         counted_calls
      FROM part WHERE kind = 'error'",
     "UPDATE part SET place = 1000000 WHERE role = 'assistant'",
     "UPDATE turn SET head = '{}' WHERE number = 1",

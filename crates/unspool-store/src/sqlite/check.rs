@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::block_store::Blocks;
 use super::derived_columns::{
-    PART, SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_sums,
-    part_values, prompt_and_models, session_values, stored_names, turn_values,
+    SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_columns,
+    part_sums, part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
 use super::error::sqlite_error;
 use super::load::Loader;
@@ -129,6 +129,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         }
         indexed => indexed?,
     };
+    let columns = part_columns(connection)?;
     let mut loader = Loader::new(connection);
     let mut statement = connection.prepare(
         "SELECT part.row, part.id, part.turn, part.place, session.agent
@@ -157,7 +158,9 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
                 continue;
             }
         };
-        if PART.stored(connection, number)? != part_values(&part)
+        let mut values = part_values(&part);
+        values.truncate(columns.names.len());
+        if columns.stored(connection, number)? != values
             || !agents_match(connection, number, &part, row.get_ref(4)?.as_str()?)?
         {
             report.problem(format!("the columns of part {id} differ from its payload"));
@@ -322,7 +325,7 @@ fn contents(connection: &Connection, report: &mut CheckReport) -> Result<(), Sto
 
 /// Compares every sum with its rows.
 fn sums(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
-    let (of_part, part_sums) = part_sums();
+    let (of_part, part_sums) = part_sums(&part_columns(connection)?);
     let part_sums = (of_part, part_sums.as_str());
     for (table, (sums, of)) in [("turn", part_sums), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");

@@ -60,8 +60,18 @@ pub(super) const TURN: TableColumns = TableColumns {
 pub(super) const PART: TableColumns = TableColumns {
     table: "part",
     names: &[
-        "kind", "state", "tool", "call_id", "started", "ended", "duration", "hidden", "source",
-        "offset", "length",
+        "kind",
+        "state",
+        "tool",
+        "call_id",
+        "started",
+        "ended",
+        "duration",
+        "hidden",
+        "source",
+        "offset",
+        "length",
+        "counted_calls",
     ],
 };
 
@@ -116,6 +126,7 @@ pub(super) fn part_values(part: &Part) -> Vec<Value> {
         first.map(|record| i64::from(record.source)).into(),
         first.map(|record| record.offset as i64).into(),
         first.map(|record| i64::from(record.length)).into(),
+        stored.counted_calls.into(),
     ]
 }
 
@@ -155,7 +166,7 @@ impl TableColumns {
 pub(super) static PART_FIGURES: LazyLock<String> = LazyLock::new(|| {
     format!(
         "coalesce(part.started, part.ended), coalesce(part.ended, part.started), 1,
-         part.kind = 'tool', coalesce({}, 0)",
+         (part.kind = 'tool') + coalesce(part.counted_calls, 0), coalesce({}, 0)",
         is_error()
     )
 });
@@ -172,11 +183,25 @@ pub(super) const TURN_FIGURES: &str =
      max(coalesce(ended, started, last), coalesce(last, ended, started)),
      1, parts, tools, errors, input, output, cache_read, cache_write, reasoning, cache_write_1h";
 
+/// The columns of `PART` that the archive has. A command that only reads does not migrate it, so it
+/// may lack the last one.
+pub(super) fn part_columns(connection: &Connection) -> rusqlite::Result<TableColumns> {
+    let sql = "SELECT count(*) FROM pragma_table_info('part') WHERE name = 'counted_calls'";
+    let newest: bool = connection.query_row(sql, [], |row| row.get(0))?;
+    let names = if newest { PART.names } else { &PART.names[..PART.names.len() - 1] };
+    Ok(TableColumns { names, ..PART })
+}
+
 /// Sums over the visible parts of a turn.
-pub(super) fn part_sums() -> (&'static str, String) {
+pub(super) fn part_sums(columns: &TableColumns) -> (&'static str, String) {
+    let counted = match columns.names.contains(&"counted_calls") {
+        true => "part.counted_calls",
+        false => "0",
+    };
     let sums = format!(
         "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
-          count(*), count(*) FILTER (WHERE part.kind = 'tool'), count(*) FILTER (WHERE {})
+          count(*), count(*) FILTER (WHERE part.kind = 'tool')
+              + CAST(total({counted}) AS INTEGER), count(*) FILTER (WHERE {})
       FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
         is_error()
     );

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("last_heard.sql"),
     include_str!("running_turns.sql"),
     include_str!("part_kinds.sql"),
+    include_str!("counted_calls.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.

@@ -91,7 +91,7 @@ fn agents_are_read_by_their_logs_or_by_prompt_and_result() {
     assert_eq!(turn["parts"][0]["text"], "A turnstone.");
     assert_eq!(turn["state"], "completed");
     // Other columns are kept.
-    assert!(turn["parts"].to_string().contains("tool_calls_count"), "{turn}");
+    assert!(turn["parts"].to_string().contains("agent_type"), "{turn}");
     assert_eq!(sandbox.json(&["show", "gone"])["turns"][0]["state"], "failed");
     let full = sandbox.json(&["list"]);
     let full = full.as_array().unwrap().iter().find(|one| one["agent"] == "claude-code").unwrap();
@@ -239,4 +239,27 @@ fn the_database_is_only_read() {
     let entries = sandbox.folder.path().read_dir().unwrap();
     let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn the_calls_that_an_application_counts_are_the_figure() {
+    // R-001-12: an agent without a log has no calls to list; its table says how many it made.
+    let sandbox = Sandbox::new(
+        "CREATE TABLE agents (id TEXT, prompt TEXT, result TEXT, tool_calls_count INTEGER);
+         INSERT INTO agents VALUES ('some', 'Count', NULL, 2), ('none', 'Count', 'One.', 0);",
+    );
+    sandbox.import();
+    let calls = |id: &str| sandbox.session(id)["tools"].clone();
+    assert_eq!((calls("some"), calls("none")), (2.into(), 0.into()));
+    sandbox.change("UPDATE agents SET tool_calls_count = 7, result = 'Two.' WHERE id = 'some'");
+    sandbox.import();
+    assert_eq!(calls("some"), 7, "the newest figure, not the sum of both");
+    let archive = Connection::open(sandbox.folder.path().join("data/unspool.db")).unwrap();
+    let counted = "SELECT sum(tool_calls_count) FROM run";
+    assert_eq!(archive.query_row(counted, [], |row| row.get::<_, i64>(0)).unwrap(), 7);
+    drop(archive);
+    let checked = sandbox.run(&["db", "check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    let document = sandbox.json(&["show", "some"]);
+    assert_eq!(document["session"]["tools"], 7);
 }

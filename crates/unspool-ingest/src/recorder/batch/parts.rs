@@ -79,6 +79,7 @@ impl Packer {
             started,
             ended,
             duration: columns.duration,
+            counted_calls: columns.counted_calls,
             evidence,
             text: packed.text,
             payload,

@@ -2,11 +2,12 @@
 //! of agents (R-001-12). Extends `RowsDecoder`.
 
 use jiff::SignedDuration;
+use serde_json::Value;
 use unspool_model::event::{EndReason, EventKind, ProseDetail, ProseKind};
 use unspool_model::id::sha256;
 use unspool_model::json::Json;
 use unspool_model::legacy::LegacyRowKind;
-use unspool_model::part::{Body, Data};
+use unspool_model::part::{Body, COUNTED_CALLS_KIND, Data};
 use unspool_model::provenance::Name;
 use unspool_model::session::{Provenance, SnapshotUse, Usage};
 
@@ -19,6 +20,8 @@ pub(super) const SYSTEM_PROMPT_FIELDS: [&str; 2] = ["system_prompt", "systemProm
 const STRUCTURED_FIELDS: [&str; 2] = ["result_structured", "structured_result"];
 /// The application's own groups: what ran together, and as which phase of it.
 const GROUP_FIELDS: [&str; 4] = ["execution_id", "executionId", "phase_id", "phaseId"];
+/// How many calls of tools the run made.
+const CALLS_FIELDS: [&str; 3] = ["tool_calls_count", "toolCallsCount", "tool_call_count"];
 const DURATION_FIELDS: [&str; 2] = ["duration_ms", "durationMs"];
 const TOTAL_FIELDS: [&str; 2] = ["tokens", "total_tokens"];
 const INPUT_TOKEN_FIELDS: [&str; 3] = ["input_tokens", "tokens_in", "prompt_tokens"];
@@ -30,6 +33,7 @@ pub(super) fn mapped_fields() -> Vec<&'static str> {
         &SYSTEM_PROMPT_FIELDS[..],
         &STRUCTURED_FIELDS,
         &GROUP_FIELDS,
+        &CALLS_FIELDS,
         &DURATION_FIELDS,
         &TOTAL_FIELDS,
         &INPUT_TOKEN_FIELDS,
@@ -55,6 +59,7 @@ impl RowsDecoder {
         }
         self.run_step(emit, fields);
         self.run_groups(emit, fields);
+        self.counted_calls(emit, fields);
         let over = emit.at.is_some() || !result.trim().is_empty();
         let error = row::error_reply(fields, &result);
         if let Some(error) = &error {
@@ -115,6 +120,15 @@ impl RowsDecoder {
             let name = self.name(fields, "execution");
             let data = Data { kind: "execution".to_owned(), payload };
             emit.push(EventKind::Part(Some(name), Body::Data(data)));
+        }
+    }
+
+    /// The calls of a run without a log: the application counts them and keeps none.
+    fn counted_calls(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+        if let Some(count) = any_number(fields, &CALLS_FIELDS).filter(|count| *count > 0) {
+            let name = self.name(fields, COUNTED_CALLS_KIND);
+            let (kind, payload) = (COUNTED_CALLS_KIND.to_owned(), Json::from(Value::from(count)));
+            emit.push(EventKind::Part(Some(name), Body::Data(Data { kind, payload })));
         }
     }
 

@@ -29,13 +29,14 @@ impl<'t> PartStatements<'t> {
             insert: transaction.prepare_cached(
                 "INSERT INTO part (row, turn, place, id, role, kind, state, tool, call_id, step,
                      started, ended, duration, hidden, source, offset, length, text, chunk, at,
-                     size, content)
+                     size, content, counted_calls)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                     ?17, ?18, ?19, ?20, ?21, ?22)
+                     ?17, ?18, ?19, ?20, ?21, ?22, ?23)
                  ON CONFLICT (row) DO UPDATE SET turn = ?2, place = ?3, id = ?4, kind = ?6,
                      state = ?7, tool = ?8, call_id = ?9, step = ?10, started = ?11, ended = ?12,
                      duration = ?13, hidden = ?14, source = ?15, offset = ?16, length = ?17,
-                     text = ?18, chunk = ?19, at = ?20, size = ?21, content = ?22",
+                     text = ?18, chunk = ?19, at = ?20, size = ?21, content = ?22,
+                     counted_calls = ?23",
             )?,
             open: transaction.prepare_cached(
                 "INSERT INTO journal (part, payload) VALUES (?1, ?2)
@@ -102,6 +103,7 @@ impl<'t> PartStatements<'t> {
             at,
             size,
             content,
+            part.counted_calls,
         ])?;
         sums.part(part.turn, part.row, true)?;
         match &part.payload {

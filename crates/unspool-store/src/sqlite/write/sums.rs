@@ -6,7 +6,7 @@ use rusqlite::{Connection, Transaction, params};
 use super::json;
 use crate::rows::{RowId, SessionWrite};
 use crate::sqlite::derived_columns::{
-    STEP_SUMS, TURN_SUMS, first_prompt, models_of, part_sums, prompt_and_models,
+    PART, STEP_SUMS, TURN_SUMS, first_prompt, models_of, part_sums, prompt_and_models,
 };
 
 /// Adds up changed turns from their rows, then the session from its turns.
@@ -15,7 +15,7 @@ pub(super) fn sum_up(
     session: RowId,
     turns: &[RowId],
 ) -> rusqlite::Result<()> {
-    let ((parts, of_parts), (steps, of_steps)) = (part_sums(), STEP_SUMS);
+    let ((parts, of_parts), (steps, of_steps)) = (part_sums(&PART), STEP_SUMS);
     let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
     let mut turn = transaction.prepare_cached(&sql)?;
     for row in turns {
