@@ -429,3 +429,26 @@ fn a_session_without_a_turn_is_a_document_without_a_run() {
     let written = document(&session(Vec::new()));
     assert_eq!(written["conversations"], json!([]));
 }
+
+#[test]
+fn steps_follow_the_order_in_which_they_were_appended() {
+    // R-002-08 as C-02 decides it: the order of appending. It is the order of starts wherever a
+    // clock is right; equal starts and a missing one change nothing; a clock that was set back
+    // (or the clock of another feed) moves no step, because law 1 keeps the order.
+    let at = |name: &str, second: Option<i64>| Part {
+        started: second.map(|second| Timestamp::from_second(second).unwrap()),
+        ..part(name, None, text(name))
+    };
+    let order = |parts: Vec<Part>| -> Vec<String> {
+        let document = document(&session(vec![turn(1, vec![], parts)]));
+        let said = labelled(&document, "assistant_message");
+        let text = |step: &Value| step["payload_completed"]["text"].as_str().unwrap().to_owned();
+        said.iter().map(text).collect()
+    };
+    let clock = vec![at("a", Some(1)), at("b", Some(2)), at("c", Some(2)), at("d", Some(3))];
+    assert_eq!(order(clock), ["a", "b", "c", "d"], "by start, ties as appended");
+    let without = vec![at("a", Some(1)), at("b", None), at("c", Some(2))];
+    assert_eq!(order(without), ["a", "b", "c"], "a step without a start keeps its place");
+    let set_back = vec![at("a", Some(5)), at("b", Some(1)), at("c", Some(6))];
+    assert_eq!(order(set_back), ["a", "b", "c"]);
+}
