@@ -408,6 +408,12 @@ fn a_reply_that_failed_has_the_flag() {
     let [user, reply] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!(user["metadata"].get("error"), None);
     assert_eq!((&reply["role"], &reply["metadata"]["error"]), (&"assistant".into(), &true.into()));
+    // The error is text, so that a client shows it. Its code is beside it.
+    let texts: Vec<&Value> = reply["parts"].as_array().unwrap().iter().collect();
+    let [_, error] = texts.as_slice() else { panic!("{reply}") };
+    assert_eq!((&error["type"], &error["state"]), (&"text".into(), &"done".into()));
+    assert!(error["text"].as_str().unwrap().contains("Invalid API key"), "{error}");
+    assert_eq!(error["providerMetadata"]["unspool"]["error"]["code"], "authentication_failed");
     let fine = messages_of("claude-code/question-answered");
     assert!(fine.iter().all(|message| message["metadata"].get("error").is_none()));
 }
