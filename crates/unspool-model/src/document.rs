@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::agent::own_call_id;
-use crate::id::SessionId;
+use crate::id::{SessionId, StepId};
 use crate::part::{
     Agents, Answer, Body, Part, Question, QuestionKind, Reasoning, TaskItem, TaskState, Text, Tool,
 };
@@ -119,8 +120,7 @@ impl Serialize for TurnDocument<'_> {
         let TurnDocument { agent, turn, prices } = self;
         let user: Vec<BodyDocument<'_>> =
             turn.user.iter().map(|body| BodyDocument { agent, body }).collect();
-        let parts: Vec<PartDocument<'_>> =
-            turn.parts.iter().map(|part| PartDocument { agent, turn, part }).collect();
+        let parts: Vec<PartDocument<'_>> = PartDocument::all(agent, turn, &turn.parts).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &turn.id)?;
         map.serialize_entry("number", &turn.number)?;
@@ -151,18 +151,39 @@ impl Serialize for TurnDocument<'_> {
 /// A part of a turn.
 pub struct PartDocument<'a> {
     pub agent: &'a str,
-    pub turn: &'a Turn,
     pub part: &'a Part,
+    /// The number of its step in the turn.
+    step: Option<usize>,
+}
+
+impl<'a> PartDocument<'a> {
+    pub fn new(agent: &'a str, turn: &Turn, part: &'a Part) -> PartDocument<'a> {
+        let step = part.step.and_then(|step| turn.step_number(step));
+        PartDocument { agent, part, step }
+    }
+
+    /// Many parts of a turn. To look for the step of each would take a search of all steps.
+    pub fn all(
+        agent: &'a str,
+        turn: &Turn,
+        parts: &'a [Part],
+    ) -> impl Iterator<Item = PartDocument<'a>> + use<'a> {
+        let numbers: FxHashMap<StepId, usize> =
+            turn.steps.iter().zip(1..).map(|(step, number)| (step.id, number)).collect();
+        parts.iter().map(move |part| {
+            let step = part.step.and_then(|step| numbers.get(&step).copied());
+            PartDocument { agent, part, step }
+        })
+    }
 }
 
 impl Serialize for PartDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let part = self.part;
-        let step = part.step.and_then(|step| self.turn.step_number(step));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &part.id)?;
         map.serialize_entry("kind", part.body.kind().name())?;
-        map.serialize_entry("step", &step)?;
+        map.serialize_entry("step", &self.step)?;
         map.serialize_entry("started_at", &time(part.started))?;
         map.serialize_entry("ended_at", &time(part.ended))?;
         body(&mut map, self.agent, &part.body)?;

@@ -230,7 +230,7 @@ pub(super) fn is_wordy(value: &str) -> bool {
 }
 
 /// True for letters that form neither a word nor a camel-case name such as `MasterKeyUsage`.
-fn is_jumbled(word: &str) -> bool {
+pub(super) fn is_jumbled(word: &str) -> bool {
     let bytes = word.as_bytes();
     let turns = bytes.windows(2).filter(|pair| match pair {
         [a, b] => a.is_ascii_lowercase() && b.is_ascii_uppercase(),

@@ -4,7 +4,7 @@
 
 use super::secret_name::SecretClass;
 use super::value_shape::{
-    Shape, is_code, is_id, is_number, is_ordinary, is_path, is_placeholder, is_wordy,
+    Shape, is_code, is_id, is_jumbled, is_number, is_ordinary, is_path, is_placeholder, is_wordy,
 };
 
 /// Beginnings of words that follow the word for a password without being one.
@@ -129,7 +129,8 @@ fn is_password(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
         return assignment.is_strong() && shape.length >= 4;
     }
     // A capitalised word is a UI label: "Password": "Passwort".
-    let label = shape.is_word() && shape.uppercase > 0 && shape.uppercase < shape.length;
+    let mixed = shape.uppercase > 0 && shape.uppercase < shape.length;
+    let label = shape.is_word() && mixed && !is_scrambled(value, shape);
     match assignment {
         AssignmentKind::Environment | AssignmentKind::Option => !label || shape.length >= 10,
         AssignmentKind::Field
@@ -138,9 +139,13 @@ fn is_password(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
         | AssignmentKind::Line => shape.length >= 6 && !label,
         AssignmentKind::Literal => {
             let chosen = shape.length >= 8 && shape.uppercase == 0;
-            shape.length >= 6 && (!shape.is_word() || chosen) && !is_named(value)
+            let chosen = (!shape.is_word() || chosen) && !is_named(value);
+            shape.length >= 6 && chosen || is_scrambled(value, shape)
         }
-        AssignmentKind::Argument => shape.length >= 6 && !shape.is_word() && !is_named(value),
+        AssignmentKind::Argument => {
+            let chosen = !shape.is_word() && !is_named(value);
+            shape.length >= 6 && chosen || is_scrambled(value, shape)
+        }
         AssignmentKind::Pair => shape.length >= 6 && !label && !is_named(value),
         AssignmentKind::Loose => shape.length >= 8 && shape.digits > 0 && shape.letters() > 0,
         AssignmentKind::Table => is_conspicuous(shape) && !is_wordy(value),
@@ -151,9 +156,19 @@ fn is_password(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
     }
 }
 
+/// Looks machine-generated, and not like words.
+fn is_generated(value: &str, shape: &Shape) -> bool {
+    (shape.is_random() || is_scrambled(value, shape)) && !is_wordy(value)
+}
+
+/// Letters that form no words. A generator may happen to use no digit.
+fn is_scrambled(value: &str, shape: &Shape) -> bool {
+    shape.length >= 12 && shape.is_word() && is_jumbled(value)
+}
+
 fn is_named_secret(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
     let number = shape.digits == shape.length;
-    let random = shape.is_random() && !is_wordy(value);
+    let random = is_generated(value, shape);
     let chosen = shape.length >= 8 && !number && !(shape.is_word() && shape.uppercase > 0);
     match assignment {
         AssignmentKind::Environment | AssignmentKind::Option => !number && shape.length >= 6,
@@ -172,7 +187,7 @@ fn is_named_secret(assignment: AssignmentKind, value: &str, shape: &Shape) -> bo
 
 fn is_token(assignment: AssignmentKind, value: &str, shape: &Shape) -> bool {
     let number = shape.digits == shape.length;
-    let random = shape.is_random() && !is_wordy(value);
+    let random = is_generated(value, shape);
     match assignment {
         AssignmentKind::Environment | AssignmentKind::Option => {
             !number && shape.length >= 8 && (random || (shape.length >= 20 && !is_wordy(value)))

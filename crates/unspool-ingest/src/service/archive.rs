@@ -220,7 +220,7 @@ impl Writer {
         let mut waiting = self.waiting;
         loop {
             if let Some((recording, file_states)) = self.own_recording()? {
-                return Ok(execute(&recording.recorder, file_states, request, progress)?);
+                return Ok(execute(&recording.recorder, file_states, request, progress, None)?);
             }
             #[cfg(unix)]
             match forward_request(&self.folder, &request)? {

@@ -17,7 +17,7 @@ use unspool_store::store::{Store, StoreError, View, Viewer};
 use crate::recorder::{Deleted, Recorder};
 use crate::report::{Progress, SyncReport};
 use crate::sync::agents::{self, AgentTableReport, ImportError};
-use crate::sync::{FileCandidate, FileStates, SyncError, ingest_stream, sync};
+use crate::sync::{FileCandidate, FileStates, LiveFiles, SyncError, ingest_stream, sync_beside};
 
 /// The result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,12 +47,13 @@ pub enum RequestError {
     Remote(String),
 }
 
-/// Executes a request. The caller holds the recorder lock.
+/// Executes a request, and meanwhile ingests live files. The caller holds the recorder lock.
 pub fn execute<S: Store>(
     recorder: &Recorder<S>,
     file_states: &mut FileStates,
     request: Request,
     progress: &Progress,
+    live: Option<&dyn LiveFiles>,
 ) -> Result<RequestOutcome, RequestError> {
     let store = recorder.store();
     match request {
@@ -69,12 +70,11 @@ pub fn execute<S: Store>(
         }
         Request::ReadFiles { paths, reason } => {
             let candidates = paths.into_iter().map(|path| candidate(reason, path)).collect();
-            Ok(RequestOutcome::Synced(sync(
-                &recorder_for(reason, recorder),
-                file_states,
-                candidates,
-                progress,
-            )?))
+            // Live files of deleted sessions are not to be restored.
+            let live = live.filter(|_| reason != ReadReason::Restore);
+            let recorder = recorder_for(reason, recorder);
+            let report = sync_beside(&recorder, file_states, candidates, progress, live)?;
+            Ok(RequestOutcome::Synced(report))
         }
         Request::ReadText { name, text_file, reason } => {
             let text = File::open(&text_file).and_then(lines_of);

@@ -145,7 +145,9 @@ impl Watch {
         // Also when there is nothing to write: otherwise nobody would notice for hours.
         recorder.store().check_identity()?;
         for QueuedRequest { request, reply } in changed.queued.drain(..) {
-            let done = execute(recorder, &mut self.file_states, request, &Progress::default());
+            let live = InboxFiles { inbox: &self.inbox, environment: &self.environment };
+            let states = &mut self.file_states;
+            let done = execute(recorder, states, request, &Progress::default(), Some(&live));
             if done.is_err() {
                 self.file_states = FileStates::load(recorder)?;
             }

@@ -145,7 +145,8 @@ impl<S: Store> Worker<'_, S> {
         if !self.shared.in_use.try_begin(path) {
             return Ok(FileRoute::Defer);
         }
-        let shared = SyncContext { mode: IngestMode::Live, live: None, ..*self.shared };
+        let shared =
+            SyncContext { mode: IngestMode::Live, live: None, named: false, ..*self.shared };
         let outcome = ingest_alone(&shared, path);
         self.shared.in_use.end(path);
         outcome.map_err(Stop::Failed)

@@ -105,6 +105,8 @@ pub(crate) struct Worker<'a, S: Store> {
     records: u64,
     /// Finished sessions that are not committed yet.
     done: Vec<SessionWriter>,
+    /// The files whose rows are not committed yet.
+    files_in_batch: Vec<PathBuf>,
     pub(crate) current: Option<OpenFile>,
     pub(crate) stop: Option<Stop>,
     pub(super) pace: Pace,
@@ -122,6 +124,7 @@ impl<'a, S: Store> Worker<'a, S> {
             read: 0,
             records: 0,
             done: Vec::new(),
+            files_in_batch: Vec::new(),
             current: None,
             stop: None,
             pace: Pace::new(shared.live.is_some()),
@@ -144,7 +147,13 @@ impl<'a, S: Store> Worker<'a, S> {
         };
         self.shared.in_use.begin(&file.path);
         let route = self.ingest_file(&file.path);
-        self.shared.in_use.end(&file.path);
+        match route {
+            // Until its batch is committed: a live read would write a newer row of the file first.
+            Ok(FileRoute::Decode) => self.files_in_batch.push(file.path.clone()),
+            Ok(FileRoute::Import | FileRoute::Defer) | Err(_) => {
+                self.shared.in_use.end(&file.path);
+            }
+        }
         route
     }
 
@@ -279,7 +288,7 @@ impl<'a, S: Store> Worker<'a, S> {
         if self.shared.live.is_some() {
             self.pace.adapt(filled, begun.elapsed());
         }
-        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+        self.free_done();
         Ok(outcome?)
     }
 
@@ -288,6 +297,11 @@ impl<'a, S: Store> Worker<'a, S> {
     fn drop_current(&mut self) {
         self.free_current();
         self.current = None;
+    }
+
+    fn free_done(&mut self) {
+        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+        self.files_in_batch.drain(..).for_each(|path| self.shared.in_use.end(&path));
     }
 
     fn free_current(&mut self) {
@@ -302,6 +316,6 @@ impl<S: Store> Drop for Worker<'_, S> {
     /// Frees all claims, so that no other worker waits forever.
     fn drop(&mut self) {
         self.free_current();
-        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+        self.free_done();
     }
 }

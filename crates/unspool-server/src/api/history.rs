@@ -86,7 +86,7 @@ fn group_document<'a>(
                 turn: turn.number,
                 turn_id: turn.id,
                 is_thinking_mode: thinking_mode,
-                items: items.iter().map(|part| PartDocument { agent, turn, part }).collect(),
+                items: PartDocument::all(agent, turn, items).collect(),
                 segments: segments.iter().map(segment_document).collect(),
                 blocks: blocks.iter().map(|block| ids(block)).collect(),
                 reply: reply.iter().flat_map(|one| ids(one)).collect(),

@@ -110,8 +110,7 @@ pub async fn parts<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     let places = wanted.iter().map(|part_skeleton| part_skeleton.place).collect();
     let found = app.view().parts(stored.row, number, places).await?;
     let agent = &stored.summary.session.agent;
-    let documents: Vec<PartDocument<'_>> =
-        found.iter().map(|part| PartDocument { agent, turn: &turn, part }).collect();
+    let documents: Vec<PartDocument<'_>> = PartDocument::all(agent, &turn, &found).collect();
     session_response(params, &stored, &documents, next)
 }
 
@@ -155,7 +154,7 @@ pub async fn part<S: Store>(
         Some(true) => Some(records(app, stored, part.clone()).await?),
         Some(false) | None => None,
     };
-    let part = PartDocument { agent: &agent, turn: &turn, part };
+    let part = PartDocument::new(&agent, &turn, part);
     let document = PartInTurn { session: session.to_string(), turn: turn.number, part, raw };
     // The agent's file may change without the session, so the ETag covers the content.
     ApiResponse::json(params, &document)
@@ -257,7 +256,7 @@ fn document<'a>(
             turn.user.iter().map(|body| MessagePart::User(BodyDocument { agent, body })).collect()
         }
         (Some(turn), _) => {
-            let all = turn.parts.iter().map(|part| PartDocument { agent, turn, part });
+            let all = PartDocument::all(agent, turn, &turn.parts);
             match frames {
                 true => all.flat_map(|part| message_parts(&part)).map(MessagePart::Frame).collect(),
                 false => all.map(MessagePart::Reply).collect(),

@@ -249,7 +249,7 @@ impl<R: Read> Lines<R> {
                     let bytes = self.start..self.searched + found;
                     if self.skipping.is_some() || bytes.len() > self.limit {
                         self.skip_to(bytes.end);
-                        self.end_skipped_line();
+                        self.end_skipped_line(1);
                         continue;
                     }
                     let start = self.next;
@@ -285,14 +285,14 @@ impl<R: Read> Lines<R> {
         (self.start, self.searched) = (end, end);
     }
 
-    /// Goes on behind the line end of a skipped line.
-    fn end_skipped_line(&mut self) {
+    /// Goes on behind a skipped line and its line end, which has no bytes at the end of the source.
+    fn end_skipped_line(&mut self, line_end: usize) {
         let Some(skipped) = self.skipping.take() else { return };
         let ReadPosition { number, offset } = self.next;
         let Skipping { start, length, digest } = *skipped;
         self.overlong.push(OverlongLine { number, offset, length, digest: digest.digest(), start });
-        self.next = ReadPosition { number: number + 1, offset: offset + length + 1 };
-        (self.start, self.searched) = (self.start + 1, self.start + 1);
+        self.next = ReadPosition { number: number + 1, offset: offset + length + line_end as u64 };
+        (self.start, self.searched) = (self.start + line_end, self.start + line_end);
     }
 
     /// The lines left out since the last call because of their length.
@@ -303,7 +303,7 @@ impl<R: Read> Lines<R> {
     /// Ends a last line that is too long and has no line end.
     pub fn end_overlong(&mut self) -> Vec<OverlongLine> {
         if self.skipping.is_some() {
-            self.end_skipped_line();
+            self.end_skipped_line(0);
         }
         self.take_overlong()
     }

@@ -309,6 +309,9 @@ fn a_line_beyond_the_limit_is_left_out_and_the_next_is_read() {
         assert_eq!(lines.take_overlong(), []);
         assert!(lines.unfinished().is_none());
         assert_eq!(lines.end_overlong()[0].length, 3000);
+        assert!(lines.unfinished().is_none());
+        assert_eq!(lines.position(), ReadPosition { number: 5, offset: text.len() as u64 });
+        assert!(lines.next_line().unwrap().is_none());
         assert!(lines.buffer.len() <= CHUNK_BYTES);
     }
 }

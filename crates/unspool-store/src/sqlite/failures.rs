@@ -22,24 +22,29 @@ pub(super) const MIN_REPEATS: u64 = 3;
 /// Error lines, summaries and titles are cut to this many characters.
 const MAX_LINE_CHARS: usize = 200;
 
-/// The calls that took longest.
+/// The calls that took longest. Of equally long ones the lower id counts: the order of rows depends
+/// on the order in which files were read.
 #[derive(Default)]
-pub struct Slowest(BinaryHeap<Reverse<(u64, RowId)>>);
+pub struct Slowest(BinaryHeap<Reverse<(u64, Reverse<String>, RowId)>>);
 
 impl Slowest {
-    pub fn take(&mut self, took: u64, part: RowId) {
-        if self.0.len() == MAX_LISTED && self.0.peek().is_some_and(|least| took <= least.0.0) {
+    pub fn take(&mut self, took: u64, id: &str, part: RowId) {
+        let is_shorter =
+            |Reverse((least, Reverse(other), _)): &Reverse<(u64, Reverse<String>, _)>| {
+                took < *least || took == *least && id >= other.as_str()
+            };
+        if self.0.len() == MAX_LISTED && self.0.peek().is_some_and(is_shorter) {
             return;
         }
-        self.0.push(Reverse((took, part)));
+        self.0.push(Reverse((took, Reverse(id.to_owned()), part)));
         if self.0.len() > MAX_LISTED {
             self.0.pop();
         }
     }
 
     pub fn entries(self, connection: &Connection) -> Result<Vec<SlowCall>, StoreError> {
-        let mut calls: Vec<(u64, RowId)> = self.0.into_iter().map(|Reverse(call)| call).collect();
-        calls.sort_by_key(|(took, part)| (Reverse(*took), *part));
+        let calls = self.0.into_sorted_vec().into_iter();
+        let calls = calls.map(|Reverse((took, _, part))| (took, part));
         let mut loader = Loader::new(connection);
         let mut entries = Vec::new();
         for (duration_ms, part) in calls {

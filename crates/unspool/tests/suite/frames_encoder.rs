@@ -159,7 +159,7 @@ fn stored(transcript: &Transcript) -> Vec<Value> {
         if !user.is_empty() {
             messages.push(json!({ "role": "user", "parts": user, "ended": true }));
         }
-        let parts = turn.parts.iter().map(|part| PartDocument { agent, turn, part });
+        let parts = PartDocument::all(agent, turn, &turn.parts);
         let parts: Vec<Value> =
             parts.map(|part| essence(&serde_json::to_value(part).unwrap())).collect();
         let ended = turn.state.name() != "running";

@@ -1,6 +1,7 @@
 //! A sync of history and agents that write meanwhile.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -58,6 +59,8 @@ fn published(changes: &mut tokio::sync::broadcast::Receiver<ChangeSet>) -> Vec<(
 /// Reports one file, after so many looks.
 struct Appears {
     file: FileCandidate,
+    /// Written to the file before it is reported.
+    appended: String,
     looks: Mutex<usize>,
     postponed: Mutex<bool>,
 }
@@ -65,7 +68,8 @@ struct Appears {
 impl Appears {
     fn after(looks: usize, path: &Path) -> Appears {
         let [file] = <[FileCandidate; 1]>::try_from(candidates(&[path])).unwrap();
-        Appears { file, looks: Mutex::new(looks), postponed: Mutex::new(false) }
+        let appended = String::new();
+        Appears { file, appended, looks: Mutex::new(looks), postponed: Mutex::new(false) }
     }
 }
 
@@ -73,11 +77,16 @@ impl LiveFiles for Appears {
     fn next(&self) -> Option<FileCandidate> {
         let mut looks = self.looks.lock().unwrap();
         *looks = looks.checked_sub(1)?;
-        (*looks == 0).then(|| self.file.clone())
+        (*looks == 0).then(|| {
+            let mut file = fs::File::options().append(true).open(&self.file.path).unwrap();
+            file.write_all(self.appended.as_bytes()).unwrap();
+            candidates(&[&self.file.path]).remove(0)
+        })
     }
 
     fn retry(&self, _: FileCandidate) {
-        *self.looks.lock().unwrap() = 2;
+        // What was appended is there already.
+        *self.looks.lock().unwrap() = usize::MAX;
     }
 
     fn postpone(&self) {
@@ -171,5 +180,35 @@ fn the_newest_sessions_are_read_first_and_found_first() {
     };
     for age in 1..4 {
         assert!(rows(age).1 < rows(age - 1).0, "age {age}");
+    }
+}
+
+#[test]
+fn a_row_of_a_file_is_not_overwritten_by_an_older_one() {
+    for looks in 1..12 {
+        let folder = TempDir::new().unwrap();
+        let whole = log("live", 3);
+        // Half a line: it says nothing yet, so no session is claimed for it.
+        let live = folder.path().join("live.jsonl");
+        fs::write(&live, &whole[..40]).unwrap();
+        let long: Vec<PathBuf> =
+            ["a", "b"].map(|name| write(&folder, name, 400, 10)).into_iter().collect();
+        let recorder = recorder(&folder);
+        let mut states = FileStates::load(&recorder).unwrap();
+        let appears = Appears { appended: whole[40..].to_owned(), ..Appears::after(looks, &live) };
+        let files = candidates(&[&live, &long[0], &long[1]]);
+        sync_beside(&recorder, &mut states, files, &Progress::default(), Some(&appears)).unwrap();
+        // As after a restart.
+        let mut states = FileStates::load(&recorder).unwrap();
+        let again = candidates(&[&live]);
+        sync(&recorder, &mut states, again, &Progress::default()).unwrap();
+        drop(recorder);
+        let connection = rusqlite::Connection::open(folder.path().join("archive.db")).unwrap();
+        let sql =
+            "SELECT count(*), sum(read) FROM source JOIN session ON session.row = source.session
+                   WHERE agent_session_id = 'live'";
+        let found: (i64, i64) =
+            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(found, (1, 3), "after {looks} looks");
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn parts(
     };
     let sql = format!(
         "SELECT part.tool, part.state, coalesce(part.duration, part.ended - part.started),
-             part.row
+             part.row, part.id
          FROM {from}
          WHERE part.kind IN ('tool', 'reasoning') AND part.role = 'assistant'
              AND NOT part.hidden{session}{turn}"
@@ -62,7 +62,7 @@ pub(super) fn parts(
         if calls[at].count(state, took)
             && let Some(took) = took
         {
-            slowest.take(took, row.get(3)?);
+            slowest.take(took, row.get_ref(4)?.as_str()?, row.get(3)?);
         }
     }
     let mut tools: Vec<ToolFigures> = calls.into_iter().map(ToolCalls::finish).collect();
