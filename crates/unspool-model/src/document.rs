@@ -2,20 +2,23 @@
 //! --json` and the REST API. Times are RFC 3339 in UTC with milliseconds; absent values are `null`.
 //! Scripts rely on these names.
 
+mod part_document;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use rustc_hash::FxHashMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::agent::own_call_id;
-use crate::id::{SessionId, StepId};
+use crate::id::SessionId;
 use crate::part::{
-    Agents, Answer, Body, Part, Question, QuestionKind, Reasoning, TaskItem, TaskState, Text, Tool,
+    Agents, Answer, Body, Question, QuestionKind, Reasoning, TaskItem, TaskState, Text, Tool,
 };
 use crate::price::{Prices, Spending};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
 use crate::summary::Summary;
+
+pub use part_document::PartDocument;
 
 /// A session head with totals over its turns.
 pub struct SessionDocument<'a> {
@@ -144,52 +147,6 @@ impl Serialize for TurnDocument<'_> {
         map.serialize_entry("user", &user)?;
         map.serialize_entry("parts", &parts)?;
         map.serialize_entry("content", &turn.content())?;
-        map.end()
-    }
-}
-
-/// A part of a turn.
-pub struct PartDocument<'a> {
-    pub agent: &'a str,
-    pub part: &'a Part,
-    /// The number of its step in the turn.
-    step: Option<usize>,
-}
-
-impl<'a> PartDocument<'a> {
-    pub fn new(agent: &'a str, turn: &Turn, part: &'a Part) -> PartDocument<'a> {
-        let step = part.step.and_then(|step| turn.step_number(step));
-        PartDocument { agent, part, step }
-    }
-
-    /// Many parts of a turn. To look for the step of each would take a search of all steps.
-    pub fn all(
-        agent: &'a str,
-        turn: &Turn,
-        parts: &'a [Part],
-    ) -> impl Iterator<Item = PartDocument<'a>> + use<'a> {
-        let numbers: FxHashMap<StepId, usize> =
-            turn.steps.iter().zip(1..).map(|(step, number)| (step.id, number)).collect();
-        parts.iter().map(move |part| {
-            let step = part.step.and_then(|step| numbers.get(&step).copied());
-            PartDocument { agent, part, step }
-        })
-    }
-}
-
-impl Serialize for PartDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let part = self.part;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &part.id)?;
-        map.serialize_entry("kind", part.body.kind().name())?;
-        map.serialize_entry("step", &self.step)?;
-        map.serialize_entry("started_at", &time(part.started))?;
-        map.serialize_entry("ended_at", &time(part.ended))?;
-        body(&mut map, self.agent, &part.body)?;
-        if !part.is_end_observed() {
-            map.serialize_entry("observed", &false)?;
-        }
         map.end()
     }
 }
