@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(bars.iter().map(|(_, count)| count).sum::<u64>(), 9, "nothing is lost");
         let days = [on("0001-01-01", 1), on("2026-06-30", 2), on("2026-07-01", 4)];
         let named = |name: &str, count| (name.to_owned(), count);
-        let expected = [named("January 1", 1), named("June 2026", 2), named("July 2026", 4)];
+        let expected = [named("January 0001", 1), named("June 2026", 2), named("July 2026", 4)];
         assert_eq!(labelled(&days), ("month", expected.to_vec()));
     }
 }
