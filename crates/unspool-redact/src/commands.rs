@@ -55,6 +55,9 @@ pub(super) const COMMANDS: &[Provider] = &[
     by_context("password", &["http-basic."], concat!(r#"http-basic\.\S+\s+\S+\s+"#, value!())),
     by_context("password", &["rcon_password ", "sv_password "], concat!(r#"(?:rcon|sv)_password\s+"#, value!())),
 
+    by_context("secret", &["rclone config create ", "rclone config update "],
+        concat!(r#"\s\\*["']?(?:pass|pass2|password2|key|sas_url|bearer_token|[a-z_]*(?:secret|password|token|access_key|api_key|account_key))[ =]\s*"#, value!())).every(),
+
     // What a build says about its secrets.
     by_context("secret", &["::add-mask::", "##[add-mask]"], r#"(?:::add-mask::|\#\#\[add-mask\])([^\s"'\\]{4,})"#),
     by_context("secret", &["issecret=true"], r#"(?i:issecret=true)[^\]\n]{0,60}\]([^\s"'\\]{4,})"#),

@@ -11,6 +11,9 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("discord-token", &["discord"], r#"(?i:discord)[^\n]{0,60}?\b([MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})"#).check(Check::Random),
     by_context("sentry-dsn", &["://"], r"://([0-9a-f]{32})(?::[0-9a-f]{32})?@[A-Za-z0-9.-]+/[0-9]+"),
     by_context("password", &["://"], r#"://[^\s:/?\#@"'`<>\\]*:([^\s/"'`<>\\]+)@[A-Za-z0-9\[]"#),
+    // The password of a database may contain the signs that end it elsewhere.
+    by_context("password", &["postgres", "mysql", "mariadb", "mongodb", "redis", "amqp", "mssql", "sqlserver", "clickhouse", "cockroach"],
+        r#"[a-z+]{1,12}://[^\s:/?\#@"'`<>\\]*:([^\s"'`<>\\]+)@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*(?:[/?\s"'`<>\\,;)]|$)"#),
     by_context("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
     by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
     by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),

@@ -171,6 +171,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     by_pattern("doppler-token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
         r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}", 6),
     by_pattern("pulumi-token", &["pul-"], r"pul-[a-f0-9]{40}", 4),
+    by_pattern("cluster-token", &["K10"], r"K10[0-9a-f]{64}::(?:[a-z-]{1,32}:)?[A-Za-z0-9._-]{16,}", 3).check(Check::Mixed),
     by_pattern("tailscale-key", &["tskey-"], r"tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}", 6),
     by_pattern("age-key", &["AGE-SECRET-KEY-1"], r"(?i:AGE-SECRET-KEY-1[A-Z0-9]{50,})", 16),
     by_pattern("onepassword-token", &["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/=_-]{50,}", 4),

@@ -14,7 +14,7 @@ use super::keywords::{
     HOME_KEYWORDS, KeywordKind, PASSWORD_WORDS, PHRASE_KEYWORDS, SESSION_COOKIES, SPECIAL_KEYWORDS,
 };
 use super::providers::{PROVIDERS, Provider};
-use super::value_shape::{Shape, decode_base64, is_path, is_placeholder, is_sample};
+use super::value_shape::{Shape, decode_base64, is_jumbled, is_path, is_placeholder, is_sample};
 use super::visible::HIDDEN_KEYWORDS;
 
 /// A regex rule for one kind of secret.
@@ -48,7 +48,11 @@ impl RedactionRule {
         let shape = Shape::of(body);
         match self.check {
             Check::None => !is_sample(body),
-            Check::Mixed => !is_sample(body) && shape.digits > 0 && shape.letters() > 0,
+            Check::Mixed => {
+                let mixed = shape.digits > 0 && shape.letters() > 0;
+                let letters = shape.is_word() && shape.length >= 16 && is_jumbled(body);
+                !is_sample(body) && (mixed || letters)
+            }
             Check::Random => {
                 !is_sample(body)
                     && shape.digits > 0
@@ -63,7 +67,8 @@ impl RedactionRule {
                     && !words.iter().any(|word| secret.eq_ignore_ascii_case(word))
             }
             Check::BasicAuthPair => decode_base64(secret).is_some_and(|pair| {
-                pair.contains(&b':') && pair.iter().all(|byte| (0x20..0x7f).contains(byte))
+                let text = str::from_utf8(&pair).unwrap_or_default();
+                text.contains(':') && !text.chars().any(char::is_control)
             }),
         }
     }
