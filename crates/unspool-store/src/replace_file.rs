@@ -35,6 +35,11 @@ impl FileReplacement {
                 let file = OpenOptions::new().write(true).open(&target)?;
                 return Ok(FileReplacement { target, out: Out::Direct(BufWriter::new(file)) });
             }
+            // A rename would replace it nevertheless, which nobody expects of a protected file.
+            Ok(found) if found.permissions().readonly() => {
+                let what = "the file is read-only; make it writable or choose another one";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+            }
             Ok(found) => Some(found.permissions()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),

@@ -82,3 +82,14 @@ fn nothing_is_replaced_before_the_end() {
     drop((same, longer));
     assert!(!folder.path().join("elsewhere").exists());
 }
+
+#[test]
+fn a_read_only_file_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    let error = replace_file(&path, b"after").unwrap_err();
+    assert!(error.to_string().contains("read-only"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+}
