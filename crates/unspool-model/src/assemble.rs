@@ -63,6 +63,8 @@ pub struct Assembler {
     tracks: [Track; 3],
     /// The last record and event applied per feed and source.
     cursors: FxHashMap<(Feed, u16), (u64, u32)>,
+    /// The cursors that moved since the last `take_moved_cursors`.
+    moved_cursors: FxHashSet<(Feed, u16)>,
     /// The newest generation of the streams of each source.
     generations: FxHashMap<(Feed, u16), u32>,
     /// When each source placed its first turn, in milliseconds.
@@ -89,7 +91,7 @@ struct Track {
     /// Named prose that this feed has not ended.
     open: Vec<part::PartIndex>,
     /// The other sources of the feed, and their positions.
-    others: Vec<OtherSource>,
+    others: FxHashMap<u16, OtherSource>,
     /// The latest start of a source that placed a turn.
     latest_start: Option<i64>,
     /// A source that began earlier has placed a turn after that one's.
@@ -99,7 +101,6 @@ struct Track {
 /// A source that is not the furthest of its feed. Its unnamed events belong to its own turn.
 #[derive(Clone, Copy, Debug)]
 struct OtherSource {
-    source: u16,
     /// `None` until it starts a turn.
     turn: Option<usize>,
     /// It repeats what the feed already has: a truncated or rewritten log is read again as another
@@ -129,6 +130,7 @@ impl Assembler {
             index: Index::default(),
             tracks: Default::default(),
             cursors: FxHashMap::default(),
+            moved_cursors: FxHashSet::default(),
             source_starts: FxHashMap::default(),
             generations: FxHashMap::default(),
             snapshots: FxHashSet::default(),
@@ -230,6 +232,7 @@ impl Assembler {
     fn is_new(&mut self, head: &Head, key: EventKey) -> bool {
         let position = (head.evidence.offset, key.nth);
         let source = head.evidence.source;
+        self.moved_cursors.insert((head.feed, source));
         if let Some(held) = self.cursors.get_mut(&(head.feed, source)) {
             let news = position > *held;
             *held = position.max(*held);
@@ -239,7 +242,7 @@ impl Assembler {
         let track = &mut self.tracks[head.feed.index()];
         let others = self.cursors.keys().any(|(feed, _)| *feed == head.feed);
         if source != Evidence::RECORDER && others {
-            track.others.push(OtherSource { source, turn: None, replays: true });
+            track.others.insert(source, OtherSource { turn: None, replays: true });
         } else if track.turns == 0 {
             track.source = Some(source);
         }

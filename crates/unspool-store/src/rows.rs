@@ -51,6 +51,9 @@ pub struct SessionWrite {
     /// The number of events applied, this batch included.
     pub seq: u64,
     pub completeness: String,
+    /// True if a sub-agent wrote it.
+    pub sub_agent: bool,
+    /// The sources and cursors that changed.
     pub sources: Vec<SourceRow>,
     pub cursors: Vec<Cursor>,
     pub turns: Vec<TurnWrite>,

@@ -180,6 +180,10 @@ impl Store for Sqlite {
         self.read_own_writes(|connection| read::files(connection)).await
     }
 
+    async fn file_row(&self, path: String) -> Result<Option<RowId>, StoreError> {
+        self.read_own_writes(move |connection| read::file_row(connection, &path)).await
+    }
+
     async fn outline(&self, id: SessionId) -> Result<Option<SessionOutline>, StoreError> {
         self.read_own_writes(move |connection| read::outline(connection, id)).await
     }

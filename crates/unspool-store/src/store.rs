@@ -254,6 +254,12 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     fn files(&self) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
 
+    /// The row of the file with this path.
+    fn file_row(
+        &self,
+        path: String,
+    ) -> impl Future<Output = Result<Option<RowId>, StoreError>> + Send;
+
     /// What the recorder needs to resume a session. Reads its own earlier writes.
     fn outline(
         &self,

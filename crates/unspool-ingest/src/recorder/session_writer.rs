@@ -14,6 +14,7 @@ use unspool_model::assemble::{Assembler, Cursor};
 use unspool_model::change::Delta;
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::provenance::{Feed, Name};
+use unspool_model::source::RecordCounts;
 use unspool_model::summary::Completeness;
 use unspool_model::transcript::TranscriptBuilder;
 use unspool_store::rows::{RowId, Snapshot, SourceRow};
@@ -72,7 +73,9 @@ pub struct SessionWriter {
     pub(crate) stored: bool,
     pub(crate) seq: u64,
     pub(crate) skip_counts: BTreeMap<String, u64>,
-    pub sources: Vec<SourceRow>,
+    sources: Vec<SourceRow>,
+    /// Indices of sources that changed since the last batch.
+    changed_sources: Vec<usize>,
     pub(crate) row_ids: Arc<RowIds>,
     /// Changes to publish after the commit; empty while there are no subscribers.
     pub(crate) delta: Delta,
@@ -103,6 +106,8 @@ impl SessionWriter {
         let outlines = turns.into_iter().map(|(_, outline)| outline);
         let mut assembler = Assembler::resume_from_stubs(session, outlines);
         cursors.into_iter().for_each(|cursor| assembler.set_cursor(cursor));
+        // They are stored.
+        assembler.take_moved_cursors();
         let writer = SessionWriter::with(stored.row, session.id, assembler, transcript, row_ids);
         SessionWriter {
             sources,
@@ -138,6 +143,7 @@ impl SessionWriter {
             seq: 0,
             skip_counts: BTreeMap::new(),
             sources: Vec::new(),
+            changed_sources: Vec::new(),
             row_ids: row_ids.clone(),
             delta: Delta::default(),
             has_subscribers: false,
@@ -154,6 +160,40 @@ impl SessionWriter {
     /// Sets the current turn of a source that is resumed.
     pub fn resume_at(&mut self, feed: Feed, source: u16, turn: &Name) {
         self.assembler.resume_at(feed, source, turn);
+    }
+
+    /// New rows get these numbers from now on.
+    pub fn set_row_ids(&mut self, row_ids: &Arc<RowIds>) {
+        self.row_ids = row_ids.clone();
+    }
+
+    pub fn sources(&self) -> &[SourceRow] {
+        &self.sources
+    }
+
+    /// Adds a source and returns its index.
+    pub fn add_source(&mut self, source: SourceRow) -> usize {
+        self.sources.push(source);
+        self.changed_sources.push(self.sources.len() - 1);
+        self.sources.len() - 1
+    }
+
+    /// Sets the record counts of a source. False if they are the same.
+    pub fn set_records(&mut self, source: usize, records: &RecordCounts) -> bool {
+        let Some(row) = self.sources.get_mut(source).filter(|row| row.records != *records) else {
+            return false;
+        };
+        row.records.clone_from(records);
+        self.changed_sources.push(source);
+        true
+    }
+
+    /// The sources that changed since the last call.
+    pub(crate) fn take_changed_sources(&mut self) -> Vec<SourceRow> {
+        let mut changed = std::mem::take(&mut self.changed_sources);
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|at| self.sources[at].clone()).collect()
     }
 
     pub fn add_snapshot(&mut self, snapshot: Snapshot) {
@@ -198,7 +238,12 @@ impl SessionWriter {
 
     /// True if it is a sub-agent without turns. Lists leave those out.
     pub fn is_empty_agent(&self) -> bool {
-        self.assembler.has_no_turns() && self.sources.iter().any(|source| source.sub_agent)
+        self.assembler.has_no_turns() && self.is_agent()
+    }
+
+    /// True if one of its files is a sub-agent's.
+    pub fn is_agent(&self) -> bool {
+        self.sources.iter().any(|source| source.sub_agent)
     }
 
     /// How much of the session its sources cover.

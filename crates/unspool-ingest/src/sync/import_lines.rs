@@ -7,7 +7,7 @@ use thiserror::Error;
 use unspool_model::id::SessionId;
 use unspool_store::archive_lines::{ArchiveLine, HeadLine, SnapshotLine};
 use unspool_store::blocking::block_on;
-use unspool_store::rows::{FileRow, Snapshot, SourceRow, WarningRow};
+use unspool_store::rows::{FileRow, RowId, Snapshot, SourceRow, WarningRow};
 use unspool_store::store::{Store, StoreError, View, Viewer};
 
 use crate::recorder::Recorder;
@@ -98,6 +98,23 @@ pub fn import<S: Store>(
     }
 }
 
+/// The rows of the files that a session names.
+struct FileRows<'a, S: Store> {
+    store: &'a S,
+    known: FxHashMap<String, RowId>,
+}
+
+impl<S: Store> FileRows<'_, S> {
+    fn get(&mut self, path: &str) -> Result<Option<RowId>, StoreError> {
+        if let Some(row) = self.known.get(path) {
+            return Ok(Some(*row));
+        }
+        let stored = block_on(self.store.file_row(path.to_owned()))?;
+        self.known.extend(stored.map(|row| (path.to_owned(), row)));
+        Ok(stored)
+    }
+}
+
 /// The session being imported.
 struct ImportingSession {
     head: HeadLine,
@@ -140,22 +157,19 @@ impl ImportingSession {
         for SnapshotLine { kind, sha256, content } in head.snapshots.drain(..) {
             writer.add_snapshot(Snapshot { kind, sha256, content });
         }
-        let mut stored_file: FxHashMap<String, i64> = block_on(recorder.store().files())?
-            .into_iter()
-            .map(|file| (file.path, file.row))
-            .collect();
+        let mut file_rows = FileRows { store: recorder.store(), known: FxHashMap::default() };
         let mut importing = none(head);
         for source in importing.head.sources.drain(..) {
-            let row = match stored_file.get(&source.file.path) {
-                Some(row) => *row,
+            let row = match file_rows.get(&source.file.path)? {
+                Some(row) => row,
                 None => {
                     let row = recorder.row_ids().file();
-                    stored_file.insert(source.file.path.clone(), row);
+                    file_rows.known.insert(source.file.path.clone(), row);
                     importing.files.push(source.file.into_row(row));
                     row
                 }
             };
-            writer.sources.push(SourceRow {
+            writer.add_source(SourceRow {
                 file: row,
                 number: source.number,
                 feed: source.feed,
@@ -165,9 +179,9 @@ impl ImportingSession {
             });
         }
         for warning in importing.head.warnings.drain(..) {
-            if let Some(file) = stored_file.get(&warning.file) {
+            if let Some(file) = file_rows.get(&warning.file)? {
                 importing.warnings.push(WarningRow {
-                    file: *file,
+                    file,
                     session: Some(writer.row),
                     line: warning.line,
                     what: warning.what,

@@ -50,11 +50,11 @@ impl OpenFeed {
 
     /// Resumes the record counts of this file's source. False if the source is not stored.
     pub fn resume_counts(&mut self, file: RowId, number: u16) -> bool {
-        let mut sources = self.writer.sources.iter();
+        let mut sources = self.writer.sources().iter();
         let found = sources.position(|source| source.file == file && source.number == number);
         let Some(at) = found.filter(|_| self.writer.is_stored()) else { return false };
         self.source = at;
-        self.record_counts = self.writer.sources[at].records.clone();
+        self.record_counts = self.writer.sources()[at].records.clone();
         self.before = self.record_counts.read;
         true
     }
@@ -64,9 +64,10 @@ impl OpenFeed {
     }
 
     fn add_to(&mut self, packer: &mut Packer) -> Result<(), StoreError> {
-        let Some(source) = self.writer.sources.get_mut(self.source) else { return Ok(()) };
-        let counted = source.records != self.record_counts;
-        source.records.clone_from(&self.record_counts);
+        if self.writer.sources().get(self.source).is_none() {
+            return Ok(());
+        }
+        let counted = self.writer.set_records(self.source, &self.record_counts);
         let dirty = self.writer.is_dirty();
         if dirty || counted || !self.writer.is_stored() {
             packer.add(&mut self.writer)?;
@@ -144,7 +145,7 @@ impl<S: Store> Worker<'_, S> {
     /// copy of, or the next free one.
     fn number(&self, feed: &mut OpenFeed, ident: &SessionIdent<'_>) -> u16 {
         let Some(current) = &self.current else { return 0 };
-        let sources = &mut feed.writer.sources;
+        let sources = feed.writer.sources();
         let mine = sources.iter().rposition(|source| {
             source.file == current.row
                 && source.feed == ident.feed
@@ -153,8 +154,9 @@ impl<S: Store> Worker<'_, S> {
                 && (current.path.is_some() || source.first == ident.first)
         });
         if let Some(at) = mine {
+            let number = sources[at].number;
             feed.source = at;
-            return sources[at].number;
+            return number;
         }
         let copied = sources.iter().find(|source| {
             source.feed == unspool_model::provenance::Feed::Log
@@ -167,7 +169,7 @@ impl<S: Store> Worker<'_, S> {
         });
         let next = sources.iter().map(|source| source.number + 1).max().unwrap_or(0);
         let number = copied.map_or(next, |source| source.number);
-        sources.push(SourceRow {
+        feed.source = feed.writer.add_source(SourceRow {
             file: current.row,
             number,
             feed: ident.feed,
@@ -175,7 +177,6 @@ impl<S: Store> Worker<'_, S> {
             sub_agent: ident.sub_agent,
             records: RecordCounts::default(),
         });
-        feed.source = sources.len() - 1;
         number
     }
 }

@@ -103,8 +103,9 @@ pub(crate) struct Worker<'a, S: Store> {
     /// Bytes and records read since the last commit.
     read: u64,
     records: u64,
-    /// Finished sessions that are not committed yet.
-    done: Vec<SessionWriter>,
+    /// Finished sessions that are not committed yet. The next file of one goes on with it, so that
+    /// a session of many files is not loaded again with each.
+    done: FxHashMap<SessionId, SessionWriter>,
     /// The files whose rows are not committed yet.
     files_in_batch: Vec<PathBuf>,
     pub(crate) current: Option<OpenFile>,
@@ -123,7 +124,7 @@ impl<'a, S: Store> Worker<'a, S> {
             packer,
             read: 0,
             records: 0,
-            done: Vec::new(),
+            done: FxHashMap::default(),
             files_in_batch: Vec::new(),
             current: None,
             stop: None,
@@ -172,6 +173,17 @@ impl<'a, S: Store> Worker<'a, S> {
     /// Claims and opens a session. None if the user deleted it.
     pub(crate) fn open(&mut self, ident: &SessionIdent<'_>) -> Result<Option<OpenFeed>, Stop> {
         let id = SessionId::of(ident.agent, ident.session);
+        if let Some(mut writer) = self.done.remove(&id) {
+            // The file may need turns that left memory with the batch.
+            let committed = self.commit();
+            self.shared.recorder.publish(&mut writer);
+            writer.set_row_ids(self.recorder.row_ids());
+            if let Err(stop) = committed {
+                self.shared.claims.free([id]);
+                return Err(stop);
+            }
+            return Ok(Some(OpenFeed::new(writer)));
+        }
         let claims = self.shared.claims;
         if !claims.try_claim(id) {
             // An earlier file of this worker may hold the claim until its batch is committed.
@@ -255,9 +267,6 @@ impl<'a, S: Store> Worker<'a, S> {
             self.packer.batch().outdated_warnings.push((file.row, UNFINISHED_LINE_WARNING));
             self.packer.batch().files.push(file);
         }
-        for feed in current.ident.iter_mut().flatten() {
-            self.shared.recorder.order_sources(&mut feed.writer)?;
-        }
         let added = current.add_to(&mut self.packer);
         for mut feed in current.ident.into_iter().flatten() {
             let tally = self.shared.tally;
@@ -268,7 +277,7 @@ impl<'a, S: Store> Worker<'a, S> {
             if feed.changed && !feed.writer.is_empty_agent() {
                 tally.changed(feed.writer.id);
             }
-            self.done.push(feed.writer);
+            self.done.insert(feed.writer.id, feed.writer);
         }
         added?;
         if self.is_full() {
@@ -281,15 +290,31 @@ impl<'a, S: Store> Worker<'a, S> {
     pub fn commit(&mut self) -> Result<(), Stop> {
         let (filled, begun) = (self.filled(), Instant::now());
         (self.read, self.records) = (0, 0);
-        let writers =
-            self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
-        let writers = writers.map(|feed| &mut feed.writer).chain(&mut self.done);
-        let outcome = self.shared.recorder.commit(&mut self.packer, writers);
+        let outcome = self.commit_batch().and_then(|()| self.order_sources());
         if self.shared.live.is_some() {
             self.pace.adapt(filled, begun.elapsed());
         }
         self.free_done();
         Ok(outcome?)
+    }
+
+    fn commit_batch(&mut self) -> Result<(), StoreError> {
+        let current =
+            self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
+        let writers = current.map(|feed| &mut feed.writer).chain(self.done.values_mut());
+        self.shared.recorder.commit(&mut self.packer, writers)
+    }
+
+    /// Puts the turns of finished sessions in order that were read from several files. This takes
+    /// time in proportion to the turns of a session, so it does not happen with each of its files.
+    fn order_sources(&mut self) -> Result<(), StoreError> {
+        for writer in self.done.values_mut() {
+            self.shared.recorder.order_sources(writer)?;
+            if writer.is_dirty() {
+                self.packer.add(writer)?;
+            }
+        }
+        self.commit_batch()
     }
 
     /// Drops the current file after a failure. Committed parts stay, and cursors keep them from
@@ -300,7 +325,7 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn free_done(&mut self) {
-        self.shared.claims.free(self.done.drain(..).map(|writer| writer.id));
+        self.shared.claims.free(self.done.drain().map(|(id, _)| id));
         self.files_in_batch.drain(..).for_each(|path| self.shared.in_use.end(&path));
     }
 

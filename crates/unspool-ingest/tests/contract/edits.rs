@@ -122,7 +122,7 @@ fn crowded<H: TestArchive>() -> Harness<H> {
             what: "a line that is no JSON".to_owned(),
             bytes: b"\xff{".to_vec(),
         });
-        writer.sources.push(SourceRow {
+        writer.add_source(SourceRow {
             file,
             number: 0,
             feed: Feed::Log,

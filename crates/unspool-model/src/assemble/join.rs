@@ -62,7 +62,7 @@ impl Assembler {
     /// Feeds that were in the turn that is gone continue in the other one.
     fn redirect(&mut self, from: usize, into: usize, shift: usize) {
         for track in &mut self.tracks {
-            let others = track.others.iter_mut().filter_map(|other| other.turn.as_mut());
+            let others = track.others.values_mut().filter_map(|other| other.turn.as_mut());
             for turn in track.turn.iter_mut().chain(others).filter(|turn| **turn == from) {
                 *turn = into;
             }

@@ -64,6 +64,7 @@ impl Assembler {
         for turn in &transcript.turns {
             assembler.restore(turn);
         }
+        assembler.find_disorder();
         assembler
     }
 
@@ -90,6 +91,7 @@ impl Assembler {
             assembler.turn_index.insert(fold.id, at);
             assembler.turns.push(fold);
         }
+        assembler.find_disorder();
         assembler
     }
 
@@ -104,10 +106,21 @@ impl Assembler {
         })
     }
 
+    /// The cursors that moved since the last call: what a writer has to store.
+    pub fn take_moved_cursors(&mut self) -> Vec<Cursor> {
+        let moved = std::mem::take(&mut self.moved_cursors).into_iter();
+        let cursor = |(feed, source)| {
+            let (offset, nth) = self.cursors.get(&(feed, source)).copied()?;
+            Some(Cursor { feed, source, offset, nth })
+        };
+        moved.filter_map(cursor).collect()
+    }
+
     /// Sets the cursor of a source.
     pub fn set_cursor(&mut self, cursor: Cursor) {
         let Cursor { feed, source, offset, nth } = cursor;
         self.cursors.insert((feed, source), (offset, nth));
+        self.moved_cursors.insert((feed, source));
     }
 
     /// Resumes a source that stopped in this turn.
@@ -120,7 +133,7 @@ impl Assembler {
             track.source = Some(source);
         } else {
             let replays = start == track.latest_start;
-            track.others.push(OtherSource { source, turn: Some(turn), replays });
+            track.others.insert(source, OtherSource { turn: Some(turn), replays });
         }
     }
 

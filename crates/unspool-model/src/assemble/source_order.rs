@@ -51,7 +51,7 @@ impl Assembler {
     }
 
     fn other_source(&self, feed: Feed, source: u16) -> Option<&OtherSource> {
-        self.tracks[feed.index()].others.iter().find(|other| other.source == source)
+        self.tracks[feed.index()].others.get(&source)
     }
 
     /// True if the source began before another one that has turns. `at` is the time of its event,
@@ -105,20 +105,17 @@ impl Assembler {
         self.turns[turn].origin.source_starts[feed.index()] = start;
         track.out_of_order |= earlier;
         track.latest_start = track.latest_start.max(start);
-        let own = track.others.iter().position(|other| other.source == source);
-        match own {
-            Some(own) if earlier => {
-                track.others[own] = OtherSource { source, turn: Some(turn), replays: false };
-            }
-            Some(own) => {
-                track.others.remove(own);
-                if let Some(source) = track.source.replace(source) {
-                    track.others.push(OtherSource { source, turn: track.turn, replays: false });
-                }
-                track.turn = Some(turn);
-            }
-            None => track.turn = Some(turn),
+        if earlier {
+            track.others.insert(source, OtherSource { turn: Some(turn), replays: false });
+            return;
         }
+        if other {
+            track.others.remove(&source);
+            if let Some(furthest) = track.source.replace(source) {
+                track.others.insert(furthest, OtherSource { turn: track.turn, replays: false });
+            }
+        }
+        track.turn = Some(turn);
     }
 
     /// The source starts a turn that its feed already has. A source never moves back, unless it
@@ -128,16 +125,16 @@ impl Assembler {
         let at = |turn: usize| self.turns[turn].origin.at.of(head.feed);
         let forward = |from: Option<usize>| from.is_none_or(|from| at(from) <= at(turn));
         let track = &self.tracks[head.feed.index()];
-        let own = track.others.iter().position(|other| other.source == source);
-        let held = own.map_or(track.turn, |own| track.others[own].turn);
-        let moves = own.is_some_and(|own| track.others[own].replays) || forward(held);
+        let own = track.others.get(&source);
+        let held = own.map_or(track.turn, |own| own.turn);
+        let moves = own.is_some_and(|own| own.replays) || forward(held);
         let reaches_end = forward(track.turn);
         let track = &mut self.tracks[head.feed.index()];
         if reaches_end {
             track.turn = Some(turn);
         }
-        if let Some(own) = own.filter(|_| moves) {
-            track.others[own].turn = Some(turn);
+        if let Some(own) = track.others.get_mut(&source).filter(|_| moves) {
+            own.turn = Some(turn);
         }
     }
 
@@ -148,6 +145,21 @@ impl Assembler {
         let growing = other.is_some_and(|other| !other.replays && other.turn == Some(turn));
         self.tracks[head.feed.index()].out_of_order |= growing;
         growing
+    }
+
+    /// Finds feeds whose turns are stored out of order: the recorder was killed after it had read a
+    /// file and before it called `order_sources`.
+    pub(super) fn find_disorder(&mut self) {
+        for feed in Feed::ALL {
+            let mut starts: Vec<(u32, i64)> = Vec::new();
+            for turn in self.turns.iter().filter(|turn| !turn.is_preamble()) {
+                let start = turn.origin.source_starts[feed.index()];
+                starts.extend(turn.origin.at.of(feed).zip(start));
+            }
+            starts.sort_unstable();
+            let ordered = starts.is_sorted_by_key(|(_, start)| *start);
+            self.tracks[feed.index()].out_of_order |= !ordered;
+        }
     }
 
     /// Puts the turns of feeds whose files were read in another order than they were written into

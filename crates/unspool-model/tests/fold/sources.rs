@@ -85,6 +85,20 @@ fn law_5_the_order_of_the_files_of_one_feed_does_not_matter() {
 }
 
 #[test]
+fn law_5_files_are_ordered_after_a_crash() {
+    // The recorder is killed after it has read the files and before it orders them.
+    let mut run = fold([]);
+    for event in files().into_iter().rev().flatten() {
+        run.builder.apply_all(run.assembler.apply(event));
+    }
+    let mut run = run.restarted();
+    run.builder.apply_all(run.assembler.order_sources());
+    let turns = run.transcript().turns;
+    let names: Vec<_> = turns.iter().map(|turn| turn.origin.names[0].clone()).collect();
+    assert_eq!(names, ["p1", "p2", "p3", "p4", "p5"].map(prompt_name));
+}
+
+#[test]
 fn law_5_a_late_record_in_a_later_file_does_not_move_its_turn() {
     // A call of p2 reports its end in the file of p3.
     let at = |line: Line, source: u16, nth: u64| {

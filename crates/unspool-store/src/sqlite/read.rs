@@ -24,7 +24,7 @@ use crate::store::{
 pub use self::session::{find, sessions_by_id, sessions_with_running_turns};
 pub(super) use self::session_list::NOT_EMPTY;
 pub use self::session_list::sessions;
-pub use self::sources::{files, records, saved, source_files, warnings};
+pub use self::sources::{file_row, files, records, saved, source_files, warnings};
 
 pub fn turns(
     connection: &Connection,

@@ -166,7 +166,7 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
                 parent.map(|parent| &parent.call_id),
                 forked.map(|from| from.session.to_string()),
                 forked.and_then(|from| from.turn).map(|turn| turn.to_string()),
-                write.sources.iter().any(|source| source.sub_agent),
+                write.sub_agent,
                 facts.cost_usd,
                 json(session),
                 milliseconds(facts.started),

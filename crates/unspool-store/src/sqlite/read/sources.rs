@@ -130,6 +130,11 @@ pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+pub fn file_row(connection: &Connection, path: &str) -> Result<Option<RowId>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT row FROM file WHERE path = ?1")?;
+    Ok(statement.query_row([path], |row| row.get(0)).optional()?)
+}
+
 /// The files of one session, with their saved states.
 pub fn source_files(connection: &Connection, session: RowId) -> Result<Vec<FileRow>, StoreError> {
     let sql =
