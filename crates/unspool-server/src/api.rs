@@ -21,6 +21,8 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, any, get};
+use tokio::task::spawn_blocking;
+use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoredSession, View};
 
 use crate::App;
@@ -77,21 +79,38 @@ async fn respond<S: Store>(
     request: Request,
 ) -> Result<ApiResponse, Problem> {
     let (parts, _) = request.into_parts();
-    let params = &RequestParams::of(route, parts).await?;
-    match route.endpoint {
-        Endpoint::Sessions => sessions::list(&app, params).await,
-        Endpoint::Session => sessions::one(&app, params).await,
-        Endpoint::Turns => turns::list(&app, params).await,
-        Endpoint::Turn => turns::one(&app, params).await,
-        Endpoint::TurnParts => turns::parts(&app, params).await,
-        Endpoint::Part => turns::part(&app, params).await,
-        Endpoint::Messages => turns::messages(&app, params).await,
-        Endpoint::Groups => history::groups(&app, params).await,
-        Endpoint::ToolCalls => history::calls(&app, params).await,
-        Endpoint::Export => sessions::export(&app, params).await,
-        Endpoint::Chat => chat::stream(&app, params).await,
-        Endpoint::Search => archive::search(&app, params).await,
-        Endpoint::Stats => archive::stats(&app, params).await,
+    let params = RequestParams::of(route, parts).await?;
+    if !route.endpoint.has_parts() {
+        return handle(route.endpoint, &app, &params).await;
+    }
+    // The response may be large: it is built on a blocking thread, and few exist at once.
+    let permit = app.large_responses.acquire().await;
+    let building = move || block_on(handle(route.endpoint, &app, &params));
+    match spawn_blocking(building).await {
+        Ok(response) => Ok(response?.within(permit)),
+        Err(error) => Err(Problem::internal(format!("cannot build the response ({error})"))),
+    }
+}
+
+async fn handle<S: Store>(
+    endpoint: Endpoint,
+    app: &Arc<App<S>>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    match endpoint {
+        Endpoint::Sessions => sessions::list(app, params).await,
+        Endpoint::Session => sessions::one(app, params).await,
+        Endpoint::Turns => turns::list(app, params).await,
+        Endpoint::Turn => turns::one(app, params).await,
+        Endpoint::TurnParts => turns::parts(app, params).await,
+        Endpoint::Part => turns::part(app, params).await,
+        Endpoint::Messages => turns::messages(app, params).await,
+        Endpoint::Groups => history::groups(app, params).await,
+        Endpoint::ToolCalls => history::calls(app, params).await,
+        Endpoint::Export => sessions::export(app, params).await,
+        Endpoint::Chat => chat::stream(app, params).await,
+        Endpoint::Search => archive::search(app, params).await,
+        Endpoint::Stats => archive::stats(app, params).await,
         Endpoint::Document | Endpoint::Live => ApiResponse::json(params, &openapi()),
     }
 }

@@ -162,9 +162,14 @@ impl Auth {
         })
     }
 
-    fn is_allowed_origin(&self, origin: &str) -> bool {
+    /// True if a page of this origin may send requests to us at `host`: a page of the same host, or
+    /// of a name that was given. Other IP addresses may be of other machines.
+    fn is_allowed_origin(&self, origin: &str, host: &str) -> bool {
         match origin.split_once("://") {
-            Some(("http", host)) => self.is_allowed_host(host),
+            Some(("http", from)) => {
+                let same = from.eq_ignore_ascii_case(host) && self.is_allowed_host(from);
+                same || self.is_allowed_name(from)
+            }
             // Only a proxy in front of us terminates TLS, and a proxy has a name.
             Some(("https", host)) => self.is_allowed_name(host),
             Some(_) | None => false,
@@ -287,7 +292,8 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     let upgrade = request.headers().contains_key("upgrade");
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let origin = text(ORIGIN);
-    let foreign = origin.is_some_and(|origin| !auth.is_allowed_origin(origin));
+    let host = text(HOST).unwrap_or_default();
+    let foreign = origin.is_some_and(|origin| !auth.is_allowed_origin(origin, host));
     if foreign && (upgrade || changes) {
         let what = "cross-site requests are rejected; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());

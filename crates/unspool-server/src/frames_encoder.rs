@@ -11,16 +11,23 @@ pub mod frame_parts;
 mod frame_writer;
 
 use frame_writer::FrameWriter;
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 use unspool_model::change::{Delta, Touched};
-use unspool_model::session::{Session, Turn};
+use unspool_model::id::TurnId;
+use unspool_model::session::{Session, Turn, TurnState};
 use unspool_model::transcript::TranscriptBuilder;
 
 /// One channel: a session, and what of it was sent.
 pub struct FramesEncoder {
     builder: TranscriptBuilder,
     writer: FrameWriter,
+    /// Turns that were sent and are not in memory any more.
+    released: FxHashSet<TurnId>,
 }
+
+/// So many turns stay in memory at the end of a session: late results may still change them.
+const RETAINED_TURNS: usize = 2;
 
 impl FramesEncoder {
     /// Takes a stored session with complete turns, hidden parts included: all turns, or only the
@@ -29,13 +36,44 @@ impl FramesEncoder {
         let writer = FrameWriter::new(&session.agent);
         let mut builder = TranscriptBuilder::resume(session);
         turns.into_iter().for_each(|turn| builder.adopt_turn(turn));
-        FramesEncoder { builder, writer }
+        FramesEncoder { builder, writer, released: FxHashSet::default() }
     }
 
-    /// Continues the channel, and its seqs, with a freshly loaded session.
-    pub fn restart(&mut self, loaded: FramesEncoder) -> Vec<Value> {
-        self.builder = loaded.builder;
-        self.snapshot()
+    /// Starts the channel over with a session that is loaded again. Its seqs go on.
+    pub fn restart(&mut self, session: Session) -> Vec<Value> {
+        self.builder = TranscriptBuilder::resume(session);
+        self.released.clear();
+        let mut frames = Vec::new();
+        self.writer.begin_channel(self.builder.session(), &mut frames);
+        frames
+    }
+
+    /// Encodes the next turns of a channel that was started over. A turn that is complete leaves
+    /// memory when others follow it: a session may have any size.
+    pub fn add_turns(&mut self, turns: Vec<Turn>) -> Vec<Value> {
+        let mut frames = Vec::new();
+        for turn in turns {
+            let sent = self.writer.turn(&turn, None, true, &Touched::default(), &mut frames);
+            self.writer.sent.extend(sent);
+            self.builder.adopt_turn(turn);
+        }
+        self.release_turns();
+        frames
+    }
+
+    fn release_turns(&mut self) {
+        let complete = |turn: &&Turn| {
+            turn.state != TurnState::Running && turn.parts.iter().all(|part| !part.body.is_open())
+        };
+        let turns = order(&self.builder);
+        let before = turns.len().saturating_sub(RETAINED_TURNS);
+        let ended: Vec<TurnId> =
+            turns.into_iter().take(before).filter(complete).map(|turn| turn.id).collect();
+        for id in ended {
+            self.builder.take_turn(id);
+            self.released.insert(id);
+        }
+        self.writer.forget_parts(&self.released);
     }
 
     /// Encodes the whole session. It replaces everything sent on this channel before.
@@ -53,14 +91,27 @@ impl FramesEncoder {
 
     /// The frames that bring a client with all previous frames up to date with these changes.
     pub fn frames(&mut self, delta: &Delta) -> Vec<Value> {
+        self.frames_in_memory(delta).unwrap_or_else(|| self.snapshot())
+    }
+
+    /// The same, or None if the session must be loaded again: the changes need a full snapshot or a
+    /// turn that is not in memory.
+    pub fn frames_in_memory(&mut self, delta: &Delta) -> Option<Vec<Value>> {
+        let Touched { turns, renamed, .. } = &delta.touched;
+        let renamed = renamed.iter().map(|(turn, _)| turn);
+        if turns.iter().chain(renamed).any(|turn| self.released.contains(turn))
+            || (delta.touched.is_reordered() && !self.released.is_empty())
+        {
+            return None;
+        }
         self.builder.apply_all(delta.changes.iter().cloned());
         let mut frames = Vec::new();
         let before = self.writer.seq;
         if self.encode(&delta.touched, &mut frames).is_none() {
             self.writer.seq = before;
-            return self.snapshot();
+            return None;
         }
-        frames
+        Some(frames)
     }
 
     /// Encodes what was touched. None if only a full snapshot will do.

@@ -8,6 +8,7 @@ pub mod artifacts;
 mod assets;
 mod auth;
 pub mod frames_encoder;
+mod large_responses;
 mod list_hub;
 mod listen;
 mod live;
@@ -49,6 +50,7 @@ pub mod templates {
     pub use crate::url_query::UrlQuery;
 }
 
+use crate::large_responses::LargeResponses;
 use crate::list_hub::ListHub;
 use crate::session_hub::Hubs;
 
@@ -70,6 +72,7 @@ pub struct App<S: Store> {
     hubs: Hubs,
     list_hub: ListHub,
     onboarding: OnceLock<Onboarding>,
+    large_responses: LargeResponses,
 }
 
 impl<S: Store> App<S> {
@@ -92,6 +95,7 @@ impl<S: Store> App<S> {
             hubs: Hubs::default(),
             list_hub: ListHub::default(),
             onboarding: OnceLock::new(),
+            large_responses: LargeResponses::default(),
         })
     }
 

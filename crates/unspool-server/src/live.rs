@@ -6,6 +6,7 @@ mod changes;
 mod frames;
 mod html;
 mod reader;
+mod snapshot;
 
 use std::sync::Arc;
 

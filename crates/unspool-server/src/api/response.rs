@@ -8,6 +8,8 @@ use serde::Serialize;
 use unspool_model::id::digest;
 
 use super::request_params::RequestParams;
+use super::stream::body_within;
+use crate::large_responses::ResponsePermit;
 use crate::problem::Problem;
 
 pub enum ApiResponse {
@@ -19,6 +21,7 @@ pub enum ApiResponse {
         body: Vec<u8>,
         tag: String,
         next: Option<String>,
+        permit: Option<ResponsePermit>,
     },
     /// Server-sent events for clients of the AI SDK.
     Events(Body),
@@ -48,7 +51,15 @@ impl ApiResponse {
         if params.has_etag(&tag) {
             return Ok(ApiResponse::NotModified { tag });
         }
-        Ok(ApiResponse::Json { body, tag, next })
+        Ok(ApiResponse::Json { body, tag, next, permit: None })
+    }
+
+    /// The same response, which holds a permit until a large body is sent.
+    pub fn within(mut self, held: ResponsePermit) -> ApiResponse {
+        if let ApiResponse::Json { permit, .. } = &mut self {
+            *permit = Some(held);
+        }
+        self
     }
 }
 
@@ -72,8 +83,12 @@ impl IntoResponse for ApiResponse {
             ApiResponse::NotModified { tag } => {
                 (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response()
             }
-            ApiResponse::Json { body, tag, next } => {
+            ApiResponse::Json { body, tag, next, permit } => {
                 let head = [(CONTENT_TYPE, "application/json".to_owned()), (ETAG, tag)];
+                let body = match permit.and_then(|permit| permit.for_sending(body.len())) {
+                    Some(permit) => body_within(permit, body),
+                    None => body.into(),
+                };
                 let mut response = (head, body).into_response();
                 let link = next.map(|next| format!("<{next}>; rel=\"next\""));
                 if let Some(link) = link.and_then(|link| HeaderValue::from_str(&link).ok()) {

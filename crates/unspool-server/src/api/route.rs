@@ -34,6 +34,30 @@ pub enum Endpoint {
     Document,
 }
 
+impl Endpoint {
+    /// True if its response contains the parts of a session, of which there may be any number.
+    pub fn has_parts(self) -> bool {
+        match self {
+            Endpoint::Session
+            | Endpoint::Turns
+            | Endpoint::Turn
+            | Endpoint::TurnParts
+            | Endpoint::Part
+            | Endpoint::Messages
+            | Endpoint::Groups
+            | Endpoint::ToolCalls => true,
+            // An export and a chat are streamed.
+            Endpoint::Export
+            | Endpoint::Chat
+            | Endpoint::Sessions
+            | Endpoint::Search
+            | Endpoint::Stats
+            | Endpoint::Live
+            | Endpoint::Document => false,
+        }
+    }
+}
+
 /// One query parameter.
 #[derive(Debug)]
 pub struct Parameter {

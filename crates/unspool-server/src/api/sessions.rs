@@ -119,7 +119,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
             warnings: warnings.iter().map(warning).collect(),
             seq: stored.seq,
         })?;
-        return Ok(ApiResponse::Json { body, tag, next });
+        return Ok(ApiResponse::Json { body, tag, next, permit: None });
     }
 }
 

@@ -8,6 +8,9 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::Frame;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::large_responses::{ResponsePermit, send_limit};
 
 /// Chunks queued before the writer blocks.
 const QUEUED_CHUNKS: usize = 4;
@@ -30,10 +33,32 @@ pub fn body_written_by(
     body
 }
 
+/// A body that is in memory, sent while its permit is held. A client that does not read it is
+/// disconnected.
+pub fn body_within(permit: ResponsePermit, body: Vec<u8>) -> Body {
+    let (out, chunks) = mpsc::channel(QUEUED_CHUNKS);
+    let expected = body.len();
+    let mut rest = Bytes::from(body);
+    tokio::spawn(async move {
+        let sending = async {
+            while !rest.is_empty() {
+                let chunk = rest.split_to(rest.len().min(CHUNK_BYTES));
+                // Fails only when the client is gone.
+                if out.send(Ok(chunk)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _late = timeout(send_limit(expected), sending).await;
+        drop(permit);
+    });
+    Body::new(ChunkBody { chunks, missing: expected })
+}
+
 /// A body and the sender of its chunks.
 pub fn body_channel() -> (mpsc::Sender<BodyChunk>, Body) {
-    let (out, body_channel) = mpsc::channel(QUEUED_CHUNKS);
-    (out, Body::new(ChunkBody(body_channel)))
+    let (out, chunks) = mpsc::channel(QUEUED_CHUNKS);
+    (out, Body::new(ChunkBody { chunks, missing: 0 }))
 }
 
 pub type BodyChunk = io::Result<Bytes>;
@@ -53,7 +78,12 @@ impl Write for ChunkWriter {
     }
 }
 
-struct ChunkBody(mpsc::Receiver<BodyChunk>);
+struct ChunkBody {
+    chunks: mpsc::Receiver<BodyChunk>,
+    /// So many bytes of a known length are still to come: an earlier end is an error, so that a
+    /// partial body does not look complete.
+    missing: usize,
+}
 
 impl HttpBody for ChunkBody {
     type Data = Bytes;
@@ -63,6 +93,12 @@ impl HttpBody for ChunkBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
+        let chunk = std::task::ready!(self.chunks.poll_recv(context));
+        if let Some(Ok(chunk)) = &chunk {
+            self.missing = self.missing.saturating_sub(chunk.len());
+        } else if chunk.is_none() && std::mem::take(&mut self.missing) > 0 {
+            return Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
+        }
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 }

@@ -53,7 +53,7 @@ pub fn session_response(
     next: Option<String>,
 ) -> Result<ApiResponse, Problem> {
     let body = super::response::to_json(document)?;
-    Ok(ApiResponse::Json { body, tag: etag(params, stored), next })
+    Ok(ApiResponse::Json { body, tag: etag(params, stored), next, permit: None })
 }
 
 /// The turn number in the path.

@@ -11,7 +11,7 @@ use axum::Form;
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, FromRequest, Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, LOCATION, ORIGIN, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE,
+    CACHE_CONTROL, HOST, LOCATION, ORIGIN, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE,
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{AppendHeaders, Html, IntoResponse, Response};
@@ -193,5 +193,6 @@ fn origin(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn is_from_our_page(auth: &Auth, headers: &HeaderMap) -> bool {
-    origin(headers).is_some_and(|origin| auth.is_allowed_origin(origin))
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    origin(headers).is_some_and(|origin| auth.is_allowed_origin(origin, host))
 }

@@ -94,6 +94,13 @@ impl FrameWriter {
         frames.push(Value::Object(frame));
     }
 
+    /// Forgets what was sent of the parts of these turns. They are sent again or never.
+    pub fn forget_parts(&mut self, turns: &FxHashSet<TurnId>) {
+        for sent in self.sent.iter_mut().filter(|sent| turns.contains(&sent.id)) {
+            sent.parts = Vec::new();
+        }
+    }
+
     /// Applies renamed turn ids. None if two sent turns became one: there is no frame for a removed
     /// message.
     pub fn rename(&mut self, renamed: &[(TurnId, TurnId)]) -> Option<()> {

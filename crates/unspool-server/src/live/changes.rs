@@ -5,17 +5,18 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message, WebSocket};
+use serde::Serialize;
 use serde_json::json;
+use tokio::task::spawn_blocking;
 use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::id::SessionId;
 use unspool_query::live::Update;
-use unspool_store::store::{Store, StoredSession, TurnSize, TurnWindow, View};
+use unspool_store::blocking::block_on;
+use unspool_store::store::{Store, StoredSession, TurnWindow, View};
 
-use super::{current_seq, is_connected, send_json};
+use super::{current_seq, is_connected, send_json, snapshot};
 use crate::App;
 
-/// A snapshot message holds about this many parts.
-const SNAPSHOT_PARTS: u64 = 1000;
 /// Changes are joined up to this many bytes. Every subscriber may buffer that much.
 const MAX_BATCH_BYTES: usize = 32 * 1024;
 
@@ -30,7 +31,7 @@ pub async fn serve<S: Store>(
     let mut artifacts = app.artifacts.subscribe();
     let mut seq = match since {
         Some(since) if current_seq(&app, id).await == Some(since) => since,
-        Some(_) | None => snapshot(&app, &mut socket, id).await?,
+        Some(_) | None => send_snapshot(&app, &mut socket, id).await?,
     };
     loop {
         let update = tokio::select! {
@@ -65,7 +66,7 @@ pub async fn serve<S: Store>(
             send_json(&mut socket, json!({ "type": "behind", "session": id, "seq": seq })).await?;
             // Queued updates are part of the snapshot that follows: drop them.
             updates = app.updates.subscribe();
-            seq = snapshot(&app, &mut socket, id).await?;
+            seq = send_snapshot(&app, &mut socket, id).await?;
         }
     }
 }
@@ -115,63 +116,70 @@ impl ChangeBatch {
 }
 
 /// Sends the stored session, several turns per message. Returns its seq.
-async fn snapshot<S: Store>(
-    app: &App<S>,
+async fn send_snapshot<S: Store>(
+    app: &Arc<App<S>>,
     socket: &mut WebSocket,
     id: SessionId,
 ) -> Result<u64, axum::Error> {
     loop {
         let Ok(Some(stored)) = app.view().session(id).await else { return Ok(0) };
         let Ok(sizes) = app.view().sizes(stored.row).await else { return Ok(0) };
-        let mut turn_ranges = turn_ranges(&sizes).into_iter().peekable();
+        let seq = stored.seq;
+        let stored = Arc::new(stored);
+        let mut turn_ranges = snapshot::turn_ranges(&sizes).into_iter().peekable();
         let mut first = true;
         while first || turn_ranges.peek().is_some() {
             let (number, count) = turn_ranges.next().unwrap_or((0, 0));
             let more = turn_ranges.peek().is_some();
-            let frame =
-                snapshot_frame(app, &stored, TurnWindow::From { number, count }, first, more).await;
-            send_json(socket, frame).await?;
+            let permit = app.large_responses.acquire().await;
+            let (held, stored) = (app.clone(), stored.clone());
+            let window = TurnWindow::From { number, count };
+            let building =
+                spawn_blocking(move || snapshot_message(&held, &stored, window, first, more));
+            let message = building.await.map_err(axum::Error::new)?;
+            snapshot::send(socket, permit, vec![message.into()]).await?;
             first = false;
         }
         // If something was written while reading, the turns may be inconsistent: start over.
-        if current_seq(app, id).await == Some(stored.seq) {
-            return Ok(stored.seq);
+        if current_seq(app, id).await == Some(seq) {
+            return Ok(seq);
         }
     }
 }
 
-/// First turn and number of turns of each snapshot message.
-fn turn_ranges(sizes: &[TurnSize]) -> Vec<(u32, u32)> {
-    let mut found: Vec<(u32, u32)> = Vec::new();
-    let mut parts = SNAPSHOT_PARTS;
-    for size in sizes {
-        match found.last_mut().filter(|_| parts + size.parts <= SNAPSHOT_PARTS) {
-            Some((_, count)) => *count += 1,
-            None => {
-                found.push((size.number, 1));
-                parts = 0;
-            }
-        }
-        parts += size.parts;
-    }
-    found
+#[derive(Serialize)]
+struct SnapshotMessage<'a> {
+    r#type: &'static str,
+    session: SessionId,
+    seq: u64,
+    first: bool,
+    more: bool,
+    document: SnapshotDocument<'a>,
 }
 
-async fn snapshot_frame<S: Store>(
+#[derive(Serialize)]
+struct SnapshotDocument<'a> {
+    session: Option<SessionDocument<'a>>,
+    turns: Vec<TurnDocument<'a>>,
+}
+
+/// Blocks.
+fn snapshot_message<S: Store>(
     app: &App<S>,
     stored: &StoredSession,
     window: TurnWindow,
     first: bool,
     more: bool,
-) -> serde_json::Value {
-    let turns = app.view().turns(stored.row, window).await.unwrap_or_default();
+) -> String {
+    let turns = block_on(app.view().turns(stored.row, window)).unwrap_or_default();
     let (summary, prices) = (&stored.summary, &app.prices);
     let agent = &summary.session.agent;
-    let turns: Vec<TurnDocument<'_>> =
-        turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
-    let session = first.then_some(SessionDocument { summary, prices });
-    json!({
-        "type": "snapshot", "session": stored.summary.session.id, "seq": stored.seq,
-        "first": first, "more": more, "document": { "session": session, "turns": turns },
-    })
+    let document = SnapshotDocument {
+        session: first.then_some(SessionDocument { summary, prices }),
+        turns: turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect(),
+    };
+    let (session, seq) = (summary.session.id, stored.seq);
+    let message = SnapshotMessage { r#type: "snapshot", session, seq, first, more, document };
+    // Serializing our own types cannot fail.
+    serde_json::to_string(&message).unwrap_or_default()
 }
