@@ -40,7 +40,7 @@ test("a session with its sub-agents in one file", async (t) => {
   await link.click();
   assert.equal(new URL(page.url()).hash, target);
   assert.equal(await page.locator(target).evaluate((one) => Math.abs(one.getBoundingClientRect().top) < 200), true);
-  const fold = page.locator("details.reasoning").first();
+  const fold = page.locator(".reasoning-block details.fold").first();
   await fold.locator("summary").first().click();
   assert.equal(await fold.evaluate((one) => one.open), true);
   assert.deepEqual(page.requested.filter((url) => !url.startsWith("file://") && !url.startsWith("data:")), []);

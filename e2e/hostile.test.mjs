@@ -133,5 +133,5 @@ test("text that imitates reasoning or a state is shown as text", async (t) => {
   await page.click(".row a");
   await page.waitForSelector(".session[data-live=on] .turn");
   assert.equal(await page.locator(".part.text", { hasText: fake }).count(), 1);
-  assert.equal(await page.locator(".reasoning, .badge").count(), 0);
+  assert.equal(await page.locator(".reasoning-block, .part.reasoning, .badge").count(), 0);
 });

@@ -93,9 +93,13 @@ test("the demo, from the list to one part of one session", async (t) => {
     (pieces) => pieces.map((piece) => piece.dataset.kind),
   );
   assert.deepEqual(kinds.slice(0, 8), ["reasoning", "text", "tool", "tool", "tool", "reasoning", "tool", "tool"]);
-  const fold = page.locator(".turn > details.reasoning").first();
+  const fold = page.locator(".turn > .reasoning-block details.fold").first();
   assert.equal(await fold.evaluate((element) => element.open), false, "collapsed at first (R-004-13)");
-  assert.match(await fold.locator("summary").innerText(), /^Reasoning \(0 tool calls\)/);
+  assert.match(await fold.locator("summary").innerText(), /^Reasoning\n/, "without a count of no calls");
+  // Folding a thought folds its words: the edit that it led to is in sight (C-23).
+  const edit = page.locator(".reasoning-block:has(figure.diff)").first();
+  assert.equal(await edit.locator("details.fold").first().evaluate((element) => element.open), false);
+  assert.equal(await edit.locator(".part.tool .card > summary").first().isVisible(), true);
   await fold.locator("summary").click();
   assert.match(await fold.innerText(), /cache misses/);
   // An edit is a real diff, with the words that changed marked.
@@ -188,8 +192,9 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   assert.equal(await inSight(page.locator(".chosen")), true);
   await page.keyboard.press("d");
   assert.equal(await page.locator(".chosen .diff").count() > 0, true);
-  assert.equal(await page.locator(".chosen .diff").first().isVisible(), true, "the block around it is opened");
-  assert.equal(await page.locator("details.reasoning:has(.chosen)").evaluate((fold) => fold.open), true);
+  assert.equal(await page.locator(".chosen .diff").first().isVisible(), true, "what hides it is opened");
+  const top = await page.locator(".chosen").evaluate((one) => one.getBoundingClientRect().top / innerHeight);
+  assert.ok(top > 0 && top < 1 / 3, `in the upper third: ${top}`);
   await page.keyboard.press("o");
   assert.equal(await page.locator(".chosen details.card").evaluate((fold) => fold.open), false);
   await page.keyboard.press("o");
@@ -199,7 +204,7 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   await page.keyboard.press("?");
   const help = page.locator("dialog.help[open]");
   const helpText = await help.innerText();
-  for (const name of ["Next or previous part", "Copy the part as Markdown", "Next error", "Find in this session", "Stats"]) {
+  for (const name of ["Next or previous part", "Copy the part as Markdown", "Next or previous error", "Find in this session", "Stats"]) {
     assert.ok(helpText.includes(name), `${name} in ${helpText}`);
   }
   assert.ok(!helpText.includes("Search everything"), "this page uses that key itself");

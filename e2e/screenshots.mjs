@@ -39,8 +39,7 @@ const pages = {
   list: (page) => page.goto(new URL("/", page.url()).href),
   session: async (page) => {
     await follow(page, "The forecast cache keeps missing");
-    const block = page.locator("details.reasoning:has(figure.diff)").first();
-    await block.locator("summary").first().click();
+    const block = page.locator(".reasoning-block:has(figure.diff)").first();
     const edit = block.locator(".part.tool details:has(figure.diff)").first();
     if (!(await edit.evaluate((fold) => fold.open))) await edit.locator("summary").first().click();
     await toTop(block, 470);

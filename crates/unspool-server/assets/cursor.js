@@ -6,6 +6,15 @@ import { ID } from "./ids.js";
 const partOf = (piece) => piece.id.slice(ID.part.length);
 const isVisible = (one) => one.checkVisibility() && one.getBoundingClientRect().height > 0;
 
+function open(fold) { fold.open = true; fold.dataset.chosen = ""; }
+
+/** What a seek says at the end: "No edit below; 2 above: D". */
+function nothingFurther(landmark, by, others) {
+  const [here, there] = by > 0 ? ["below", "above"] : ["above", "below"];
+  const key = by > 0 ? landmark[0].toUpperCase() : landmark[0];
+  return others === 0 ? `No ${landmark} in the loaded part` : `No ${landmark} ${here}; ${others} ${there}: ${key}`;
+}
+
 export class Cursor {
   constructor(view, follow) {
     this.view = view;
@@ -54,7 +63,7 @@ export class Cursor {
 
   get piece() { return (this.id && document.getElementById(this.id)) || this.under || null; }
 
-  all() { return [...this.view.turns.querySelectorAll(".turn-head, [data-at], details.reasoning")]; }
+  all() { return [...this.view.turns.querySelectorAll(".turn-head, [data-at]")]; }
 
   pieces() { return this.all().filter(isVisible); }
 
@@ -82,16 +91,21 @@ export class Cursor {
     this.show(all[Math.max(0, Math.min(all.length - 1, this.near(all) + by))], by);
   }
 
-  /** Goes to the next part with this landmark, also inside a closed reasoning block: it is opened. */
-  seek(landmark) {
-    const block = (one) => one.parentElement.closest("details.reasoning");
-    const all = this.all().filter((one) => isVisible(one) || (block(one)?.open === false && isVisible(block(one))));
+  /** Goes to the next part with this landmark, or to the previous one, and opens what hides it. */
+  seek(landmark, by) {
+    const all = this.all().filter((one) => isVisible(one) || one.parentElement.closest("details:not([open])"));
     const from = this.near(all);
     const is = (one) => one.matches(`[data-landmark~="${landmark}"]`);
-    const to = [...all.slice(from + 1), ...all.slice(0, from + 1)].find(is);
-    if (!to) return notify("No match in the loaded part");
-    if (block(to)?.open === false) { block(to).open = true; block(to).dataset.chosen = ""; }
-    this.show(to, 1);
+    const [above, below] = [all.slice(0, Math.max(0, from)).filter(is), all.slice(from + 1).filter(is)];
+    const to = by > 0 ? below[0] : above.at(-1);
+    if (!to) return notify(nothingFurther(landmark, by, by > 0 ? above.length : below.length));
+    for (let fold = to.closest("details:not([open])"); fold; fold = to.closest("details:not([open])")) open(fold);
+    const card = to.querySelector("details:not([open])");
+    if (card && !to.querySelector("details[open]")) open(card);
+    this.set(to);
+    this.follow.pause();
+    scrollBy({ top: to.getBoundingClientRect().top - innerHeight / 6, behavior: "instant" });
+    this.hover(to);
   }
 
   show(piece, by) {

@@ -179,8 +179,10 @@ const keys = {
   r: () => cursor.raw(),
   "]": () => step(1),
   "[": () => step(-1),
-  e: () => cursor.seek("error"),
-  d: () => cursor.seek("edit"),
+  e: () => cursor.seek("error", 1),
+  E: () => cursor.seek("error", -1),
+  d: () => cursor.seek("edit", 1),
+  D: () => cursor.seek("edit", -1),
   n: () => find.next(1),
   N: () => find.next(-1),
   h: () => page.querySelector("[data-act=brief]").click(),
@@ -200,8 +202,8 @@ addAction({ name: "Next or previous part", keys: "j k", run: () => cursor.move(1
 addAction({ name: "Open or close a part", keys: "o", run: () => cursor.fold() });
 addAction({ name: "Next prompt", keys: "]", run: () => step(1) });
 addAction({ name: "Previous prompt", keys: "[", run: () => step(-1) });
-addAction({ name: "Next error", keys: "e", run: keys.e });
-addAction({ name: "Next edit", keys: "d", run: keys.d });
+addAction({ name: "Next or previous error", keys: "e E", run: keys.e });
+addAction({ name: "Next or previous edit", keys: "d D", run: keys.d });
 addAction({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) });
 addAction({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
 addAction({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });

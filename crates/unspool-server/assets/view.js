@@ -23,7 +23,7 @@ function firstVisible(list) {
 /** The element to keep in place. Closed folds are not measured: that would force their layout. */
 function visibleAnchor(turns) {
   let found = firstVisible(turns.children);
-  while (found?.matches(".turn, details.reasoning[open]")) {
+  while (found?.matches(".turn, .reasoning-block")) {
     const within = firstVisible((found.querySelector(":scope > .inside") ?? found).children);
     if (!within) break;
     found = within;
@@ -64,7 +64,7 @@ function keepFolds(from, to) {
 }
 
 const isGap = (one) => one?.matches(".gap") ?? false;
-const isItem = (one) => one.matches("[data-at], details.reasoning");
+const isItem = (one) => one.matches("[data-at], .reasoning-block");
 const firstPosition = (one) => one.matches("[data-at]") ? one.dataset.at : one.querySelector("[data-at]")?.dataset.at;
 const countParts = (one) => one.querySelectorAll(".part[data-at]").length + (one.matches("[data-at]") ? 1 : 0);
 

@@ -281,6 +281,13 @@ impl Entry {
             EntryContent::Head(blocks) => lines::layout(blocks, width, &options),
             EntryContent::Turn(header) => vec![turn_line(header, width)],
             EntryContent::User(blocks) => lines::user_lines(blocks, width, &options),
+            EntryContent::Item(Item::Reasoning(block)) if fold == FoldState::Closed => {
+                let mut closed = lines::closed_reasoning_lines(block, width, &options);
+                if !self.dense {
+                    closed.insert(0, Line::default());
+                }
+                return closed;
+            }
             EntryContent::Item(item) => lines::item_lines(item, width, &options),
             EntryContent::Foot(header) => vec![foot_line(header)],
         };

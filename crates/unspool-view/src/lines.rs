@@ -12,7 +12,9 @@ mod turn;
 mod wrap;
 
 pub use highlighter::{Highlighter, Token, TokenSpans};
-pub use turn::{header_line, is_dense, item_lines, lines_before, turn_lines, user_lines};
+pub use turn::{
+    closed_reasoning_lines, header_line, is_dense, item_lines, lines_before, turn_lines, user_lines,
+};
 pub use wrap::{clip, make_visible, truncate, width};
 
 use crate::block::{AnsiStyle, Block, Color, SpanStyle, Tone};

@@ -5,7 +5,7 @@
 use maud::{Markup, PreEscaped, html};
 use unspool_model::part::{Kind, Place};
 use unspool_model::session::TurnState;
-use unspool_view::block::Block;
+use unspool_view::block::{Block, Span};
 use unspool_view::present::outline::{Mark, MarkKind};
 use unspool_view::present::{
     HeaderFactKind, Item, PartView, ReasoningView, StepFooter, TurnView, format, usage_text,
@@ -79,7 +79,7 @@ pub fn turn(session: &str, view: &TurnView) -> Markup {
                                 @if part.before > 0 {
                                     (gap(Gap::Inside, session, &at(part.place), &missing_label(part.before)))
                                 }
-                                (paint_inner_part(part, view.header.number))
+                                (paint_inner_part(block, part, view.header.number))
                             }
                         }))
                     },
@@ -124,7 +124,7 @@ pub fn fragments(view: &TurnView) -> Vec<HtmlFragment> {
                 let id = dom::reasoning(block.id);
                 let within = |part: &PartView| HtmlFragment {
                     within: Some(id.clone()),
-                    ..fragment(dom::part(part.id), |_| paint_inner_part(part, number))
+                    ..fragment(dom::part(part.id), |_| paint_inner_part(block, part, number))
                 };
                 let inside: Vec<HtmlFragment> = block.parts.iter().map(within).collect();
                 let html = reasoning_shell(block, Markup::default()).into_string();
@@ -153,7 +153,7 @@ pub fn item(view: &TurnView, item: &Item) -> Markup {
         Item::Part(part) => paint_part(part, number),
         Item::Reasoning(block) => reasoning_shell(
             block,
-            html! { @for part in &block.parts { (paint_inner_part(part, number)) } },
+            html! { @for part in &block.parts { (paint_inner_part(block, part, number)) } },
         ),
     }
 }
@@ -231,22 +231,19 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
     }
 }
 
-/// A part inside a reasoning block. Reasoning is painted without its fold: the block is already
-/// open.
-fn paint_inner_part(view: &PartView, turn: u32) -> Markup {
-    if view.kind != Kind::Reasoning {
-        return paint_part(view, turn);
-    }
-    html! {
-        div.part.growing[view.open].(view.kind.name()) id=(dom::part(view.id))
-            data-kind=(view.kind.name()) data-at={ (turn) "." (view.place.0) } {
-            @for block in &view.blocks {
-                @if let Block::Fold(fold) = block { (blocks(&fold.blocks)) }
-                @else { (blocks(std::slice::from_ref(block))) }
-            }
-            @if let Some(foot) = &view.step_end { (step_foot(foot)) }
+/// A part inside a reasoning block. Words are folded unless they are still growing (R-004-13); the
+/// first fold has the title of the block. Calls and agents stay visible (C-23).
+fn paint_inner_part(block: &ReasoningView, view: &PartView, turn: u32) -> Markup {
+    let mut view = view.clone();
+    if let [Block::Fold(fold)] = view.blocks.as_mut_slice()
+        && view.kind == Kind::Reasoning
+    {
+        fold.open = view.open;
+        if view.id == block.id {
+            fold.title = vec![Span::plain(block.title.clone()).dim()];
         }
     }
+    paint_part(&view, turn)
 }
 
 /// Usage of the step; hidden by default.
@@ -260,15 +257,10 @@ fn step_foot(foot: &StepFooter) -> Markup {
     }
 }
 
-/// A reasoning block; collapsed unless it is still running (R-004-13).
+/// The frame of a reasoning block.
 fn reasoning_shell(view: &ReasoningView, inside: Markup) -> Markup {
     html! {
-        details.reasoning.growing[view.open] id=(dom::reasoning(view.id)) data-kind=(Kind::Reasoning.name())
-            open[view.open] {
-            summary {
-                span.title { (view.title) }
-                @if !view.summary.is_empty() { span.gist { (safe(&view.summary)) } }
-            }
+        div.reasoning-block.growing[view.open] id=(dom::reasoning(view.id)) data-kind=(Kind::Reasoning.name()) {
             div.inside { (inside) }
         }
     }

@@ -163,6 +163,29 @@ fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
     blocks::lay(std::slice::from_ref(block), frame)
 }
 
+/// A closed reasoning block: its title, then a line for each call and agent. Only its words are
+/// folded (C-23).
+pub fn closed_reasoning_lines(
+    view: &ReasoningView,
+    width: usize,
+    options: &LineOptions<'_>,
+) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    let mut lines = lay_reasoning(view, &[], &frame);
+    let rail = ("┊ ", Style::gutter());
+    for part in view.parts.iter().filter(|part| part.kind != Kind::Reasoning) {
+        let laid = frame.inside(rail.clone(), rail.clone(), |frame| {
+            if part.kind == Kind::Agent {
+                // Each agent of the tree has a line of its own.
+                return blocks::lay(part.blocks.get(..1).unwrap_or_default(), frame);
+            }
+            lay_part(part, frame).into_iter().take(1).collect()
+        });
+        lines.extend(laid);
+    }
+    frame.clip_all(lines)
+}
+
 /// The title with the first words of the reasoning, then the block's tools and the reasoning
 /// between them, in order. When expanded, it also shows the first reasoning part in full.
 fn lay_reasoning(view: &ReasoningView, parts: &[PartView], frame: &Frame<'_>) -> Vec<Line> {

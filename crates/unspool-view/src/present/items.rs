@@ -141,7 +141,10 @@ impl ItemContext<'_> {
         let view = ReasoningView {
             id: part_skeletons.first()?.id,
             before: 0,
-            title: format!("Reasoning ({})", format::count(tool_calls, "tool call")),
+            title: match tool_calls {
+                0 => "Reasoning".to_owned(),
+                _ => format!("Reasoning ({})", format::count(tool_calls, "tool call")),
+            },
             tool_calls,
             summary: summary.unwrap_or_default(),
             open,

@@ -266,12 +266,15 @@ fn law_6_the_surfaces_say_the_same(source: &str) {
                     };
                     for part in parts {
                         let mut laid = part_lines(part);
-                        // On a page, an open reasoning block has no second fold inside.
+                        let mut html = html(format!("p-{}", part.id)).to_owned();
+                        // On a page, the first fold of a reasoning block has the block's title.
                         if in_block && part.kind == Kind::Reasoning && !laid.is_empty() {
                             laid.remove(0);
+                            let (before, rest) = html.split_once("<summary>").unwrap();
+                            html = format!("{before}{}", rest.split_once("</summary>").unwrap().1);
                         }
                         let whose = format!("{whose}, {} at {}", part.kind.name(), part.place.0);
-                        compare(&whose, &laid, html(format!("p-{}", part.id)));
+                        compare(&whose, &laid, &html);
                     }
                 }
             }
