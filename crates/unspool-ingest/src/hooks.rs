@@ -189,9 +189,18 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
         }
     };
     let path = path.display().to_string();
-    let found = text.map_or(0, |text| text.matches(&mark(agent)).count());
+    let text = text.unwrap_or_default();
+    let found = text.matches(&mark(agent)).count();
     Some(if found == 0 {
         HookStatus::No
+    } else if let Some(gone) = program_of(&text, agent).filter(|program| !program.exists()) {
+        let what = format!(
+            "the hooks run {}, which is no longer there; `unspool hooks install --agent {}` writes \
+             the new path",
+            gone.display(),
+            agent.name
+        );
+        HookStatus::Other { path, what }
     } else if found < agent.setup.events.len() {
         let what = format!(
             "{found} of {} hooks are installed; `unspool hooks install --agent {}` adds the others",
@@ -219,6 +228,17 @@ fn read(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
         Err(source) => Err(HooksError::Read { path, source }),
     }
+}
+
+/// The program that the hooks run, if they name it with its full path.
+fn program_of(settings: &str, agent: HookedAgent) -> Option<PathBuf> {
+    let (before, _) = settings.split_once(&mark(agent))?;
+    let command = before.rsplit('"').next()?;
+    let program = match command.strip_prefix('\'') {
+        Some(quoted) => quoted.split('\'').next()?,
+        None => command.split(' ').next()?,
+    };
+    program.starts_with('/').then(|| PathBuf::from(program))
 }
 
 /// The substring that identifies our hook commands, whatever the program's path.

@@ -51,7 +51,7 @@ fn every_agent_gets_hooks_in_its_own_form() {
     let environment = environment(home.path());
     for agent in Agent::with_hooks() {
         assert_eq!(status(&environment, agent.name), Some(HookStatus::No), "{}", agent.name);
-        let plan = plan_install(&environment, agent.name, "/opt/my tools/unspool").unwrap();
+        let plan = plan_install(&environment, agent.name, "unspool").unwrap();
         assert_eq!(plan.before, None);
         assert_eq!(plan.apply().unwrap(), None);
         assert!(matches!(status(&environment, agent.name), Some(HookStatus::Yes { .. })));
@@ -132,4 +132,26 @@ fn a_byte_order_mark_stays() {
     plan_remove(&environment, "gemini").unwrap().apply().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("\u{feff}{") && !text.contains("hook"), "{text}");
+}
+
+#[test]
+fn a_program_that_is_gone_is_noticed() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = environment(home.path());
+    let program = home.path().join("my programs/unspool");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::write(&program, "").unwrap();
+    for agent in Agent::with_hooks() {
+        let command = format!("'{}' --data /x", program.display());
+        plan_install(&environment, agent.name, &command).unwrap().apply().unwrap();
+        let found = status(&environment, agent.name);
+        assert!(matches!(found, Some(HookStatus::Yes { .. })), "{found:?}");
+    }
+    fs::remove_file(&program).unwrap();
+    for agent in Agent::with_hooks() {
+        let Some(HookStatus::Other { what, .. }) = status(&environment, agent.name) else {
+            panic!("{} does not notice it", agent.name);
+        };
+        assert!(what.contains("my programs/unspool, which is no longer there"), "{what}");
+    }
 }

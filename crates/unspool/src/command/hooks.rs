@@ -118,8 +118,8 @@ fn apply(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
     Ok(())
 }
 
-/// The command that agents run: `unspool` if PATH resolves it to this program, else our full path;
-/// with --data if a folder was given, because the agent does not have that setting.
+/// The command that agents run: our full path, because an agent that was started from a desktop has
+/// another PATH; with --data if a folder was given, because the agent does not have that setting.
 fn program(archive: &Archive) -> Result<String> {
     let program = own_path();
     Ok(match archive.named_folder() {
@@ -131,17 +131,18 @@ fn program(archive: &Archive) -> Result<String> {
     })
 }
 
+/// The place in PATH that leads to this program, if there is one: it stays when a package manager
+/// installs another version.
 fn own_path() -> String {
     let Ok(here) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
         return "unspool".to_owned();
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let named = std::env::split_paths(&path).map(|folder| folder.join("unspool"));
-    let mut found = named.filter_map(|path| path.canonicalize().ok());
-    if found.next().is_some_and(|first| first == here) {
-        return "unspool".to_owned();
-    }
-    quoted(&here.to_string_lossy())
+    let mut named = std::env::split_paths(&path)
+        .map(|folder| folder.join("unspool"))
+        .filter(|path| path.is_absolute() && path.exists());
+    let first = named.next().filter(|path| path.canonicalize().is_ok_and(|path| path == here));
+    quoted(&first.unwrap_or(here).to_string_lossy())
 }
 
 /// Quotes for a shell.
