@@ -186,7 +186,7 @@ fn a_word_that_is_never_whole_is_tried_as_a_fragment() {
 #[test]
 fn what_narrows_nothing_down_is_said() {
     let store = store_of(&["alpha", "beta"]);
-    for typed in ["", "...", "-alpha"] {
+    for typed in ["", "...", "-\"alpha\""] {
         let found = candidates(&TextQuery::parse(typed), &store, &Limits::default()).unwrap();
         assert!(found.everything && found.documents.is_empty(), "{typed}");
     }

@@ -86,15 +86,26 @@ impl Condition {
     fn hits<'a>(&'a self, folded: &'a Folded<'_>) -> impl Iterator<Item = Range<usize>> + 'a {
         let text = folded.text.as_ref();
         let (start, end) = match self.kind() {
-            ConditionKind::Word => (true, true),
+            ConditionKind::Word | ConditionKind::Phrase => (true, true),
             ConditionKind::Prefix => (true, false),
             ConditionKind::Fragment => (false, false),
         };
-        // Non-overlapping search is enough: if a rejected match overlapped an accepted one, a word
-        // boundary would lie inside the searched word.
-        self.finder.find_iter(text.as_bytes()).map(|at| at..at + self.text().len()).filter(
-            move |hit| (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end)),
-        )
+        let whole = move |hit: &Range<usize>| {
+            (!start || !inside(text, hit.start)) && (!end || !inside(text, hit.end))
+        };
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let at = from + self.finder.find(text.as_bytes().get(from..)?)?;
+                let hit = at..at + self.text().len();
+                if whole(&hit) {
+                    from = hit.end.max(at + 1);
+                    return Some(hit);
+                }
+                // A rejected match of a phrase may overlap an accepted one: `a a` in `xa a a`.
+                from = at + 1;
+            }
+        })
     }
 }
 

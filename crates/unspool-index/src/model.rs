@@ -59,6 +59,17 @@ fn naive_holds(condition: &Condition, field: &str) -> bool {
     match condition.kind() {
         ConditionKind::Word => naive_words(field).iter().any(|word| word == wanted),
         ConditionKind::Prefix => naive_words(field).iter().any(|word| word.starts_with(wanted)),
+        ConditionKind::Phrase => {
+            let field = lower(field);
+            let first = |text: &str| text.chars().next();
+            field.char_indices().any(|(at, _)| {
+                let (before, behind) = field.split_at(at);
+                behind.strip_prefix(wanted).is_some_and(|after| {
+                    !chars::in_same_word(before.chars().next_back(), first(wanted))
+                        && !chars::in_same_word(wanted.chars().next_back(), first(after))
+                })
+            })
+        }
         ConditionKind::Fragment => lower(field).contains(wanted),
     }
 }

@@ -1,33 +1,16 @@
-//! Parses a query into conditions that must all match. `lookup.rs` turns them into candidates,
-//! `matcher.rs` verifies them against texts.
-//!
-//! ```text
-//! alpha beta      both words, anywhere
-//! alph*           a word with this prefix
-//! "to be, or"     this exact fragment, also inside words
-//! src/main.rs     a fragment as well, because of its punctuation
-//! *alph           a fragment, possibly inside a word
-//! -alpha          not this word; likewise -alph* and -"a fragment"
-//! --flag, ->      not an exclusion: fragments
-//! ```
-//!
-//! No query is an error. Case is ignored. An unclosed quote extends to the end of the query. Only a
-//! quote before white space or the end closes, so a quoted fragment may contain quotes
-//! (`"key":"value"`).
+//! A query: conditions that must all match. `query_parser.rs` reads them from what the user typed,
+//! `lookup.rs` turns them into candidates, `matcher.rs` verifies them against texts.
 
 use memchr::memmem::Finder;
 
 use super::chars::{CharClass, char_class, fold};
 use super::tokens::{MAX_INFIX_BYTES, MAX_WORD_BYTES};
 
-/// Conditions beyond this number are ignored.
-const MAX_CONDITIONS: usize = 64;
-
 /// A query.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TextQuery {
-    conditions: Vec<Condition>,
-    excluded: Vec<Condition>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) excluded: Vec<Condition>,
 }
 
 /// How a condition matches its text.
@@ -37,6 +20,8 @@ pub enum ConditionKind {
     Word,
     /// As the beginning of a word.
     Prefix,
+    /// As it is written, with punctuation, and not inside longer words.
+    Phrase,
     /// Anywhere, also inside words.
     Fragment,
 }
@@ -47,6 +32,7 @@ pub struct Condition {
     kind: ConditionKind,
     pub(super) finder: Finder<'static>,
     text: String,
+    typed: String,
 }
 
 impl PartialEq for Condition {
@@ -58,10 +44,10 @@ impl PartialEq for Condition {
 impl Eq for Condition {}
 
 impl Condition {
-    /// Folds `text` to lower case.
-    pub fn new(kind: ConditionKind, text: &str) -> Self {
-        let text: String = text.chars().map(fold).collect();
-        Condition { kind, finder: Finder::new(&text).into_owned(), text }
+    /// Folds the text to lower case.
+    pub fn new(kind: ConditionKind, typed: &str) -> Self {
+        let text: String = typed.chars().map(fold).collect();
+        Condition { kind, finder: Finder::new(&text).into_owned(), text, typed: typed.to_owned() }
     }
 
     /// How it matches its text.
@@ -74,6 +60,11 @@ impl Condition {
         &self.text
     }
 
+    /// Its text as the user typed it, without quotes and stars.
+    pub fn typed(&self) -> &str {
+        &self.typed
+    }
+
     /// True if the index can narrow it down. A fragment of punctuation only has no words.
     pub fn has_words(&self) -> bool {
         self.text.chars().any(|character| char_class(character) != CharClass::Separator)
@@ -84,6 +75,10 @@ impl Condition {
         match self.kind {
             ConditionKind::Word => vec![Term::new(TermMatch::Whole, &self.text)],
             ConditionKind::Prefix => vec![Term::new(TermMatch::Prefix, &self.text)],
+            ConditionKind::Phrase => words(&self.text)
+                .into_iter()
+                .map(|(_, word)| Term::new(TermMatch::Whole, word))
+                .collect(),
             ConditionKind::Fragment => self.fragment_terms(),
         }
     }
@@ -111,27 +106,6 @@ impl Condition {
 }
 
 impl TextQuery {
-    /// Parses a query as typed by the user.
-    pub fn parse(typed: &str) -> TextQuery {
-        let mut query = TextQuery::default();
-        let mut rest = typed.trim_start();
-        while !rest.is_empty() && query.conditions.len() + query.excluded.len() < MAX_CONDITIONS {
-            let (excluded, behind) = strip_exclusion(rest);
-            let (condition, behind) = match behind.strip_prefix('"') {
-                Some(quoted) => parse_quoted(quoted),
-                None => {
-                    let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
-                    let (typed, behind) = behind.split_at(end);
-                    (Some(parse_unquoted(typed)), behind)
-                }
-            };
-            rest = behind.trim_start();
-            let list = if excluded { &mut query.excluded } else { &mut query.conditions };
-            list.extend(condition.filter(|condition| !list.contains(condition)));
-        }
-        query
-    }
-
     /// The conditions that must match.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
@@ -162,49 +136,6 @@ impl TextQuery {
             condition.kind = ConditionKind::Fragment;
         }
     }
-}
-
-/// Strips the `-` of an exclusion, if there is one. A `-` before punctuation is no exclusion:
-/// `--flag`, `->` and `-` are fragments.
-fn strip_exclusion(typed: &str) -> (bool, &str) {
-    let behind = typed.strip_prefix('-').unwrap_or_default();
-    let next = behind.chars().next();
-    match next.is_some_and(|it| it == '"' || char_class(it) != CharClass::Separator) {
-        true => (true, behind),
-        false => (false, typed),
-    }
-}
-
-/// Parses the fragment after an opening quote. Returns it and the rest of the query; None for
-/// white space only.
-fn parse_quoted(quoted: &str) -> (Option<Condition>, &str) {
-    let closes = |at: &usize| quoted[at + 1..].chars().next().is_none_or(char::is_whitespace);
-    let end = memchr::memchr_iter(b'"', quoted.as_bytes()).find(closes);
-    let (text, behind) = match end {
-        Some(end) => (&quoted[..end], &quoted[end + 1..]),
-        None => (quoted, ""),
-    };
-    let blank = text.trim().is_empty();
-    ((!blank).then(|| Condition::new(ConditionKind::Fragment, text)), behind)
-}
-
-/// Parses a condition without quotes or white space.
-fn parse_unquoted(typed: &str) -> Condition {
-    let starless = typed.trim_matches('*');
-    let one = one_word(starless);
-    if typed == starless {
-        Condition::new(if one { ConditionKind::Word } else { ConditionKind::Fragment }, typed)
-    } else if one && typed.starts_with(starless) {
-        Condition::new(ConditionKind::Prefix, starless)
-    } else if starless.chars().any(|it| char_class(it) != CharClass::Separator) {
-        Condition::new(ConditionKind::Fragment, starless)
-    } else {
-        Condition::new(ConditionKind::Fragment, typed)
-    }
-}
-
-fn one_word(text: &str) -> bool {
-    matches!(words(text).as_slice(), [(_, word)] if word.len() == text.len())
 }
 
 /// The words of a text, unfolded, with their positions.
