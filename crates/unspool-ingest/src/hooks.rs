@@ -20,7 +20,7 @@ pub use settings::NotSettings;
 
 #[derive(Debug, Error)]
 pub enum HooksError {
-    #[error("no hooks are supported for {0}; supported are {agents}", agents = supported_agents(" and "))]
+    #[error("hooks are not supported for {0}; they are for {agents}", agents = supported_agents(" and "))]
     Agent(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),

@@ -105,7 +105,9 @@ pub const ACTIONS: &[(Action, &str, &str, &str)] = &[
 pub enum KeysError {
     #[error("there is no action {0:?}; press ? in `unspool` to list them")]
     Action(String),
-    #[error("{0:?} is no key; write j, G, ctrl-d, alt-x, enter, esc, space, up, pagedown or f1")]
+    #[error(
+        "cannot read {0:?} as a key; write j, G, ctrl-d, alt-x, enter, esc, space, up, pagedown or f1"
+    )]
     Key(String),
 }
 

@@ -105,7 +105,7 @@ fn facts(state: &State) -> (Line, Line) {
                 let at = find.at + 1;
                 let text = match count {
                     None => format!("/{} …", find.query),
-                    Some(0) => format!("/{} nothing", find.query),
+                    Some(0) => format!("/{} no match", find.query),
                     Some(count) => format!("/{} {at} of {count}", find.query),
                 };
                 left.push(&text, Style::tone(Tone::Accent));

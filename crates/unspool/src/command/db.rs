@@ -22,7 +22,7 @@ pub struct Db {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Verify the database: the file, every payload, every sum
+    /// Verify the database: the file, every payload, every total
     Check {
         /// Write the findings as JSON
         #[arg(long)]
@@ -30,7 +30,7 @@ enum Command {
     },
     /// Clean up, remove words of deleted sessions, and return unused space to the file system
     Vacuum,
-    /// Rebuild derived data: the word index and every sum
+    /// Rebuild derived data: the word index and every total
     Rebuild {
         /// Decode every session again from its log if the log still exists; names and tags stay
         #[arg(long)]

@@ -36,7 +36,7 @@ impl Delete {
         );
         if !self.yes {
             if !io::stdin().is_terminal() {
-                bail!("cannot ask for confirmation without a terminal; say --yes to delete {what}");
+                bail!("cannot ask for confirmation without a terminal; add --yes to delete {what}");
             }
             eprint!("Delete {} and its sub-agents? [y/N] ", make_visible(&what));
             io::stderr().flush()?;

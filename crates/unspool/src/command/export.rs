@@ -92,7 +92,7 @@ impl Export {
         if self.dry_run {
             if matches!(self.to.method, WriteMethod::Stored) {
                 let name = self.to.name;
-                bail!("{name} is the lossless format: nothing of it is replaced");
+                bail!("{name} is the lossless format and is never redacted; leave out --dry-run");
             }
             exporter.all(&sessions, &mut io::sink())?;
             return report::list(&exporter.replaced);
@@ -134,7 +134,7 @@ impl Export {
 /// Confirms an export without redaction. Without a terminal, --yes is required.
 fn confirm() -> Result<()> {
     if !io::stdin().is_terminal() {
-        bail!("secrets would be written in plain text; say --yes to confirm");
+        bail!("secrets would be written in plain text; add --yes to confirm");
     }
     eprint!("Secrets will be written in plain text. Continue? [y/N] ");
     let mut answer = String::new();

@@ -58,11 +58,11 @@ fn secrets_are_redacted_listed_and_kept_on_request() {
     let refused =
         machine.run("archive", &["export", secret, "--to", "markdown", "--no-redact"], "y\n");
     assert!(!refused.status.success() && refused.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("say --yes"), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("add --yes"), "{refused:?}");
     let confirmed = ["export", secret, "--to", "text", "--no-redact", "--yes"];
     assert!(machine.ok("archive", &confirmed).contains(&token()));
     let refused = machine.run("archive", &["export", secret, "--to", "jsonl", "--dry-run"], "");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing of it is replaced"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is never redacted"));
 
     // Custom rules, and errors in them.
     let config = ".config/unspool/config.toml";

@@ -96,7 +96,7 @@ pub fn sessions(page: &SessionsPage<'_>) -> Markup {
                 }
                 @if none {
                     div.trouble {
-                        h2 { "No sessions match" }
+                        h2 { "No sessions match these filters" }
                         p { "Remove a filter, or " a href="/" { "show all sessions" } "." }
                     }
                 } @else if let Some(projects) = &page.projects {

@@ -117,7 +117,7 @@ pub fn stats(page: &StatsPage<'_>) -> Markup {
             }
             (chips("/stats", page.chosen, LABELS))
             @if page.totals.sessions == 0 {
-                div.trouble { h2 { "Nothing to count" } p { a href="/stats" { "Count everything" } "." } }
+                div.trouble { h2 { "No sessions match these filters" } p { a href="/stats" { "Show the statistics of all sessions" } "." } }
             } @else {
                 (totals(page))
                 (by_time(page))

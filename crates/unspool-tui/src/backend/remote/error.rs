@@ -37,7 +37,7 @@ pub enum RemoteError {
     NoPassword { name: String },
     #[error("too many wrong passwords for {name}; wait {seconds} s and try again")]
     TooManyAttempts { name: String, seconds: String },
-    #[error("{name} refuses: {detail}")]
+    #[error("{name} refused the request: {detail}")]
     Refused { name: String, detail: String },
     #[error(
         "there is no unspool server at {name} ({what}); mend the address, or start \
