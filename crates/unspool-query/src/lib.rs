@@ -8,5 +8,7 @@ pub mod params;
 pub mod raw;
 pub mod reader;
 pub mod request;
+pub mod search;
 pub mod subagents;
+pub mod times;
 pub mod window;

@@ -22,6 +22,7 @@ use unspool_view::block::Block;
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
 
+use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
 };
@@ -77,7 +78,10 @@ pub enum Response {
     /// None if no session matches, or more than one.
     Session(Option<Box<SessionRow>>),
     Window(Box<WindowData>),
-    Hits(Vec<SearchHit>),
+    Hits {
+        hits: Vec<SearchHit>,
+        reading: Reading,
+    },
     Markdown(String),
     /// What went wrong and what to do next.
     Failed(String),
@@ -187,8 +191,9 @@ async fn run<V: View>(
         }
         Query::Search { query, session, limit } => {
             let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };
-            let found = view.search(request).await?;
-            Ok(Response::Hits(found.hits.into_iter().map(SearchHit::from).collect()))
+            let Outcome { results, reading } = search::search(view, request).await?;
+            let hits = results.hits.into_iter().map(SearchHit::from).collect();
+            Ok(Response::Hits { hits, reading })
         }
         Query::Markdown { session, excerpt } => {
             let Some(stored) = view.session(session).await? else {

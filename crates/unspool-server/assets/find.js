@@ -45,6 +45,7 @@ export class Find {
     this.hits = found.hits;
     this.words = found.words;
     this.at = -1;
+    this.count.title = found.understood ?? "";
     if (this.hits.length === 0) { this.count.textContent = "no matches"; this.paint(); return; }
     // Start at the current scroll position.
     const top = [...this.view.turns.querySelectorAll("[data-at]")].find((one) => one.getBoundingClientRect().bottom > 70);

@@ -95,7 +95,7 @@ async fn send_rows(
     params: &ListParams,
 ) -> Result<(), axum::Error> {
     // Computed per message: relative filters such as `today` move on.
-    let filter = params.filter(Timestamp::now(), 0);
+    let Ok(filter) = params.filter(Timestamp::now(), 0) else { return Ok(()) };
     let chosen: Vec<serde_json::Value> = rows
         .iter()
         .filter(|row| filter.allows(&row.stored))

@@ -14,7 +14,7 @@ pub mod welcome;
 
 use crate::assets;
 use axum::extract::{FromRequestParts, Path, Query};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
@@ -64,7 +64,11 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for UrlParams<T> {
 impl IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
         let title = self.0.status().canonical_reason().unwrap_or("Error");
-        let next = "Go back to the list, or run `unspool doctor`.";
+        let next = match self.0.status() {
+            StatusCode::NOT_FOUND => "The link may be incomplete, or the session was deleted.",
+            StatusCode::BAD_REQUEST | StatusCode::CONFLICT => "Correct the address of this page.",
+            _ => "If this happens again, run `unspool doctor`.",
+        };
         (self.0.status(), html(&shell::trouble(title, self.0.detail(), next))).into_response()
     }
 }
@@ -75,8 +79,11 @@ fn html(page: &Markup) -> Html<String> {
 
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     let Some(asset) = assets::find(&name) else {
-        return Problem::new(StatusCode::NOT_FOUND, "no such asset; reload the page")
-            .into_response();
+        return Problem::new(
+            StatusCode::NOT_FOUND,
+            "there is no asset with this name; reload the page",
+        )
+        .into_response();
     };
     let digest = [(ETAG, asset.digest.as_str()), (CACHE_CONTROL, "no-cache")];
     if etag_matches(&headers, &asset.digest) {
@@ -85,6 +92,11 @@ pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     (digest, [(CONTENT_TYPE, asset.media_type)], asset.content.as_str()).into_response()
 }
 
-pub async fn not_found() -> Response {
-    Problem::new(StatusCode::NOT_FOUND, "nothing here; / lists all sessions").into_response()
+/// No page has this address. A browser gets a page that says so.
+pub async fn not_found(headers: HeaderMap) -> Response {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    match accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        true => ErrorPage(Problem::not_found("there is no page with this address")).into_response(),
+        false => Problem::not_found("nothing here; / lists all sessions").into_response(),
+    }
 }

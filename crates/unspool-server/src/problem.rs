@@ -3,16 +3,19 @@
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use unspool_query::times::NotATime;
 use unspool_store::store::{StoreError, StoreErrorKind};
 
 pub struct Problem {
     status: StatusCode,
     detail: String,
+    /// What a program can do next. A page does not show it.
+    api_hint: Option<&'static str>,
 }
 
 impl Problem {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
-        Problem { status, detail: detail.into() }
+        Problem { status, detail: detail.into(), api_hint: None }
     }
 
     pub fn bad_request(detail: impl Into<String>) -> Problem {
@@ -28,8 +31,8 @@ impl Problem {
     }
 
     pub fn no_session(id: &str) -> Problem {
-        let detail = format!("no session {id} in the archive; /api/sessions lists them");
-        Problem::new(StatusCode::NOT_FOUND, detail)
+        let detail = format!("there is no session {id} in the archive");
+        Problem { api_hint: Some("; /api/sessions lists them"), ..Problem::not_found(detail) }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -46,6 +49,12 @@ pub async fn method_not_allowed(method: Method) -> Response {
     let what = format!("{method} is not allowed here: the server is read-only; use GET or HEAD");
     let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, what);
     ([(ALLOW, "GET, HEAD")], problem).into_response()
+}
+
+impl From<NotATime> for Problem {
+    fn from(error: NotATime) -> Problem {
+        Problem::bad_request(error.to_string())
+    }
 }
 
 impl From<StoreError> for Problem {
@@ -76,7 +85,7 @@ impl IntoResponse for Problem {
             "type": "about:blank",
             "title": self.status.canonical_reason(),
             "status": self.status.as_u16(),
-            "detail": self.detail,
+            "detail": self.detail + self.api_hint.unwrap_or_default(),
         });
         let kind = [(CONTENT_TYPE, "application/problem+json")];
         (self.status, kind, document.to_string()).into_response()

@@ -1,11 +1,10 @@
 //! Query parameters of the list, search and stats pages, and the `SessionFilter` they make.
 //! All pages use the same parameter names.
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, ToSpan};
+use jiff::Timestamp;
 use serde::Deserialize;
 use unspool_model::id::SessionId;
+use unspool_query::times::{NotATime, parse_end_at, parse_time_at};
 use unspool_store::store::{ListPosition, SessionFilter};
 
 use crate::url_query::UrlQuery;
@@ -20,9 +19,9 @@ pub struct ListParams {
     pub model: Option<String>,
     pub tag: Option<String>,
     pub kind: Option<String>,
-    /// `today`, `7d`, `30d`, or a date.
+    /// Any time that `unspool_query::times` reads: `today`, `7d`, a date.
     pub since: Option<String>,
-    /// A date: up to the end of that day.
+    /// Likewise. A day is included.
     pub until: Option<String>,
     pub errors: Option<String>,
     /// Include the sessions of sub-agents.
@@ -67,44 +66,22 @@ impl ListParams {
         non_empty(&self.by) == Some("project")
     }
 
-    pub fn since(&self, now: Timestamp) -> Option<i64> {
-        since(non_empty(&self.since)?, now)
-    }
-
-    pub fn filter(&self, now: Timestamp, limit: u64) -> SessionFilter {
+    pub fn filter(&self, now: Timestamp, limit: u64) -> Result<SessionFilter, NotATime> {
         let owned = |value: &Option<String>| non_empty(value).map(str::to_owned);
-        SessionFilter {
+        Ok(SessionFilter {
             agent: owned(&self.agent),
             project: owned(&self.project),
             model: owned(&self.model),
             tag: owned(&self.tag),
             with_errors: non_empty(&self.errors).is_some(),
             without_agents: non_empty(&self.agents).is_none(),
-            since: self.since(now),
-            until: non_empty(&self.until).and_then(|until| day_start(until, 1)),
+            since: non_empty(&self.since).map(|text| parse_time_at(text, now)).transpose()?,
+            until: non_empty(&self.until).map(|text| parse_end_at(text, now)).transpose()?,
             after: non_empty(&self.after).and_then(decode_cursor),
             limit: Some(limit),
             ..SessionFilter::default()
-        }
+        })
     }
-}
-
-/// Milliseconds since 1970. An invalid value does not filter.
-pub fn since(value: &str, now: Timestamp) -> Option<i64> {
-    let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
-    match value {
-        "today" => day_start(&now.to_zoned(TimeZone::UTC).date().to_string(), 0),
-        "7d" => Some(days_ago(7).as_millisecond()),
-        "30d" => Some(days_ago(30).as_millisecond()),
-        date => day_start(date, 0),
-    }
-}
-
-/// Midnight UTC of a date plus `later` days.
-fn day_start(date: &str, later: i64) -> Option<i64> {
-    let date: Date = date.parse().ok()?;
-    let date = date.checked_add(later.days()).ok()?;
-    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
 /// A position in the session list, as a URL parameter.
@@ -127,14 +104,19 @@ mod tests {
     fn times_are_what_people_say() {
         let now: Timestamp = "2026-05-31T13:14:15Z".parse().unwrap();
         let at = |text: &str| Some(text.parse::<Timestamp>().unwrap().as_millisecond());
-        assert_eq!(since("today", now), at("2026-05-31T00:00:00Z"));
-        assert_eq!(since("7d", now), at("2026-05-24T13:14:15Z"));
-        assert_eq!(since("2026-05-01", now), at("2026-05-01T00:00:00Z"));
-        assert_eq!(since("soon", now), None);
-        let params = ListParams { until: Some("2026-05-01".to_owned()), ..ListParams::default() };
-        assert_eq!(params.filter(now, 1).until, at("2026-05-02T00:00:00Z"), "that day too");
-        let last = ListParams { until: Some("9999-12-31".to_owned()), ..ListParams::default() };
-        assert_eq!(last.filter(now, 1).until, None, "there is no day after it");
+        let between = |since: &str, until: &str| {
+            let (since, until) = (Some(since.to_owned()), Some(until.to_owned()));
+            ListParams { since, until, ..ListParams::default() }.filter(now, 1)
+        };
+        let filter = between("yesterday", "2026-05-31").unwrap();
+        assert_eq!(filter.since, at("2026-05-30T00:00:00Z"));
+        assert_eq!(filter.until, at("2026-06-01T00:00:00Z"), "that day too");
+        let filter = between("7d", "2 hours ago").unwrap();
+        assert_eq!(filter.since, at("2026-05-24T13:14:15Z"));
+        assert_eq!(filter.until, at("2026-05-31T11:14:15Z"));
+        assert_eq!(between("", " ").unwrap().since, None);
+        let error = between("soon", "").unwrap_err().to_string();
+        assert!(error.contains("soon") && error.contains("yesterday"), "{error}");
     }
 
     #[test]
@@ -156,6 +138,6 @@ mod tests {
             ..ListParams::default()
         };
         assert_eq!(params.query().text(), "tag=a%20b");
-        assert!(params.filter(Timestamp::now(), 1).agent.is_none());
+        assert!(params.filter(Timestamp::now(), 1).unwrap().agent.is_none());
     }
 }

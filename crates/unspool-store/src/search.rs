@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use unspool_index::{Matcher, Snippet, TextQuery, snippet};
+pub use unspool_index::{Condition, ConditionKind, OtherReading, OtherReadingKind, TextQuery};
+use unspool_index::{Matcher, Snippet, snippet};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::{Body, Kind, Place};
 
@@ -15,7 +16,7 @@ use crate::searchable::{field_text, fields, unescape_json};
 /// The query and its filters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchRequest {
-    /// Words, `prefix*`, `"exact fragments"`, `-not`.
+    /// As typed by the user; `TextQuery::parse` reads it.
     pub query: String,
     /// Only this session.
     pub session: Option<SessionId>,

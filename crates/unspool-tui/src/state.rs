@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
 use unspool_query::reader::{Query, SearchHit};
 use unspool_query::request::Request;
+use unspool_query::search::Reading;
 
 use crate::backend::QueryId;
 use crate::event::AppEvent;
@@ -56,6 +57,8 @@ pub struct Search {
     pub query: String,
     /// `None` while the search runs.
     pub hits: Option<Vec<SearchHit>>,
+    /// How the query was understood.
+    pub reading: Reading,
     pub at: usize,
     pub top: usize,
 }
@@ -291,7 +294,9 @@ impl State {
                 Screen::Session(transcript) => {
                     transcript.resize(width.saturating_sub(3).max(1), screen_layout.body);
                 }
-                Screen::Search(search) => search.settle(screen_layout.body / 2),
+                Screen::Search(search) => {
+                    search.settle(crate::view::hits_per_page(screen_layout.body))
+                }
             }
         }
         self.list.settle(screen_layout.body);

@@ -6,6 +6,8 @@ mod search;
 mod session;
 mod status;
 
+pub use search::{SEARCH_HEAD_LINES, hits_per_page};
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_view::lines::{Line, Style};

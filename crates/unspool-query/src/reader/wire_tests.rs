@@ -14,6 +14,7 @@ use unspool_view::present::activity::Activity;
 
 use super::*;
 use crate::reader::{SearchHit, SessionRow, WindowData};
+use crate::search::{Reading, Suggestion};
 use crate::window::{Anchor, PartFilter, Position, Size, WindowView};
 
 fn session() -> SessionId {
@@ -209,6 +210,16 @@ fn everything_that_is_said_is_what_it_was() {
         snippet: "snippet".to_owned(),
         ranges: vec![(0, 3), (4, 7)],
     };
+    let suggestion = Suggestion {
+        label: "Search for x".to_owned(),
+        query: "x".to_owned(),
+        without_filters: true,
+    };
+    let reading = Reading {
+        understood: "Searched for x.".to_owned(),
+        suggestions: vec![suggestion],
+        texts: vec!["x".to_owned()],
+    };
     let edge = Some(Position { turn: u32::MAX, place: Place(i64::MAX) });
     let shown = WindowView { turns: Vec::new(), earlier: edge, later: None };
     let loaded = WindowData { session_row: session_row(), head: blocks(), view: shown };
@@ -217,7 +228,7 @@ fn everything_that_is_said_is_what_it_was() {
         Response::Session(None),
         Response::Session(Some(Box::new(session_row()))),
         Response::Window(Box::new(loaded)),
-        Response::Hits(vec![found]),
+        Response::Hits { hits: vec![found], reading },
         Response::Failed("why".to_owned()),
     ] {
         same(ServerMessage::Response { number: u64::MAX, response: answer });

@@ -1,5 +1,6 @@
 //! Handlers over the whole archive: search and statistics.
 
+use unspool_query::search;
 use unspool_store::search::{HitDocument, SearchRequest};
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::{Store, View};
@@ -27,8 +28,8 @@ pub async fn search<S: Store>(
         width: HitDocument::WIDTH,
         ..SearchRequest::new(params.text("q").unwrap_or_default())
     };
-    let findings = app.view().search(request).await?;
-    let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
+    let found = search::search(&app.view(), request).await?.results;
+    let hits: Vec<HitDocument<'_>> = found.hits.iter().map(HitDocument::of).collect();
     ApiResponse::json(params, &hits)
 }
 

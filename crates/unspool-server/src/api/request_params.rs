@@ -5,7 +5,7 @@ use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use unspool_model::id::{Id, digest};
-use unspool_query::params::parse_time;
+use unspool_query::times::{ACCEPTED_TIMES, parse_time};
 
 use super::route::{Parameter, ParameterKind, Route, path_parameter};
 use crate::problem::Problem;
@@ -133,8 +133,8 @@ impl RequestParams {
 fn unknown(name: &str, route: &Route) -> String {
     let expected: Vec<&str> = route.parameters.iter().map(|expected| expected.name).collect();
     match expected.is_empty() {
-        true => format!("{name} is no parameter here; leave it out"),
-        false => format!("{name} is no parameter here; there are {}", expected.join(", ")),
+        true => format!("there is no parameter {name} here; leave it out"),
+        false => format!("there is no parameter {name} here; use {}", expected.join(", ")),
     }
 }
 
@@ -153,7 +153,7 @@ fn check(name: &str, kind: ParameterKind, value: &str) -> Result<(), Problem> {
             Ok(_) | Err(_) => format!("write a number from {min} to {max}"),
         },
         ParameterKind::OneOf(words) if words.contains(&value) => return Ok(()),
-        ParameterKind::OneOf(words) => format!("there are {}", words.join(", ")),
+        ParameterKind::OneOf(words) => format!("choose one of {}", words.join(", ")),
         ParameterKind::Span if span(value).is_some() => return Ok(()),
         ParameterKind::Span => "write the numbers of turns: 3, or 3-7".to_owned(),
         ParameterKind::Id => match value.parse::<Id>() {
@@ -210,7 +210,7 @@ impl Parameter {
             ParameterKind::Text | ParameterKind::Cursor => json!({ "type": "string" }),
             ParameterKind::Time => json!({
                 "type": "string",
-                "description": "2026-05-31, 2026-05-31T12:00:00Z, or how long ago: 36h, 7d, 2w",
+                "description": ACCEPTED_TIMES,
             }),
             ParameterKind::Flag => json!({ "type": "boolean" }),
             ParameterKind::Number { min, max } => {

@@ -316,7 +316,11 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::Search,
         summary: "Search hits, one per part: what `unspool search --json` writes",
         parameters: &[
-            required("q", ParameterKind::Text, "words, `begin*`, `\"an exact phrase\"`, `-not`"),
+            required(
+                "q",
+                ParameterKind::Text,
+                "words, `begin*`, `\"exact text\"`, `rm -rf`, `NOT word`",
+            ),
             AGENT,
             PROJECT,
             optional(

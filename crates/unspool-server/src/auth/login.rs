@@ -41,7 +41,7 @@ struct LoginForm {
 
 pub async fn form<S: Store>(State(app): State<Arc<App<S>>>, request: Request) -> Response {
     if app.auth.password().is_none() {
-        return crate::pages::not_found().await;
+        return crate::pages::not_found(request.headers().clone()).await;
     }
     let fields =
         Query::<LoginForm>::try_from_uri(request.uri()).map(|fields| fields.0).unwrap_or_default();
@@ -69,7 +69,9 @@ fn page(status: StatusCode, wrong: Option<&str>, to: &str) -> Response {
 
 /// Handles a submitted password.
 pub async fn submit<S: Store>(State(app): State<Arc<App<S>>>, request: Request) -> Response {
-    let Some(password) = app.auth.password() else { return crate::pages::not_found().await };
+    let Some(password) = app.auth.password() else {
+        return crate::pages::not_found(request.headers().clone()).await;
+    };
     // Prevents login CSRF.
     if !is_from_our_page(&app.auth, request.headers()) {
         let what = "cross-site logins are rejected; use the page /login of this server";

@@ -15,6 +15,7 @@ use unspool_export::export;
 use unspool_export::project::{Excerpt, Options};
 use unspool_model::id::{Id, PartId};
 use unspool_query::raw::raw as read_raw;
+use unspool_query::search::{self, Outcome};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{Store, View};
 
@@ -36,14 +37,19 @@ pub struct PartParams {
 
 impl PartParams {
     fn part(&self) -> Result<Option<PartId>, Problem> {
-        let refuse = |_| Problem::new(StatusCode::BAD_REQUEST, "invalid part id");
+        let refuse = |_| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                "the address has an invalid part id; reload the page",
+            )
+        };
         let id = self.part.as_deref().map(str::parse::<Id>).transpose().map_err(refuse)?;
         Ok(id.map(PartId))
     }
 }
 
 fn no_part() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "the session has no such part; reload the page")
+    Problem::new(StatusCode::NOT_FOUND, "the session no longer has this part; reload the page")
 }
 
 /// A part, a turn or the whole session, as redacted Markdown.
@@ -153,6 +159,8 @@ struct FindResult {
     hits: Vec<HitPlace>,
     /// The matched texts, in lower case.
     words: BTreeSet<String>,
+    /// How the search was understood.
+    understood: String,
     more: bool,
 }
 
@@ -168,7 +176,7 @@ pub async fn find<S: Store>(
         limit: MAX_HITS,
         ..SearchRequest::new(&words.q)
     };
-    let findings = app.view().search(request).await?;
+    let Outcome { results: findings, reading } = search::search(&app.view(), request).await?;
     let texts = findings.hits.iter().flat_map(|hit| {
         let ranges = hit.snippet.ranges.iter();
         ranges.filter_map(|range| hit.snippet.text.get(range.clone())).map(str::to_lowercase)
@@ -185,6 +193,6 @@ pub async fn find<S: Store>(
     }
     places.sort_by_key(|(turn, place, _)| (*turn, *place));
     let hits = places.into_iter().map(|(_, _, place)| place).collect();
-    let found = FindResult { hits, words, more: findings.more };
+    let found = FindResult { hits, words, understood: reading.understood, more: findings.more };
     Ok(axum::Json(found).into_response())
 }

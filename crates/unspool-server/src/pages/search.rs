@@ -7,8 +7,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use jiff::Timestamp;
 use maud::Markup;
+use unspool_query::search::{self as searching, Outcome};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::{Store, View};
+use unspool_store::store::Store;
 
 use super::sessions::uncounted_filters;
 use super::{ErrorPage, Page, UrlParams, html};
@@ -62,7 +63,7 @@ async fn run_search<S: Store>(
     choices: &[FilterMenu],
     paint: fn(&template::SearchPage<'_>) -> Markup,
 ) -> Result<axum::response::Html<String>, ErrorPage> {
-    let narrowed = params.filter(Timestamp::now(), 0);
+    let narrowed = params.filter(Timestamp::now(), 0)?;
     let kind = params.kind.clone().filter(|kind| !kind.is_empty());
     let request = SearchRequest {
         agent: narrowed.agent,
@@ -75,8 +76,8 @@ async fn run_search<S: Store>(
         width: 240,
         ..SearchRequest::new(words)
     };
-    let findings = app.view().search(request).await?;
-    let found = findings.hits.iter().map(|hit| template::HitRow {
+    let Outcome { results, reading } = searching::search(&app.view(), request).await?;
+    let found = results.hits.iter().map(|hit| template::HitRow {
         session: hit.session.to_string(),
         agent: &hit.agent,
         project: hit.project.as_deref(),
@@ -89,17 +90,20 @@ async fn run_search<S: Store>(
         text: &hit.snippet.text,
         ranges: &hit.snippet.ranges,
     });
-    let note = if findings.widened {
-        Some("No whole-word match; these hits contain it inside a longer word.")
-    } else if findings.newest_first {
-        Some("Many matches; these are the newest.")
+    let note = if results.hits.is_empty() {
+        None
+    } else if results.widened {
+        Some("No whole word matches; these hits contain it inside a longer word.")
+    } else if results.newest_first {
+        Some("There are too many matches to rank; these are the newest.")
     } else {
         None
     };
     let page = template::SearchPage {
         query: words,
         found: found.collect(),
-        more: findings.more || findings.hits.len() == limit,
+        more: results.more || results.hits.len() == limit,
+        reading: &reading,
         note,
         chosen: &params.query(),
         choices,

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
 use unspool_query::reader::activity;
+use unspool_query::times::parse_time_at;
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
@@ -20,7 +21,7 @@ use crate::App;
 use crate::pages::filters::FilterMenu;
 use crate::pages::filters::FilterOption;
 use crate::pages::filters::since_label;
-use crate::query_params::{ListParams, encode_cursor, since};
+use crate::query_params::{ListParams, encode_cursor};
 
 /// Sessions per page.
 const PAGE_SIZE: u64 = 200;
@@ -87,7 +88,7 @@ pub async fn sessions<S: Store>(
         return search::search(&app, words, &params).await;
     }
     let now = Timestamp::now();
-    let filter = params.filter(now, PAGE_SIZE);
+    let filter = params.filter(now, PAGE_SIZE)?;
     let (facets, choices) = choices(&app, &filter, now).await?;
     if facets.all == 0 {
         return Ok(html(&welcome::template::welcome(&welcome::page(&app))));
@@ -173,7 +174,7 @@ pub async fn rows<S: Store>(
     State(app): State<Arc<App<S>>>,
     UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
-    let filter = params.filter(Timestamp::now(), PAGE_SIZE);
+    let filter = params.filter(Timestamp::now(), PAGE_SIZE)?;
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
     let found = app.view().sessions(filter).await?;
     let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
@@ -226,7 +227,7 @@ async fn choices<S: Store>(
 ) -> Result<(FacetCounts, Vec<FilterMenu>), StoreError> {
     let request = FacetsRequest {
         filter: filter.clone(),
-        times: SINCE_OPTIONS.iter().filter_map(|time| since(time, now)).collect(),
+        times: SINCE_OPTIONS.iter().filter_map(|time| parse_time_at(time, now).ok()).collect(),
         prices: app.prices.clone(),
     };
     let facets = app.view().facets(request).await?;

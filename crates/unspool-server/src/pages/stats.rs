@@ -25,7 +25,7 @@ pub async fn stats<S: Store>(
     State(app): State<Arc<App<S>>>,
     UrlParams(params): UrlParams<ListParams>,
 ) -> Page {
-    let filter = params.filter(Timestamp::now(), 0);
+    let filter = params.filter(Timestamp::now(), 0)?;
     let request = StatsRequest {
         agent: filter.agent,
         project: filter.project,

@@ -104,7 +104,8 @@ impl State {
     }
 
     fn act_in_search(&mut self, action: Action) -> Vec<Effect> {
-        let page = (crate::view::screen_layout(self).body / 2).max(2) as isize;
+        let page = crate::view::hits_per_page(crate::view::screen_layout(self).body);
+        let page = page.max(2) as isize;
         let Some(Screen::Search(search)) = self.screens.last_mut() else { return Vec::new() };
         if let Some(rows) = rows(action, page) {
             search.move_by(rows);

@@ -9,6 +9,7 @@ use crossterm::event::{
 use unicode_segmentation::UnicodeSegmentation;
 use unspool_query::reader::Query;
 use unspool_query::request::Request;
+use unspool_query::search::Reading;
 
 use super::{Effect, Input, InputPurpose, Overlay, PendingQuery, Screen, Search, State};
 use crate::keys::Action;
@@ -29,7 +30,7 @@ impl State {
                 KeyCode::Char('y') => self.change(id, Request::Delete { session: id }),
                 // Any other key means no.
                 _ => {
-                    self.set_status(format!("{title} was kept"));
+                    self.set_status(format!("{title} was not deleted"));
                     Vec::new()
                 }
             },
@@ -175,7 +176,13 @@ impl State {
                 if matches!(self.screens.last(), Some(Screen::Search(_))) {
                     self.screens.pop();
                 }
-                let search = Search { query: text.clone(), hits: None, at: 0, top: 0 };
+                let search = Search {
+                    query: text.clone(),
+                    hits: None,
+                    reading: Reading::default(),
+                    at: 0,
+                    top: 0,
+                };
                 self.screens.push(Screen::Search(search));
                 let query = Query::Search { query: text.clone(), session: None, limit: MAX_HITS };
                 vec![self.send_query(PendingQuery::Search(text), query)]
@@ -249,6 +256,9 @@ impl State {
                 Vec::new()
             }
             Some(Screen::Search(search)) => {
+                let Some(line) = line.checked_sub(crate::view::SEARCH_HEAD_LINES) else {
+                    return Vec::new();
+                };
                 search.at = search.top + line / 2;
                 search.move_by(0);
                 self.act(Action::Open)

@@ -1,6 +1,8 @@
 //! Handles responses: each goes to what its pending query was for, and may lead to the next query.
 
-use unspool_query::reader::{Query, Response, SessionRow};
+use unspool_model::id::SessionId;
+use unspool_query::reader::{Query, Response, SearchHit, SessionRow};
+use unspool_query::search::Reading;
 use unspool_query::window::Anchor;
 
 use super::{Effect, PendingQuery, Screen, State};
@@ -59,29 +61,22 @@ impl State {
                 self.set_status("copied as Markdown");
                 vec![Effect::Copy(text)]
             }
-            (PendingQuery::Find(session, query), Response::Hits(found)) => {
-                let taken = self.session_mut(session).map(|held| held.apply_hits(&query, &found));
-                if found.is_empty() {
-                    self.set_status(format!("no match for {query} in this session"));
-                }
-                let next = taken.flatten();
-                let next = next.map(|(reason, query)| {
-                    self.send_query(PendingQuery::Window(session, reason), query)
-                });
-                next.into_iter().collect()
+            (PendingQuery::Find(session, query), Response::Hits { hits, reading }) => {
+                self.show_find(session, &query, &hits, reading)
             }
-            (PendingQuery::Search(query), Response::Hits(found)) => {
+            (PendingQuery::Search(query), Response::Hits { hits, reading }) => {
                 if let Some(Screen::Search(search)) = self.screens.last_mut()
                     && search.query == query
                 {
-                    (search.hits, search.at, search.top) = (Some(found), 0, 0);
+                    (search.hits, search.at, search.top) = (Some(hits), 0, 0);
+                    search.reading = reading;
                 }
                 Vec::new()
             }
             (PendingQuery::Named { replay }, Response::Session(session_row)) => match session_row {
                 Some(session_row) => self.open(*session_row, replay),
                 None => {
-                    self.set_status("✕ no such session, or the id is ambiguous");
+                    self.set_status("✕ no session has this id, or several do; use a longer id");
                     Vec::new()
                 }
             },
@@ -90,10 +85,25 @@ impl State {
         }
     }
 
-    pub(super) fn session_mut(
+    /// Goes to the first hit of a find, or says that there is none.
+    fn show_find(
         &mut self,
-        session: unspool_model::id::SessionId,
-    ) -> Option<&mut TranscriptPane> {
+        session: SessionId,
+        query: &str,
+        hits: &[SearchHit],
+        reading: Reading,
+    ) -> Vec<Effect> {
+        if hits.is_empty() {
+            self.set_status(reading.understood);
+        }
+        let held = self.session_mut(session);
+        let next = held.and_then(|held| held.apply_hits(query, hits, reading.texts));
+        let next = next
+            .map(|(reason, query)| self.send_query(PendingQuery::Window(session, reason), query));
+        next.into_iter().collect()
+    }
+
+    pub(super) fn session_mut(&mut self, session: SessionId) -> Option<&mut TranscriptPane> {
         self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
             Screen::Session(_) | Screen::Search(_) => None,

@@ -14,17 +14,10 @@ pub struct Find {
     pub query: String,
     /// In session order. `None` while the search runs.
     pub hits: Option<Vec<Position>>,
+    /// The texts to highlight, in lower case.
+    pub texts: Vec<String>,
     /// The current hit.
     pub at: usize,
-}
-
-impl Find {
-    /// The words to highlight, in lower case.
-    pub fn words(&self) -> Vec<String> {
-        let words = self.query.split_whitespace().filter(|word| !word.starts_with('-'));
-        let bare = words.map(|word| word.trim_matches(|c| c == '"' || c == '*').to_lowercase());
-        bare.filter(|word| !word.is_empty()).collect()
-    }
 }
 
 impl TranscriptPane {
@@ -34,7 +27,7 @@ impl TranscriptPane {
             self.find = None;
             return None;
         }
-        self.find = Some(Find { query: query.to_owned(), hits: None, at: 0 });
+        self.find = Some(Find { query: query.to_owned(), hits: None, texts: Vec::new(), at: 0 });
         Some(Query::Search {
             query: query.to_owned(),
             session: Some(self.session),
@@ -43,7 +36,12 @@ impl TranscriptPane {
     }
 
     /// Takes the hits and goes to the first one after the cursor.
-    pub fn apply_hits(&mut self, query: &str, found: &[SearchHit]) -> Option<LoadRequest> {
+    pub fn apply_hits(
+        &mut self,
+        query: &str,
+        found: &[SearchHit],
+        texts: Vec<String>,
+    ) -> Option<LoadRequest> {
         let here = self.chosen().and_then(|at| self.entries.get(at)).map(|entry| entry.position);
         let find = self.find.as_mut().filter(|find| find.query == query)?;
         let place = |hit: &SearchHit| {
@@ -59,6 +57,7 @@ impl TranscriptPane {
             find.at = 0;
         }
         find.hits = Some(hits);
+        find.texts = texts;
         self.show_hit()
     }
 

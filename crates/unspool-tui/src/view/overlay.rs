@@ -104,8 +104,8 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (label, hint) = match input.what {
         InputPurpose::Filter => ("filter", "title, project, agent, model, tag"),
         InputPurpose::Find => ("find", "in this session"),
-        InputPurpose::Search => ("search", "words, \"exact\", begin*, -not"),
-        InputPurpose::Tag(_) => ("tag", "words; -word takes one away"),
+        InputPurpose::Search => ("search", "words, \"exact text\", begin*, rm -rf, NOT word"),
+        InputPurpose::Tag(_) => ("tag", "words; -word removes one"),
         InputPurpose::Rename(_) => ("name", "empty: the agent's own title"),
     };
     let row = nth(area, usize::from(area.height).saturating_sub(1));

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 use unspool_query::reader::SearchHit;
+use unspool_query::search::Suggestion;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
 use unspool_view::present::format;
@@ -9,21 +10,42 @@ use unspool_view::present::format;
 use super::{Canvas, inset, nth};
 use crate::state::Search;
 
+/// The lines above the hits: how the search was understood, and another reading.
+pub const SEARCH_HEAD_LINES: usize = 2;
+/// Other searches to offer if there are no hits.
+const MAX_SUGGESTIONS: usize = 5;
+
+/// How many hits fit into so many lines.
+pub fn hits_per_page(lines: usize) -> usize {
+    lines.saturating_sub(SEARCH_HEAD_LINES) / 2
+}
+
 pub fn draw(search: &Search, area: Rect, canvas: &mut Canvas<'_>) {
     let muted = Style::tone(Tone::Muted);
     let Some(hits) = &search.hits else {
         canvas.text("searching …", muted, inset(nth(area, 1), 2));
         return;
     };
+    let other = |other: &Suggestion| format!("{}: type {}", other.label, other.query);
     if hits.is_empty() {
-        let text =
-            format!("No hits for {}. Words can be \"exact\", begin*, or -not.", search.query);
-        canvas.text(&text, muted, inset(nth(area, 1), 2));
+        let reading = &search.reading;
+        canvas.text(&reading.understood, Style::default(), inset(nth(area, 1), 2));
+        let ways = reading.suggestions.iter().map(other);
+        let fallback = reading.suggestions.is_empty();
+        let ways = ways.chain(fallback.then(|| "Try another word or a part of it.".to_owned()));
+        for (row, way) in ways.take(MAX_SUGGESTIONS).enumerate() {
+            canvas.text(&way, muted.clone(), inset(nth(area, 3 + row), 2));
+        }
         return;
     }
-    let rows = usize::from(area.height) / 2;
+    canvas.text(&search.reading.understood, muted.clone(), inset(nth(area, 0), 1));
+    if let Some(first) = search.reading.suggestions.first() {
+        canvas.text(&other(first), muted.clone(), inset(nth(area, 1), 1));
+    }
+    let rows = hits_per_page(usize::from(area.height));
     for (y, hit) in hits.iter().skip(search.top).take(rows).enumerate() {
-        let (first, second) = (nth(area, 2 * y), nth(area, 2 * y + 1));
+        let at = SEARCH_HEAD_LINES + 2 * y;
+        let (first, second) = (nth(area, at), nth(area, at + 1));
         let chosen = search.top + y == search.at;
         // Show a session's title once for adjacent hits.
         let before = (search.top + y).checked_sub(1).filter(|_| y > 0);

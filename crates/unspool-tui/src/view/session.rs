@@ -37,7 +37,7 @@ pub fn entries(
     area: Rect,
     canvas: &mut Canvas<'_>,
 ) {
-    let words = transcript.find.as_ref().map(|find| find.words()).unwrap_or_default();
+    let words = transcript.find.as_ref().map(|find| find.texts.clone()).unwrap_or_default();
     let top = transcript.scroll.top;
     let mut y = 0;
     let height = usize::from(area.height);

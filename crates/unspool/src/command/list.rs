@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use unspool_model::document::SessionDocument;
 use unspool_model::price::Prices;
-use unspool_query::params::parse_time;
+use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 use unspool_view::lines::truncate;
@@ -31,7 +31,7 @@ pub struct List {
     /// Only with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only sessions active then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    /// Only sessions active then or later: 2026-05-31, yesterday, monday, "3 days ago", 7d
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Maximum number of sessions; 50 by default on a terminal, all otherwise
@@ -66,7 +66,7 @@ impl List {
             return super::write_json(&documents);
         }
         if sessions.is_empty() {
-            eprintln!("unspool: no sessions match");
+            eprintln!("unspool: no sessions match; try fewer filters");
         }
         let columns = [
             left("ID"),

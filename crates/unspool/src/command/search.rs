@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
-use unspool_query::params::{SEARCH_KINDS, parse_time};
+use unspool_query::params::SEARCH_KINDS;
+use unspool_query::search::{self, Outcome, Reading};
+use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::search::{Hit, HitDocument, SearchRequest, SearchResults};
-use unspool_store::store::View;
 use unspool_view::lines::{make_visible, truncate};
 use unspool_view::present::format;
 
@@ -17,9 +18,11 @@ use crate::paint::Style;
 
 /// Search everything that agents and users said, read and wrote
 ///
-/// All words must occur in one part. `pars*` matches words with that prefix, "exact fragment"
-/// matches literally, punctuation included (src/main.rs needs no quotes), and -word excludes parts.
-/// Put a query that starts with - after --.
+/// All words must occur in one part. pars* matches words with that prefix, "exact fragment" matches
+/// literally. Text with punctuation (src/main.rs) and command lines (rm -rf build) need no quotes:
+/// they are searched as they are written. NOT word leaves out parts with that word, and so does
+/// -word, unless it looks like a flag (-rf, --all). Quote a command line for the shell:
+/// unspool search 'rm -rf'.
 #[derive(Args)]
 pub struct Search {
     /// What to look for
@@ -46,7 +49,7 @@ pub struct Search {
     /// Only in output of models whose name contains this
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Only then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    /// Only then or later: 2026-05-31, yesterday, monday, last week, "3 days ago", 36h, 7d, 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only before then
@@ -63,7 +66,7 @@ pub struct Search {
 impl Search {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| !SEARCH_KINDS.contains(kind)) {
-            bail!("unknown kind {kind}; known kinds are {}", SEARCH_KINDS.join(", "));
+            bail!("there is no kind “{kind}”; the kinds are {}", SEARCH_KINDS.join(", "));
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {
@@ -85,34 +88,65 @@ impl Search {
                 style.width.saturating_sub(6).max(40)
             },
         };
-        let query = request.query.clone();
-        let findings = block_on(archive.view()?.search(request))?;
+        let Outcome { results, reading } = block_on(search::search(&archive.view()?, request))?;
         if self.json {
-            let hits: Vec<HitDocument<'_>> = findings.hits.iter().map(HitDocument::of).collect();
+            // The output is an array of hits, so the reading goes where the other remarks go.
+            if !results.hits.is_empty() {
+                explain(&reading);
+            }
+            let hits: Vec<HitDocument<'_>> = results.hits.iter().map(HitDocument::of).collect();
             return super::write_json(&hits);
         }
-        if findings.hits.is_empty() {
-            bail!("nothing was found for {query}; try fewer or shorter words");
+        if results.hits.is_empty() {
+            bail!("{}", no_hits(&reading));
         }
+        explain(&reading);
         let mut out = io::BufWriter::new(io::stdout().lock());
-        for hit in &findings.hits {
+        for hit in &results.hits {
             paint(hit, &style, &mut out)?;
         }
         out.flush()?;
-        note(&findings);
+        note(&results);
         Ok(())
     }
 }
 
-/// Explains on stderr how the hits were chosen.
-fn note(findings: &SearchResults) {
-    if findings.widened {
-        eprintln!("unspool: no whole-word match; these contain it inside a longer word");
+/// Says on stderr, above the hits, how the query was understood, and the command for the likeliest
+/// other reading.
+fn explain(reading: &Reading) {
+    eprintln!("unspool: {}", make_visible(&reading.understood));
+    if let Some(other) = reading.suggestions.first() {
+        let what = format!("{}: {}", other.label, command(&other.query));
+        eprintln!("unspool: {}", make_visible(&what));
     }
-    if findings.newest_first {
-        eprintln!("unspool: too many matches to rank; these are the newest");
-    } else if findings.more {
-        eprintln!("unspool: there may be more; raise --limit to see them");
+}
+
+/// That nothing was found, and what to try next.
+fn no_hits(reading: &Reading) -> String {
+    let next = match reading.suggestions.first() {
+        Some(other) if other.without_filters => "Try it without the filters.".to_owned(),
+        Some(other) => format!("{}: {}", other.label, command(&other.query)),
+        None => "Try another word or a part of it.".to_owned(),
+    };
+    make_visible(&format!("{} {next}", reading.understood)).into_owned()
+}
+
+/// The command that runs a query, quoted for the shell. A query that begins with `-` would be an
+/// option.
+fn command(query: &str) -> String {
+    let dashes = if query.starts_with('-') { "-- " } else { "" };
+    format!("unspool search {dashes}'{}'", query.replace('\'', r"'\''"))
+}
+
+/// Explains on stderr how the hits were chosen.
+fn note(results: &SearchResults) {
+    if results.widened {
+        eprintln!("unspool: no whole word matches; these hits contain it inside a longer word");
+    }
+    if results.newest_first {
+        eprintln!("unspool: there are too many matches to rank; these are the newest");
+    } else if results.more {
+        eprintln!("unspool: there may be more hits; raise --limit to see them");
     }
 }
 

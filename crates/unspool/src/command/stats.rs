@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use unspool_query::params::parse_time;
+use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::View;
@@ -30,7 +30,7 @@ pub struct Stats {
     /// Only projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
-    /// Only turns that started then or later: 2026-05-31, 2026-05-31T12:00:00Z, 36h, 7d, 2w
+    /// Only turns that started then or later: 2026-05-31, yesterday, monday, "3 days ago", 7d
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only turns that started before then
@@ -77,7 +77,7 @@ impl Stats {
             eprintln!(
                 "unspool: {}",
                 match narrow {
-                    true => "no sessions match",
+                    true => "no sessions match; try fewer filters",
                     false => "the archive is empty; `unspool sync` fills it",
                 }
             );

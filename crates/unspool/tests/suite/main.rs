@@ -65,6 +65,7 @@ mod requirements;
 mod roundtrip;
 mod schema;
 mod screens;
+mod searches;
 mod show_follow;
 mod snapshots;
 mod stats;

@@ -237,11 +237,12 @@ fn everything_is_searched_and_a_hit_opens_at_its_part() {
     let mut terminal = Terminal::open(&machine, (110, 30), &[]);
     terminal.shows("3 sessions");
     terminal.press("s");
-    terminal.shows("-not");
+    terminal.shows("NOT word");
     terminal.press("radar");
     terminal.press(ENTER);
     let hits = terminal.until("hits", |text| text.contains("hits") && text.contains("radar.png"));
     assert!(hits.contains("search: radar"), "{hits}");
+    assert!(hits.contains("Searched for the word “radar”."), "{hits}");
     terminal.press(ENTER);
     terminal.shows("/radar 1 of");
     // Back through the hits to the list.
@@ -259,7 +260,7 @@ fn sessions_are_tagged_renamed_and_deleted() {
     let mut terminal = Terminal::open(&machine, (120, 20), &[]);
     terminal.shows("2 sessions");
     terminal.press("t");
-    terminal.shows("takes one away");
+    terminal.shows("removes one");
     terminal.press("keep");
     terminal.press(ENTER);
     terminal.shows("#keep");
@@ -271,7 +272,7 @@ fn sessions_are_tagged_renamed_and_deleted() {
     terminal.press("X");
     terminal.shows("from the archive?");
     terminal.press("n");
-    terminal.shows("was kept");
+    terminal.shows("was not deleted");
     terminal.press("X");
     terminal.shows("from the archive?");
     terminal.press("y");
@@ -460,7 +461,7 @@ fn a_server_is_attached_to_and_comes_back() {
     terminal.shows("3 sessions");
     // Changes are refused with a message.
     terminal.press("t");
-    terminal.shows("takes one away");
+    terminal.shows("removes one");
     terminal.press("x");
     terminal.press(ENTER);
     terminal.shows("read only");
@@ -547,7 +548,7 @@ fn the_config_file_sets_keys_and_errors_are_reported() {
     for (wrong, message) in [
         ("[terminal]\ntheme = \"mauve\"\n", "unknown theme mauve"),
         ("[terminal.keys]\nopne = [\"z\"]\n", "there is no action"),
-        ("[terminal.keys]\nopen = [\"hyper\"]\n", "is no key"),
+        ("[terminal.keys]\nopen = [\"hyper\"]\n", "as a key"),
     ] {
         machine.write(config, wrong.as_bytes());
         let mut terminal = Terminal::open(&machine, (120, 24), &[]);

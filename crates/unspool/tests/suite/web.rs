@@ -10,6 +10,7 @@ use unspool_model::part::{Body, Text};
 use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Transcript};
 use unspool_model::summary::{Completeness, Summary};
+use unspool_query::search::{Reading, Suggestion};
 use unspool_redact::Redactor;
 use unspool_server::templates;
 use unspool_server::templates::UrlQuery;
@@ -445,11 +446,21 @@ fn law_8_no_attack_becomes_markup_in_a_search() {
         text: &text,
         ranges: &[0..7, 8..12],
     };
+    let reading = Reading {
+        understood: text.clone(),
+        suggestions: vec![Suggestion {
+            label: text.clone(),
+            query: text.clone(),
+            without_filters: false,
+        }],
+        texts: Vec::new(),
+    };
     for found in [vec![hit()], Vec::new()] {
         let page = templates::search::SearchPage {
             query: &text,
             found,
             more: true,
+            reading: &reading,
             note: None,
             chosen: &chosen,
             choices: &choices,

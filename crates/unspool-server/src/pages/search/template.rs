@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use unspool_export::html::dom;
 use unspool_export::html::text::safe;
+use unspool_query::search::{Reading, Suggestion};
 use unspool_view::present::format;
 
 use crate::pages::filters::{FilterMenu, chips, form, last_segment};
@@ -35,6 +36,8 @@ pub struct SearchPage<'a> {
     pub found: Vec<HitRow<'a>>,
     /// There may be more hits.
     pub more: bool,
+    /// How the search was understood, and other searches.
+    pub reading: &'a Reading,
     /// A remark on how the hits were found.
     pub note: Option<&'a str>,
     pub chosen: &'a UrlQuery,
@@ -65,50 +68,44 @@ pub fn found(page: &SearchPage<'_>) -> Markup {
             None => sessions.push((&hit.session, vec![hit])),
         }
     }
-    let narrowed = LABELS.iter().any(|(name, _)| page.chosen.get(name).is_some());
     html! {
-        p.sum role="status" {
-            span {
-                (format::count(page.found.len(), "hit")) " in " (format::count(sessions.len(), "session"))
-                @if page.more { ", and more: refine the search to see them" }
+        @if sessions.is_empty() {
+            (nothing(page))
+        } @else {
+            p.sum role="status" {
+                span {
+                    (format::count(page.found.len(), "hit")) " in " (format::count(sessions.len(), "session"))
+                    @if page.more { ", and there are more: add a word to narrow the search" }
+                }
             }
+            p.understood {
+                (safe(&page.reading.understood))
+                @for other in page.reading.suggestions.iter().take(1) { " " (link(page, other)) }
+            }
+            @if let Some(note) = page.note { p.dim { (note) } }
         }
-        @if let Some(note) = page.note { p.dim { (note) } }
-        @if sessions.is_empty() { (nothing(page.query, narrowed)) }
         @for (_, hits) in &sessions { (group(hits)) }
     }
 }
 
-/// No hits: suggests other searches.
-fn nothing(query: &str, narrowed: bool) -> Markup {
-    let words: Vec<&str> = query.split_whitespace().filter(|word| !word.starts_with('-')).collect();
-    let plain = |word: &str| word.chars().all(char::is_alphanumeric);
-    let again = |query: &str| UrlQuery::default().with("q", Some(query)).at("/");
-    let begun: Vec<String> = words
-        .iter()
-        .map(|word| if plain(word) { format!("{word}*") } else { (*word).to_owned() })
-        .collect();
-    let begun = begun.join(" ");
+/// No hits: one sentence, and other searches.
+fn nothing(page: &SearchPage<'_>) -> Markup {
     html! {
-        div.trouble {
-            h2 { "No matches" }
-            ul {
-                @if narrowed {
-                    li { "Search without filters: " a href=(again(query)) { (safe(query)) } }
-                }
-                @if begun != query && !begun.is_empty() {
-                    li { "Words with this prefix: " a href=(again(&begun)) { (safe(&begun)) } }
-                }
-                @if words.len() > 1 {
-                    li {
-                        "A single word: "
-                        @for word in &words { a href=(again(word)) { (safe(word)) } " " }
-                    }
-                }
-                li { code { "\"an exact phrase\"" } ", " code { "begin*" } " and " code { "-not" } " are supported." }
+        div.trouble role="status" {
+            h2 { (safe(&page.reading.understood)) }
+            @if page.reading.suggestions.is_empty() {
+                p { "Try another word or a part of it." }
+            } @else {
+                ul { @for other in &page.reading.suggestions { li { (link(page, other)) } } }
             }
         }
     }
+}
+
+fn link(page: &SearchPage<'_>, other: &Suggestion) -> Markup {
+    let kept = if other.without_filters { UrlQuery::default() } else { page.chosen.clone() };
+    let address = kept.with("q", Some(&other.query)).at("/");
+    html! { a href=(address) { (safe(&other.label)) } }
 }
 
 fn group(hits: &[&HitRow<'_>]) -> Markup {
