@@ -125,7 +125,7 @@ test("search while typing, the palette and the help, by keyboard only", async (t
   await until("the list is back", async () => page.locator(".listing").isVisible());
   await page.fill(".find input", "nothing has these words");
   await page.waitForSelector(".found .trouble");
-  assert.match(await page.locator(".found .trouble").innerText(), /Words with this prefix/);
+  assert.match(await page.locator(".found .trouble").innerText(), /^Nothing found for the words “nothing”, “has”, “these” and “words”\./);
   await page.fill(".find input", "Answer 23");
   await page.keyboard.press("Enter");
   await page.waitForURL(/q=Answer/);
@@ -242,7 +242,7 @@ test("the stats page shows the figures of `stats --json`", async (t) => {
   await page.goto(`${server.origin}/stats?agent=codex`);
   assert.equal(await figure("sessions"), 1);
   await page.goto(`${server.origin}/stats?since=2999-01-01`);
-  assert.match(await page.locator(".trouble").innerText(), /Nothing to count/);
+  assert.match(await page.locator(".trouble").innerText(), /No sessions match these filters/);
   assert.deepEqual(page.troubles, []);
 });
 
