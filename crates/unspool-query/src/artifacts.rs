@@ -20,7 +20,7 @@ use unspool_model::price::Prices;
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::replace_file::FileReplacement;
-use unspool_store::store::{StoredSession, View};
+use unspool_store::store::{SessionFilter, StoredSession, View};
 
 use crate::live::{Subscription, Update};
 
@@ -71,6 +71,10 @@ impl<V: View> ArtifactWriter<V> {
     ) {
         let mut waiting = QuietSessions::default();
         let mut reported: FxHashMap<SessionId, u64> = FxHashMap::default();
+        // Sessions may have come to rest before the subscription: while a first sync ran.
+        for session in self.heard_lately().await {
+            waiting.note(session, Instant::now());
+        }
         loop {
             let message = match waiting.next_due() {
                 None => Some(updates.next().await),
@@ -95,6 +99,13 @@ impl<V: View> ArtifactWriter<V> {
                 }
             }
         }
+    }
+
+    async fn heard_lately(&self) -> Vec<SessionId> {
+        let since = (Timestamp::now() - MAX_AGE).as_millisecond();
+        let recent = SessionFilter { since: Some(since), ..SessionFilter::default() };
+        let found = self.view.sessions(recent).await.unwrap_or_default();
+        found.into_iter().map(|stored| stored.summary.session.id).collect()
     }
 
     /// Writes the artifacts of an idle session and returns a digest of them. None if it is not idle,
