@@ -40,26 +40,12 @@ pub use sessions::export_response;
 pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> {
     let mut router = Router::new();
     for route in ROUTES {
-        let handler = match route.endpoint {
-            Endpoint::Live => live.clone(),
-            Endpoint::Sessions
-            | Endpoint::Session
-            | Endpoint::Turns
-            | Endpoint::Turn
-            | Endpoint::TurnParts
-            | Endpoint::Part
-            | Endpoint::Messages
-            | Endpoint::Groups
-            | Endpoint::ToolCalls
-            | Endpoint::Export
-            | Endpoint::Chat
-            | Endpoint::Search
-            | Endpoint::Stats
-            | Endpoint::Document => {
-                get(async move |State(app): State<Arc<App<S>>>, request: Request| {
-                    respond(route, app, request).await
-                })
-            }
+        let handler = if route.endpoint == Endpoint::Live {
+            live.clone()
+        } else {
+            get(async move |State(app): State<Arc<App<S>>>, request: Request| {
+                respond(route, app, request).await
+            })
         };
         router = router.route(route.path, handler);
     }

@@ -52,16 +52,19 @@ impl FramesEncoder {
     /// memory when others follow it: a session may have any size.
     pub fn add_turns(&mut self, turns: Vec<Turn>) -> Vec<Value> {
         let mut frames = Vec::new();
+        let added = turns.len();
         for turn in turns {
             let sent = self.writer.turn(&turn, None, true, &Touched::default(), &mut frames);
             self.writer.sent.extend(sent);
             self.builder.adopt_turn(turn);
         }
-        self.release_turns();
+        self.release_turns(added);
         frames
     }
 
-    fn release_turns(&mut self) {
+    /// Releases what is complete of the turns that were just added and of those before them that
+    /// stayed.
+    fn release_turns(&mut self, added: usize) {
         let complete = |turn: &&Turn| {
             turn.state != TurnState::Running && turn.parts.iter().all(|part| !part.body.is_open())
         };
@@ -73,7 +76,7 @@ impl FramesEncoder {
             self.builder.take_turn(id);
             self.released.insert(id);
         }
-        self.writer.forget_parts(&self.released);
+        self.writer.forget_parts(&self.released, added + RETAINED_TURNS);
     }
 
     /// Encodes the whole session. It replaces everything sent on this channel before.
@@ -97,11 +100,10 @@ impl FramesEncoder {
     /// The same, or None if the session must be loaded again: the changes need a full snapshot or a
     /// turn that is not in memory.
     pub fn frames_in_memory(&mut self, delta: &Delta) -> Option<Vec<Value>> {
-        let Touched { turns, renamed, .. } = &delta.touched;
-        let renamed = renamed.iter().map(|(turn, _)| turn);
-        if turns.iter().chain(renamed).any(|turn| self.released.contains(turn))
-            || (delta.touched.is_reordered() && !self.released.is_empty())
-        {
+        let Touched { turns, renumbered, renamed, .. } = &delta.touched;
+        let renamed = renamed.iter().flat_map(|(turn, to)| [turn, to]);
+        let mut touched = turns.iter().chain(renumbered).chain(renamed);
+        if touched.any(|turn| self.released.contains(turn)) {
             return None;
         }
         self.builder.apply_all(delta.changes.iter().cloned());
@@ -136,15 +138,18 @@ impl FramesEncoder {
     fn encode_in_order(&mut self, touched: &Touched, frames: &mut Vec<Value>) -> Option<()> {
         self.writer.rename(&touched.renamed)?;
         let order = order(&self.builder);
-        let sent = &self.writer.sent;
-        // The sent turns must be a prefix of the current order.
-        let same = sent
-            .iter()
-            .enumerate()
-            .all(|(at, sent)| order.get(at).is_some_and(|turn| turn.id == sent.id));
-        same.then_some(())?;
-        for (at, turn) in order.into_iter().enumerate() {
-            if at >= self.writer.sent.len() || touched.turns.contains(&turn.id) {
+        // Released turns keep their places: none of them was renumbered.
+        let sent = self.writer.sent.iter().enumerate();
+        let sent = sent.filter(|(_, sent)| !self.released.contains(&sent.id));
+        let places: Vec<(usize, TurnId)> = sent.map(|(at, sent)| (at, sent.id)).collect();
+        // The other turns that were sent must be the first of the current order.
+        let mut held = places.iter().enumerate();
+        held.all(|(nth, (_, id))| order.get(nth).is_some_and(|turn| turn.id == *id))
+            .then_some(())?;
+        for (nth, turn) in order.into_iter().enumerate() {
+            let place = places.get(nth).map(|(at, _)| *at);
+            if place.is_none() || touched.turns.contains(&turn.id) {
+                let at = place.unwrap_or(self.writer.sent.len());
                 self.writer.turn_at(at, turn, touched, frames)?;
             }
         }

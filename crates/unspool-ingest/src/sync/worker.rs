@@ -175,13 +175,12 @@ impl<'a, S: Store> Worker<'a, S> {
         let id = SessionId::of(ident.agent, ident.session);
         if let Some(mut writer) = self.done.remove(&id) {
             // The file may need turns that left memory with the batch.
-            let committed = self.commit();
-            self.shared.recorder.publish(&mut writer);
-            writer.set_row_ids(self.recorder.row_ids());
-            if let Err(stop) = committed {
+            if let Err(stop) = self.commit() {
                 self.shared.claims.free([id]);
                 return Err(stop);
             }
+            self.shared.recorder.publish(&mut writer);
+            writer.set_row_ids(self.recorder.row_ids());
             return Ok(Some(OpenFeed::new(writer)));
         }
         let claims = self.shared.claims;

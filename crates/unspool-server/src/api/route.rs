@@ -37,24 +37,18 @@ pub enum Endpoint {
 impl Endpoint {
     /// True if its response contains the parts of a session, of which there may be any number.
     pub fn has_parts(self) -> bool {
-        match self {
+        // An export and a chat are streamed.
+        matches!(
+            self,
             Endpoint::Session
-            | Endpoint::Turns
-            | Endpoint::Turn
-            | Endpoint::TurnParts
-            | Endpoint::Part
-            | Endpoint::Messages
-            | Endpoint::Groups
-            | Endpoint::ToolCalls => true,
-            // An export and a chat are streamed.
-            Endpoint::Export
-            | Endpoint::Chat
-            | Endpoint::Sessions
-            | Endpoint::Search
-            | Endpoint::Stats
-            | Endpoint::Live
-            | Endpoint::Document => false,
-        }
+                | Endpoint::Turns
+                | Endpoint::Turn
+                | Endpoint::TurnParts
+                | Endpoint::Part
+                | Endpoint::Messages
+                | Endpoint::Groups
+                | Endpoint::ToolCalls
+        )
     }
 }
 

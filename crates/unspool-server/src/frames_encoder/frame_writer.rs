@@ -94,9 +94,11 @@ impl FrameWriter {
         frames.push(Value::Object(frame));
     }
 
-    /// Forgets what was sent of the parts of these turns. They are sent again or never.
-    pub fn forget_parts(&mut self, turns: &FxHashSet<TurnId>) {
-        for sent in self.sent.iter_mut().filter(|sent| turns.contains(&sent.id)) {
+    /// Forgets what was sent of the parts of these turns, which are among the `last` ones. They are
+    /// sent again or never.
+    pub fn forget_parts(&mut self, turns: &FxHashSet<TurnId>, last: usize) {
+        let last = self.sent.iter_mut().rev().take(last);
+        for sent in last.filter(|sent| turns.contains(&sent.id)) {
             sent.parts = Vec::new();
         }
     }

@@ -212,18 +212,45 @@ fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: u
     };
     take(&mut client, channel.snapshot());
     let mut late: Vec<(FramesEncoder, Client)> = Vec::new();
+    // As the socket does it: complete turns leave memory, and the session is loaded again if needed.
+    let mut light: Vec<(FramesEncoder, Client)> = Vec::new();
+    let load = |channel: &mut FramesEncoder, client: &mut Client, rows: Transcript| {
+        take(client, channel.restart(rows.session));
+        let mut turns = rows.turns;
+        turns.sort_by_key(|turn| turn.number);
+        turns.chunks(2).for_each(|turns| take(client, channel.add_turns(turns.to_vec())));
+    };
     let pieces: Vec<Vec<Change>> = changes(session_events, events);
     let count = pieces.len().div_ceil(size);
     for (nth, piece) in pieces.chunks(size).enumerate() {
         let delta = delta(&mut builder, merged(piece.iter().flatten().cloned()));
-        take(&mut client, channel.frames(&delta));
+        let frames = channel.frames(&delta);
+        let restarted = frames.iter().any(|frame| frame["type"] == "channel.start");
+        take(&mut client, frames);
         for (channel, client) in &mut late {
             take(client, channel.frames(&delta));
+        }
+        let touched = &delta.touched;
+        let mut changed = touched.turns.iter().chain(&touched.renumbered);
+        let only_opens =
+            touched.renamed.is_empty() && changed.all(|turn| touched.opened.contains(turn));
+        for (channel, client) in &mut light {
+            match channel.frames_in_memory(&delta) {
+                Some(frames) => take(client, frames),
+                None => {
+                    assert!(restarted || !only_opens, "{whose} at {nth}: for a new turn");
+                    load(channel, client, builder.rows());
+                }
+            }
         }
         // At every quarter, compare, and connect another client.
         if nth % (count / 4).max(1) == 0 {
             assert_same(&format!("{whose} at {nth}"), &client, &builder.transcript());
             let rows = builder.rows();
+            let mut channel = FramesEncoder::new(rows.session.clone(), Vec::new());
+            let mut client = Client::default();
+            load(&mut channel, &mut client, rows.clone());
+            light.push((channel, client));
             let mut channel = FramesEncoder::new(rows.session, rows.turns);
             let mut client = Client::default();
             take(&mut client, channel.snapshot());
@@ -232,7 +259,7 @@ fn stream(whose: &str, session_events: &SessionEvents, events: &[Event], size: u
     }
     let transcript = builder.transcript();
     assert_same(whose, &client, &transcript);
-    for (at, (_, client)) in late.iter().enumerate() {
+    for (at, (_, client)) in late.iter().chain(&light).enumerate() {
         assert_same(&format!("{whose}, who came {at}."), client, &transcript);
     }
     client
