@@ -9,6 +9,7 @@
 pub mod attach;
 pub mod hooks;
 pub mod lock;
+pub mod process_registry;
 pub mod recorder;
 pub mod report;
 pub mod service;

@@ -5,7 +5,6 @@
 
 pub mod archive;
 mod inbox;
-mod process_list;
 mod remote_folder;
 pub mod request;
 pub mod request_queue;

@@ -2,9 +2,11 @@
 //! records and live updates. This crate reads through a `View` and cannot name the recorder;
 //! `request` is how a surface asks for a change.
 
+pub mod activity;
 pub mod artifacts;
 pub mod live;
 pub mod params;
+pub mod processes;
 pub mod raw;
 pub mod reader;
 pub mod request;

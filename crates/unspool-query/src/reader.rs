@@ -16,12 +16,13 @@ use unspool_redact::Rules;
 use unspool_sources::agents::Agent;
 use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{
-    ListPosition, SessionFilter, StoreError, StoredSession, TurnWindow, View,
+    ListPosition, SessionFilter, StoreError, StoredSession, View,
 };
 use unspool_view::block::Block;
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
 
+use crate::activity::activity;
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
@@ -244,21 +245,6 @@ async fn session_row<V: View>(
     })
 }
 
-/// The current activity of a live session; None for others.
-pub async fn activity<V: View>(
-    view: &V,
-    stored: &StoredSession,
-) -> Result<Option<Activity>, StoreError> {
-    if stored.summary.session.state != SessionState::Live {
-        return Ok(None);
-    }
-    // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
-    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
-    let window = TurnWindow::From { number: last.saturating_sub(1), count: 2 };
-    let turns = view.turns(stored.row, window).await?;
-    Ok(turns.last().map(Activity::of))
-}
-
 /// The shell command that resumes a session in its agent.
 pub fn resume(session: &Session) -> Option<String> {
     // The id is untrusted: offer the command only if no shell can interpret its characters and the
@@ -267,7 +253,21 @@ pub fn resume(session: &Session) -> Option<String> {
     let plain = id.starts_with(|c: char| c.is_ascii_alphanumeric())
         && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let command = Agent::named(&session.agent)?.resume?;
-    (plain && session.parent.is_none()).then(|| format!("{command} {id}"))
+    let folder = session.facts.project.as_deref().and_then(change_folder).unwrap_or_default();
+    (plain && session.parent.is_none()).then(|| format!("{folder}{command} {id}"))
+}
+
+/// `cd PROJECT && `, quoted for a shell: agents look for a session in the folder where they start.
+/// None for a path that a terminal could not show as it is.
+fn change_folder(project: &str) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@%".contains(c);
+    if !project.starts_with('/') || project.chars().any(char::is_control) {
+        None
+    } else if project.chars().all(plain) {
+        Some(format!("cd {project} && "))
+    } else {
+        Some(format!("cd '{}' && ", project.replace('\'', r"'\''")))
+    }
 }
 
 impl From<Hit> for SearchHit {

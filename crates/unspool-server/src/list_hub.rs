@@ -16,7 +16,7 @@ use unspool_model::id::{SessionId, digest};
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
 use unspool_query::live::{Subscription, Update};
-use unspool_query::reader::activity;
+use unspool_query::activity::activity;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 
 use crate::App;
@@ -25,8 +25,8 @@ use crate::query_params::ListParams;
 
 /// Rows are repainted at most this often.
 const REPAINT_INTERVAL: Duration = Duration::from_millis(500);
-/// Live sessions are rechecked this often: they become idle without an update.
-const LIVENESS_INTERVAL: Duration = Duration::from_secs(20);
+/// Live sessions are rechecked this often: they fall silent or wait without an update.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 const ROW_BACKLOG: usize = 64;
 
 /// A painted row and the session it shows.

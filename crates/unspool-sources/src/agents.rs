@@ -36,6 +36,9 @@ pub struct Agent {
     pub hooks: Option<HookSetup>,
     /// The shell command that resumes a session, without the session id.
     pub resume: Option<&'static str>,
+    /// The folder, in the agent's folder, with a file for each of its processes: `PID.json` with
+    /// `pid` and `sessionId`.
+    pub process_folder: Option<&'static str>,
     /// True for a record of the agent's list of typed prompts, which is not a session.
     pub is_prompt_history: fn(&Fields<'_>) -> bool,
 }
@@ -81,12 +84,18 @@ impl Agent {
             logs: None,
             hooks: None,
             resume: None,
+            process_folder: None,
             is_prompt_history: |_| false,
         }
     }
 
     pub fn named(name: &str) -> Option<&'static Agent> {
         AGENTS.iter().find(|agent| agent.name == name)
+    }
+
+    /// The name of its program.
+    pub fn program(&self) -> Option<&'static str> {
+        self.resume?.split_whitespace().next()
     }
 
     /// The agents that have hooks.

@@ -159,7 +159,7 @@ pub fn sources(folder: &DataFolder, environment: Environment) -> Result<Sources>
 
 /// When a turn without an end counts as left by its agent.
 pub fn silence(folder: &DataFolder, environment: &Environment) -> Result<SilencePolicy> {
-    Ok(SilencePolicy::new(idle_after()?, folder.spool(), environment.other_homes.clone()))
+    Ok(SilencePolicy::new(idle_after()?, folder, environment))
 }
 
 /// How long an agent must be silent before its session may count as over.

@@ -115,6 +115,7 @@ pub fn sweep(folder: &DataFolder) {
         (folder.streams(), "jsonl"),
         (folder.stdin_captures(), "jsonl"),
         (folder.texts(), "txt"),
+        (folder.processes(), "json"),
     ] {
         let Ok(entries) = folder.read_dir() else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {

@@ -1,35 +1,46 @@
-//! Ends the turns of agents that are gone. No source records that an agent was killed, so its turn
-//! would run for ever. The recorder ends it (`EndReason::Lost`) if its sources were silent for a
-//! while and no process of the agent is left in the session's project. Where processes cannot be
-//! seen, only a long silence counts.
+//! Ends the turns and sessions of agents that are gone. No source records that an agent was killed,
+//! so its turn would run for ever. The recorder ends it (`EndReason::Lost`) if its sources were
+//! silent for a while and its process is gone: the registered one, or else every process of the
+//! agent in the session's project. Where processes cannot be seen, only a long silence counts. A
+//! session between two turns ends in the same way (`SessionEnded`), but never by silence alone.
 //!
 //! The end is an event like any other: it is folded, stored and published, and the next event of
-//! the turn takes it back.
+//! the session takes it back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::{SignedDuration, Timestamp};
 use unspool_model::event::{EndReason, Event, EventKey, EventKind};
 use unspool_model::id::SessionId;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::provenance::{Evidence, Feed};
-use unspool_model::session::{Turn, TurnState};
+use unspool_model::session::{SessionState, Turn, TurnState};
+use unspool_query::processes::{AgentProcess, ProcessList};
 use unspool_sources::agents::Agent;
 use unspool_store::blocking::block_on;
-use unspool_store::store::{Store, StoreError, StoredSession, View, Viewer};
+use unspool_sources::discover::Environment;
+use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
 
+use crate::lock::DataFolder;
+use crate::process_registry::{ProcessRegistry, Registered};
 use crate::recorder::Recorder;
 use crate::recorder::batch::IngestMode;
 use crate::recorder::session_writer::SessionWriter;
 use crate::report::SyncReport;
-use crate::service::process_list::{AgentProcess, ProcessList};
 use crate::service::remote_folder::is_remote;
 use crate::stdin_capture;
 use crate::sync::FileCandidate;
 
 /// Interval of checks, unless the limit is shorter.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A dead process has written its last line by then.
+const MIN_SILENCE: Duration = Duration::from_secs(5);
+
+/// A session that was silent for longer is not watched until it is written to again.
+const MAX_IDLE: SignedDuration = SignedDuration::from_hours(24);
 
 /// A first sync of a large home may find hundreds of turns without an end. One commit for each of
 /// them would cost more than the rest of its import.
@@ -38,7 +49,7 @@ const SESSIONS_PER_COMMIT: usize = 64;
 /// When a turn without an end counts as left by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SilencePolicy {
-    /// After this long without a write, if no process of the agent is left.
+    /// After this long without a write, if its process is gone.
     pub gone_after: Duration,
     /// After this long, if that cannot be known.
     pub unknown_after: Duration,
@@ -46,31 +57,44 @@ pub struct SilencePolicy {
     pub hook_spool: PathBuf,
     /// Home folders whose agents run on other machines.
     pub other_homes: Vec<PathBuf>,
+    /// Folders with a file for each process that runs a session.
+    pub process_folders: Vec<PathBuf>,
 }
 
 impl SilencePolicy {
-    pub fn new(gone_after: Duration, hook_spool: PathBuf, other_homes: Vec<PathBuf>) -> Self {
-        let unknown_after = Duration::try_from(MAX_SILENCE).unwrap_or(gone_after);
-        SilencePolicy { gone_after, unknown_after, hook_spool, other_homes }
+    pub fn new(idle_after: Duration, folder: &DataFolder, environment: &Environment) -> Self {
+        let own = environment.process_folders();
+        SilencePolicy {
+            gone_after: idle_after.min(MIN_SILENCE),
+            unknown_after: Duration::try_from(MAX_SILENCE).unwrap_or(idle_after),
+            hook_spool: folder.spool(),
+            other_homes: environment.other_homes.clone(),
+            process_folders: own.chain([folder.processes()]).collect(),
+        }
     }
 }
 
-/// Checks the sessions whose last turn has no end.
+/// Checks the sessions that may have lost their agent.
 pub struct SilenceCheck {
     policy: SilencePolicy,
-    /// Sessions that may have a running turn.
+    /// Sessions that may have a running turn or a process that waits for the next one.
     candidates: BTreeSet<SessionId>,
     due: Instant,
 }
 
 impl SilenceCheck {
-    /// Begins with the sessions of the archive that have a turn without an end.
+    /// Begins with the sessions of the archive that have a turn without an end, or were written to
+    /// lately.
     pub fn new<S: Store>(
         recorder: &Recorder<S>,
         policy: SilencePolicy,
     ) -> Result<SilenceCheck, StoreError> {
         let view = recorder.store().view(Viewer::Sole);
-        let candidates = block_on(view.sessions_with_running_turns())?.into_iter().collect();
+        let since = Some((Timestamp::now() - MAX_IDLE).as_millisecond());
+        let lately = block_on(view.sessions(SessionFilter { since, ..SessionFilter::default() }))?;
+        let lately = lately.iter().map(|stored| stored.summary.session.id);
+        let running = block_on(view.sessions_with_running_turns())?;
+        let candidates = running.into_iter().chain(lately).collect();
         Ok(SilenceCheck { policy, candidates, due: Instant::now() })
     }
 
@@ -79,7 +103,7 @@ impl SilenceCheck {
         self.candidates.extend(&report.changed);
     }
 
-    /// When to check next. None while no turn is running.
+    /// When to check next. None while there is no session to check.
     pub fn due(&self) -> Option<Instant> {
         (!self.candidates.is_empty()).then_some(self.due)
     }
@@ -93,17 +117,16 @@ impl SilenceCheck {
         let view = recorder.store().view(Viewer::Sole);
         let ids = self.candidates.iter().copied().collect();
         let mut sessions = block_on(view.sessions_by_id(ids))?;
-        sessions.retain(|stored| stored.summary.running);
+        sessions.retain(|stored| stored.summary.running || is_between_turns(stored));
         self.candidates = sessions.iter().map(|stored| stored.summary.session.id).collect();
-        // Listed once, and only if some session is silent.
-        let mut processes = None;
+        let mut presence = Presence::default();
         for group in sessions.chunks(SESSIONS_PER_COMMIT) {
             let mut packer = recorder.packer(IngestMode::Live)?;
             let mut writers = Vec::new();
             for stored in group {
                 let last_write = self.last_write(&view, stored)?;
-                if is_lost(&self.policy, stored, &last_write, &mut processes)
-                    && let Some(mut writer) = end_turn(recorder, &view, stored, last_write.at)?
+                if presence.is_lost(&self.policy, stored, &last_write)
+                    && let Some(mut writer) = end(recorder, &view, stored, last_write.at)?
                 {
                     packer.add(&mut writer)?;
                     writers.push(writer);
@@ -162,35 +185,58 @@ enum Reach {
     Alive,
 }
 
-fn is_lost(
-    policy: &SilencePolicy,
-    stored: &StoredSession,
-    last_write: &LastWrite,
-    processes: &mut Option<Option<ProcessList>>,
-) -> bool {
-    let Some(written) = last_write.at else { return false };
-    let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
-    if silence < policy.gone_after || last_write.reach == Reach::Alive {
-        return false;
-    }
+/// True if its last turn is over and its agent may wait for the next prompt.
+fn is_between_turns(stored: &StoredSession) -> bool {
     let session = &stored.summary.session;
-    let program = Agent::named(&session.agent)
-        .and_then(|agent| agent.resume)
-        .and_then(|command| command.split_whitespace().next())
-        .filter(|_| last_write.reach == Reach::Local);
-    let list = processes.get_or_insert_with(ProcessList::read);
-    match (program, list) {
-        (Some(program), Some(list)) => !list.has(&AgentProcess {
-            program,
-            project: session.facts.project.as_deref().map(Path::new),
-            started_before: written,
-        }),
-        (None, _) | (_, None) => silence >= policy.unknown_after,
+    let now = Timestamp::now();
+    let heard = stored.summary.last_heard();
+    session.state == SessionState::Idle
+        && !stored.is_agent()
+        && heard.is_some_and(|heard| now.duration_since(heard) < MAX_IDLE)
+}
+
+/// The processes of this machine and their sessions. Read once, and only if a session is silent.
+#[derive(Default)]
+struct Presence(Option<Option<(ProcessList, ProcessRegistry)>>);
+
+impl Presence {
+    fn is_lost(
+        &mut self,
+        policy: &SilencePolicy,
+        stored: &StoredSession,
+        last_write: &LastWrite,
+    ) -> bool {
+        let Some(written) = last_write.at else { return false };
+        let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
+        if silence < policy.gone_after || last_write.reach == Reach::Alive {
+            return false;
+        }
+        let known = self.0.get_or_insert_with(|| {
+            Some((ProcessList::read()?, ProcessRegistry::read(&policy.process_folders)))
+        });
+        let session = &stored.summary.session;
+        let program = Agent::named(&session.agent)
+            .and_then(Agent::program)
+            .filter(|_| last_write.reach == Reach::Local);
+        let (Some(program), Some((processes, registry))) = (program, known) else {
+            return stored.summary.running && silence >= policy.unknown_after;
+        };
+        let id = &session.agent_session_id;
+        match registry.process_of(id, processes) {
+            Registered::Alive => false,
+            Registered::Dead => true,
+            Registered::No => {
+                let project = session.facts.project.as_deref().map(Path::new);
+                let wanted = AgentProcess { program, project, started_before: written };
+                !processes.has(&wanted, &registry.others(id, processes))
+            }
+        }
     }
 }
 
-/// Ends the last turn of a session, without writing it. None if it cannot be ended.
-fn end_turn<S: Store>(
+/// Ends a session, or its last turn if that is running, without writing it. None if it cannot be
+/// ended.
+fn end<S: Store>(
     recorder: &Recorder<S>,
     view: &impl View,
     stored: &StoredSession,
@@ -199,40 +245,43 @@ fn end_turn<S: Store>(
     let Some(number) = block_on(view.sizes(stored.row))?.last().map(|size| size.number) else {
         return Ok(None);
     };
-    let head = block_on(view.head(stored.row, number))?;
-    let Some(turn) = head.filter(|turn| turn.state == TurnState::Running) else {
-        return Ok(None);
-    };
+    let Some(turn) = block_on(view.head(stored.row, number))? else { return Ok(None) };
     let session = &stored.summary.session;
-    let Some(event) = lost_event(&turn, stored, last_write) else {
+    let kind = match (turn.state, stored.summary.running) {
+        (TurnState::Running, _) => EventKind::TurnEnded(EndReason::Lost),
+        (_, false) => EventKind::SessionEnded,
+        (_, true) => return Ok(None),
+    };
+    let Some(event) = lost_event(&turn, stored, last_write, kind) else {
         return Ok(None);
     };
     let Some(mut writer) = recorder.open(&session.agent, &session.agent_session_id)? else {
         return Ok(None);
     };
     recorder.take(&mut writer, event)?;
-    tracing::info!(session = %session.id, turn = number, "ended a turn whose agent is gone");
+    tracing::info!(session = %session.id, turn = number, "the agent of this session is gone");
     Ok(Some(writer))
 }
 
-/// The event that ends a turn. Its source is the recorder, so the cursors of files stay as they
+/// The event that ends a turn or a session. Its source is the recorder, so the cursors of files stay as they
 /// are. The same silence gives the same key: it is taken once.
 fn lost_event(
     turn: &Turn,
     stored: &StoredSession,
     last_write: Option<SystemTime>,
+    kind: EventKind,
 ) -> Option<Event> {
     let feed = Feed::ALL.into_iter().rev().find(|feed| turn.origin.at.of(*feed).is_some())?;
     let since = last_write?.duration_since(UNIX_EPOCH).ok()?;
     let offset = u64::try_from(since.as_millis()).ok()?;
     let source = Evidence::RECORDER;
     Some(Event {
-        key: EventKey { record: offset, nth: 0 },
+        key: EventKey { record: offset, nth: u32::from(kind == EventKind::SessionEnded) },
         feed,
         at: stored.summary.last_heard(),
         evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
         turn: turn.origin.names.iter().min().cloned(),
         generation: None,
-        kind: EventKind::TurnEnded(EndReason::Lost),
+        kind,
     })
 }

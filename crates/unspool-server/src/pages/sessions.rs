@@ -9,7 +9,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
-use unspool_query::reader::activity;
+use unspool_query::activity::activity;
 use unspool_query::times::parse_time_at;
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use unspool_model::change::Urgency;
 use unspool_model::id::SessionId;
+use unspool_model::session::SessionState;
 use unspool_query::live::{Update, WriteNotice};
 use unspool_query::reader::Query;
 
@@ -18,6 +19,8 @@ const TEXT_REFRESH_INTERVAL: Duration = Duration::from_millis(100);
 const STATE_REFRESH_INTERVAL: Duration = Duration::from_millis(33);
 /// The delay before a changed row of the list is reloaded.
 const ROW_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
+/// Live rows are reloaded this often: a session falls silent or waits without a write.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 
 impl State {
     pub(super) fn handle_backend_event(&mut self, event: BackendEvent) -> Vec<Effect> {
@@ -63,7 +66,11 @@ impl State {
 
     fn handle_write(&mut self, WriteNotice { session, urgency }: WriteNotice) {
         let now = self.now;
-        self.rows_due.entry(session).or_insert(now + ROW_REFRESH_INTERVAL);
+        let due = now + ROW_REFRESH_INTERVAL;
+        self.rows_due.entry(session).and_modify(|held| *held = due.min(*held)).or_insert(due);
+        if self.preview.as_ref().is_some_and(|preview| preview.session == session) {
+            self.preview_due.get_or_insert(now + TEXT_REFRESH_INTERVAL);
+        }
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
             self.inlines_due.entry(session).or_insert(now + TEXT_REFRESH_INTERVAL);
         }
@@ -74,6 +81,15 @@ impl State {
             };
             let due = (self.refreshed + pace).max(now);
             self.refresh_due = Some(self.refresh_due.map_or(due, |held| held.min(due)));
+        }
+    }
+
+    /// Schedules the reload of all live rows.
+    pub(super) fn schedule_live_rows(&mut self) {
+        let due = self.now + LIVENESS_INTERVAL;
+        let live = self.list.all.iter().filter(|row| row.state == SessionState::Live);
+        for row in live {
+            self.rows_due.entry(row.id).or_insert(due);
         }
     }
 

@@ -24,10 +24,12 @@ impl State {
         match (pending_query, response) {
             (PendingQuery::List, Response::List { sessions, more }) => {
                 let next = self.list.take(sessions, more);
+                self.schedule_live_rows();
                 next.map(|query| self.send_query(PendingQuery::List, query)).into_iter().collect()
             }
             (PendingQuery::Newest, Response::List { sessions, .. }) => {
                 self.list.take(sessions, true);
+                self.schedule_live_rows();
                 Vec::new()
             }
             (PendingQuery::Row(id), Response::Session(session_row)) => {
@@ -39,6 +41,7 @@ impl State {
                     });
                 }
                 self.list.update(id, session_row.map(|session_row| *session_row));
+                self.schedule_live_rows();
                 Vec::new()
             }
             (PendingQuery::Preview(id), Response::Window(loaded)) => {
@@ -144,8 +147,12 @@ impl State {
 
     pub(super) fn request_preview(&mut self) -> Option<Effect> {
         let session_row = self.list.chosen()?;
-        let mut preview = TranscriptPane::preview(session_row, self.view_options.clone());
         let id = session_row.id;
+        // The same session again: it grew. Until the answer comes, the old one stays.
+        let held = self.preview.take().filter(|held| held.session == id);
+        let new = || TranscriptPane::preview(session_row, self.view_options.clone());
+        let mut preview = held.unwrap_or_else(new);
+        preview.session_row = Some(session_row.clone());
         let (_, query) = preview.request_window(Anchor::End);
         self.preview = Some(preview);
         self.resize_screens();

@@ -6,7 +6,6 @@ use unspool_model::session::SessionState;
 use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
-use unspool_view::present::activity::Activity;
 use unspool_view::present::format;
 
 use super::{Canvas, inset, nth, session};
@@ -127,14 +126,12 @@ impl Columns {
 
     fn line(&self, session_row: &SessionRow, now: Timestamp, animation_frame: usize) -> Line {
         let (glyph, tone) = match (&session_row.activity, session_row.state) {
-            (Some(Activity::Waiting { .. }), _) => ("?", Tone::Warning),
-            (_, SessionState::Live) => {
-                (if animation_frame.is_multiple_of(2) { "◐" } else { "◑" }, Tone::Running)
-            }
-            (_, SessionState::Idle | SessionState::Ended) if session_row.errors > 0 => {
+            (Some(activity), _) => (activity.glyph(animation_frame), activity.tone()),
+            (None, SessionState::Live) => ("◐", Tone::Running),
+            (None, SessionState::Idle | SessionState::Ended) if session_row.errors > 0 => {
                 ("●", Tone::Warning)
             }
-            (_, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
+            (None, SessionState::Idle | SessionState::Ended) => ("●", Tone::Ok),
         };
         let mut line = Line::of(" ", Style::default());
         line.push(glyph, Style::tone(tone));
@@ -144,14 +141,8 @@ impl Columns {
             more.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
         }
         // For a live session, its current activity matters more than its title.
-        match &session_row.activity {
-            Some(Activity::Working { what }) => {
-                more.push(&format!("  {what}"), Style::tone(Tone::Running));
-            }
-            Some(Activity::Waiting { question }) => {
-                more.push(&format!("  waits: {question}"), Style::tone(Tone::Warning));
-            }
-            None => {}
+        if let Some(activity) = &session_row.activity {
+            more.push(&format!("  {}", activity.sentence(now)), Style::tone(activity.tone()));
         }
         let title = Line::of(&format::first_line(&session_row.title, 200), Style::default());
         let room = self.title.saturating_sub(more.width()).max(self.title / 2);

@@ -7,7 +7,6 @@ use unspool_model::session::SessionState;
 use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
-use unspool_view::present::activity::Activity;
 use unspool_view::present::format;
 
 use super::list::short_number;
@@ -142,14 +141,12 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
         }
         line.push(text, style);
     };
-    match (&session_row.activity, session_row.state) {
-        (Some(Activity::Working { what }), _) => {
-            fact(line, &format!("◐ {what}"), Style::tone(Tone::Running))
+    match &session_row.activity {
+        Some(activity) => {
+            let text = format!("{} {}", activity.glyph(0), activity.sentence(Timestamp::now()));
+            fact(line, &text, Style::tone(activity.tone()));
         }
-        (Some(Activity::Waiting { question }), _) => {
-            fact(line, &format!("? waits: {question}"), Style::tone(Tone::Warning));
-        }
-        (None, state) => fact(line, state.name(), muted.clone()),
+        None => fact(line, session_row.state.name(), muted.clone()),
     }
     let end = match session_row.state {
         SessionState::Live => Some(Timestamp::now()),

@@ -1,67 +1,192 @@
-//! The current activity of a live session in one line, from the newest parts of its last turn.
+//! What a live session does now, in one line, from the parts of its last turn. Every surface shows
+//! the same state and the same words.
+//!
+//! A state is definite only if something proves it. Agents write nothing while a permission is open
+//! unless hooks report it, so a call that stands and does not run is only *maybe* waiting.
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use unspool_model::part::{Body, Part, Tool};
+use unspool_model::part::{Body, Part, QuestionKind, Tool};
 use unspool_model::session::Turn;
+use unspool_model::tools::Family;
 
-use super::{body, format};
-use crate::block::{Block, text_of};
+use super::tools::{card, shell_command};
+use super::{format, tools};
+use crate::block::{Tone, text_of};
 
 /// Maximum length of a command or question.
 const MAX_SUMMARY_CHARS: usize = 120;
+/// A call that usually needs permission and has not run for this long may wait for it.
+const MAY_WAIT_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// Without a record for this long, nothing shows that the agent works.
+const SILENT_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Activity {
     /// `Bash: npm test`, `writing`, `thinking`, `2 sub-agents`.
-    Working { what: String },
-    /// A question to the user is open.
-    Waiting { question: String },
+    Working { what: String, since: Option<Timestamp> },
+    /// A question to the user is open: the question, or the command that needs permission.
+    Waiting { what: String, since: Option<Timestamp> },
+    /// This call has stood for a while and its command does not run.
+    MaybeWaiting { what: String, since: Option<Timestamp> },
+    /// Nothing was written since.
+    Silent { since: Option<Timestamp> },
+}
+
+/// When a turn is looked at, and what is known besides its parts.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    pub now: Timestamp,
+    /// The time of the last record of the session.
+    pub last_heard: Option<Timestamp>,
+    /// True if this command runs and started at or after the time.
+    pub is_running: &'a dyn Fn(&str, Option<Timestamp>) -> bool,
+}
+
+impl Moment<'_> {
+    /// True if this long has passed since.
+    fn is_later(&self, since: Option<Timestamp>, by: SignedDuration) -> bool {
+        since.is_some_and(|since| self.now.duration_since(since) >= by)
+    }
+
+    fn runs(&self, part: &Part, tool: &Tool) -> bool {
+        shell_command(tool).is_some_and(|command| (self.is_running)(&command, part.started))
+    }
 }
 
 impl Activity {
-    /// The activity of this turn. An open question comes first, because it blocks the agent. Then
-    /// running sub-agents, before running calls, which only wait for them. Otherwise open prose.
-    pub fn of(turn: &Turn) -> Activity {
-        let newest = || turn.parts.iter().rev();
-        if let Some(question) = newest().find_map(open_question) {
-            return Activity::Waiting { question };
+    /// The activity of this turn. The oldest open question comes first, because it blocks the
+    /// agent. Then running sub-agents, before running calls, which only wait for them. Otherwise
+    /// open prose.
+    pub fn of(turn: &Turn, moment: &Moment<'_>) -> Activity {
+        let waits = |part: &Part| open_question(part, moment);
+        if let Some((what, since)) = turn.parts.iter().find_map(waits) {
+            return Activity::Waiting { what, since };
         }
-        let working = |what: String| Activity::Working { what };
-        let agents: usize = newest().map(running_agents).sum();
+        let agents: usize = turn.parts.iter().map(running_agents).sum();
         if agents > 0 {
-            return working(format::count(agents, "sub-agent"));
+            return Activity::Working { what: format::count(agents, "sub-agent"), since: None };
         }
-        let mut running = newest().filter_map(running_tool);
-        if let Some(tool) = running.next() {
-            let more = running.count();
-            let what = call(tool);
-            return working(if more > 0 { format!("{what}, and {more} more") } else { what });
+        let mut calls = turn.parts.iter().filter_map(running_tool);
+        if let Some((part, tool)) = calls.clone().find(|(part, tool)| may_wait(part, tool, moment)) {
+            return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
-        let open = newest().find_map(open_prose);
-        working(open.unwrap_or("working").to_owned())
+        let silent = moment.is_later(moment.last_heard, SILENT_AFTER);
+        if let Some((part, tool)) = calls.next_back()
+            && (!silent || moment.runs(part, tool))
+        {
+            let (what, more) = (call(tool), calls.count());
+            let what = if more > 0 { format!("{what}, and {more} more") } else { what };
+            return Activity::Working { what, since: part.started };
+        }
+        if silent {
+            return Activity::Silent { since: moment.last_heard };
+        }
+        let open = turn.parts.iter().rev().find_map(open_prose);
+        Activity::Working { what: open.unwrap_or("working").to_owned(), since: None }
+    }
+
+    /// True if a person has to do something for the agent to go on.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, Activity::Waiting { .. })
+    }
+
+    /// `Waiting for you`, for the states that need an explanation before what they are about.
+    pub fn label(&self) -> Option<&'static str> {
+        match self {
+            Activity::Working { .. } => None,
+            Activity::Waiting { .. } => Some("Waiting for you"),
+            Activity::MaybeWaiting { .. } => Some("Maybe waiting for you"),
+            Activity::Silent { .. } => Some("Silent"),
+        }
+    }
+
+    /// The call, the question or the prose that it is about.
+    pub fn what(&self) -> Option<&str> {
+        match self {
+            Activity::Working { what, .. }
+            | Activity::Waiting { what, .. }
+            | Activity::MaybeWaiting { what, .. } => Some(what),
+            Activity::Silent { .. } => None,
+        }
+    }
+
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Activity::Working { since, .. }
+            | Activity::Waiting { since, .. }
+            | Activity::MaybeWaiting { since, .. }
+            | Activity::Silent { since } => *since,
+        }
+    }
+
+    /// How long it has been so, in steps that do not change with every look.
+    pub fn duration(&self, now: Timestamp) -> Option<String> {
+        let seconds = now.duration_since(self.since()?).as_secs();
+        Some(match seconds {
+            ..10 => return None,
+            10..60 => format!("{} s", seconds / 10 * 10),
+            60..3600 => format!("{} min", seconds / 60),
+            _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        })
+    }
+
+    /// `Waiting for you: rm -rf build/ · 2 min`.
+    pub fn sentence(&self, now: Timestamp) -> String {
+        let said: Vec<&str> = self.label().into_iter().chain(self.what()).collect();
+        let said = said.join(": ");
+        match (self, self.duration(now)) {
+            (Activity::Silent { .. }, Some(duration)) => format!("{said} for {duration}"),
+            (_, Some(duration)) => format!("{said} · {duration}"),
+            (_, None) => said,
+        }
+    }
+
+    pub fn tone(&self) -> Tone {
+        match self {
+            Activity::Working { .. } => Tone::Running,
+            Activity::Waiting { .. } | Activity::MaybeWaiting { .. } => Tone::Warning,
+            Activity::Silent { .. } => Tone::Muted,
+        }
+    }
+
+    /// One column. The glyph of work has two frames.
+    pub fn glyph(&self, frame: usize) -> &'static str {
+        match self {
+            Activity::Working { .. } if frame.is_multiple_of(2) => "◐",
+            Activity::Working { .. } => "◑",
+            Activity::Waiting { .. } | Activity::MaybeWaiting { .. } => "?",
+            Activity::Silent { .. } => "…",
+        }
     }
 }
 
-fn running_tool(part: &Part) -> Option<&Tool> {
-    if let Body::Tool(tool) = &part.body
-        && !tool.state.is_terminal()
-    {
-        return Some(tool);
-    }
-    None
+fn running_tool(part: &Part) -> Option<(&Part, &Tool)> {
+    part.body.tool().filter(|tool| !tool.state.is_terminal()).map(|tool| (part, tool))
 }
 
-fn open_question(part: &Part) -> Option<String> {
-    let tool = running_tool(part)?;
-    let question = tool.question.as_ref().filter(|_| tool.answer.is_none())?;
-    let question_text = question.items.iter().map(|item| item.question.as_str());
-    let question_text =
-        question_text.map(str::trim).find(|question_text| !question_text.is_empty());
-    Some(question_text.map_or_else(
-        || call(tool),
-        |question_text| format::first_line(question_text, MAX_SUMMARY_CHARS),
-    ))
+/// An open question. A permission whose command already runs was granted: no source says so before
+/// the command ends.
+fn open_question(part: &Part, moment: &Moment<'_>) -> Option<(String, Option<Timestamp>)> {
+    let (part, tool) = running_tool(part)?;
+    let question = tools::open_question(tool)?;
+    if question.kind == QuestionKind::Permission {
+        return (!moment.runs(part, tool)).then(|| (requested(tool), part.started));
+    }
+    let mut texts = question.items.iter().map(|item| item.question.trim());
+    let text = texts.find(|text| !text.is_empty());
+    let what = text.map(|text| format::first_line(text, MAX_SUMMARY_CHARS));
+    Some((what.unwrap_or_else(|| requested(tool)), part.started))
+}
+
+/// True if the call is one that usually needs permission, and has had time to run.
+fn may_wait(part: &Part, tool: &Tool, moment: &Moment<'_>) -> bool {
+    let asks = Family::of(&tool.name)
+        .is_some_and(|family| family == Family::RunShell || family.is_edit());
+    asks && tool.input.is_some()
+        && moment.is_later(part.started, MAY_WAIT_AFTER)
+        && !moment.runs(part, tool)
 }
 
 fn running_agents(part: &Part) -> usize {
@@ -82,18 +207,25 @@ fn open_prose(part: &Part) -> Option<&'static str> {
     }
 }
 
+/// What a call asks permission for: a command as it is, other calls with their tool.
+fn requested(tool: &Tool) -> String {
+    match shell_command(tool) {
+        Some(command) => format::first_line(&command, MAX_SUMMARY_CHARS),
+        None => joined(tool, " "),
+    }
+}
+
 /// A call as in the head of its card.
 fn call(tool: &Tool) -> String {
-    let shown = body(&Body::Tool(Box::new(tool.clone())));
-    let head = shown.iter().find_map(|block| {
-        let Block::Card(card) = block else { return None };
-        let summary = text_of(&card.summary);
-        let summary = format::first_line(&summary, MAX_SUMMARY_CHARS);
-        Some(if summary.is_empty() {
-            card.title.clone()
-        } else {
-            format!("{}: {summary}", card.title)
-        })
-    });
-    head.unwrap_or_else(|| tool.name.clone())
+    joined(tool, ": ")
 }
+
+fn joined(tool: &Tool, separator: &str) -> String {
+    let card = card(tool);
+    let summary = format::first_line(&text_of(&card.summary), MAX_SUMMARY_CHARS);
+    if summary.is_empty() { card.title } else { format!("{}{separator}{summary}", card.title) }
+}
+
+#[cfg(test)]
+#[path = "activity_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};
 
 use call::{CardContent, ParsedCall};
-use unspool_model::part::{Tool, ToolState};
+use unspool_model::part::{Question, Tool, ToolState};
 use unspool_model::tools::Family;
 
 use crate::block::{Badge, Block, Card, FileReference, Icon, Notice, Tone, text_of};
@@ -53,6 +53,17 @@ fn presenter(name: &str) -> Presenter {
     }
 }
 
+/// The question of a call that has no answer yet.
+pub fn open_question(tool: &Tool) -> Option<&Question> {
+    tool.question.as_ref().filter(|_| tool.answer.is_none() && !tool.state.is_terminal())
+}
+
+/// The command of a call that runs one.
+pub fn shell_command(tool: &Tool) -> Option<String> {
+    let runs = Family::of(&tool.name) == Some(Family::RunShell);
+    runs.then(|| shell::command(&ParsedCall::new(tool)))?
+}
+
 /// The card of a tool call.
 pub fn card(tool: &Tool) -> Card {
     let call = ParsedCall::new(tool);
@@ -76,8 +87,12 @@ pub fn card(tool: &Tool) -> Card {
     }
     // Question tools build their own question, with more detail than the attached one.
     let question = shown.question.take().or_else(|| question::overlay(&call));
+    let badge = match open_question(tool) {
+        Some(_) => Badge { word: "[WAITING]".into(), tone: Tone::Warning, state: None },
+        None => badge(tool.state),
+    };
     Card {
-        badge: badge(tool.state),
+        badge,
         icon: icon(tool.state),
         title: shown.title,
         summary: shown.summary,

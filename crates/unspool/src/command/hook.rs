@@ -7,8 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Deserialize;
 use unspool_ingest::hooks::spool::append_payload;
 use unspool_ingest::hooks::supported_agents;
+use unspool_ingest::process_registry::register_caller;
 use unspool_sources::agents::Agent;
 
 use crate::archive::Archive;
@@ -48,11 +50,24 @@ impl Hook {
                 let event = self.event.unwrap_or_default();
                 let now = format!("{:.3}", jiff::Timestamp::now());
                 let _ = append_payload(&folder, &agent, &event, &payload, &now);
+                if let Some(session) = session_of(&payload) {
+                    register_caller(&folder, &session);
+                }
             }
             let _ = done.send(());
         });
         let _ = wait.recv_timeout(READ_TIMEOUT);
     }
+}
+
+/// The session that a payload is about, in the spellings of the agents.
+fn session_of(payload: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Payload {
+        #[serde(alias = "sessionId")]
+        session_id: String,
+    }
+    serde_json::from_str::<Payload>(payload).ok().map(|payload| payload.session_id)
 }
 
 fn agent_of(payload: &str) -> Option<String> {

@@ -6,6 +6,7 @@ use unspool_export::html::text::safe;
 use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Usage};
 use unspool_model::summary::Summary;
+use unspool_view::block::Tone;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::{self, format};
 
@@ -197,7 +198,7 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
                     @if row.sub_agent { span.dim { "↳ " } }
                     (safe(&format::first_line(title, 200)))
                 }
-                @if live { (now(row.activity.as_ref())) }
+                @if live { (now(row.activity.as_ref(), Timestamp::now())) }
                 span.facts {
                     span.agent-name data-agent=(safe(&session.agent)) { (safe(&session.agent)) }
                     @if !project.is_empty() {
@@ -220,14 +221,19 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
     }
 }
 
-fn now(activity: Option<&Activity>) -> Markup {
+/// What a session does now: `Waiting for you: rm -rf build/ · 2 min`.
+pub fn now(activity: Option<&Activity>, at: Timestamp) -> Markup {
+    let Some(activity) = activity else { return html! {} };
+    let waiting = activity.tone() == Tone::Warning;
     html! {
-        @match activity {
-            Some(Activity::Waiting { question }) => {
-                span.now.waiting { strong { "Waits for an answer" } " " (safe(question)) }
+        span.now.waiting[waiting] {
+            @if let Some(label) = activity.label() {
+                strong { (label) @if activity.what().is_some() { ": " } }
             }
-            Some(Activity::Working { what }) => { span.now { (safe(what)) } }
-            None => {}
+            @if let Some(what) = activity.what() { (safe(what)) }
+            @if let Some(duration) = activity.duration(at) {
+                span.dim { @if activity.what().is_some() { " · " } @else { " for " } (duration) }
+            }
         }
     }
 }

@@ -35,6 +35,7 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("claude --resume"),
+    process_folder: Some("sessions"),
     is_prompt_history: |fields| fields.has("display") && fields.has("pastedContents"),
     ..Agent::new(super::NAME, "Claude Code", &[super::LOG, super::STREAM, super::HOOKS])
 };

@@ -56,7 +56,7 @@ fn has_content(terminal: &Terminal) -> bool {
 }
 
 /// The command as one string; Codex passes some as an argument list.
-fn command(call: &ParsedCall) -> Option<String> {
+pub fn command(call: &ParsedCall) -> Option<String> {
     if let Some(text) = call.text(&["command", "cmd", "script"]) {
         return Some(text.to_owned());
     }

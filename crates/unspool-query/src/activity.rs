@@ -1,0 +1,84 @@
+//! What a live session does now. The words and states are `unspool_view`'s; this module reads the
+//! few parts that decide, looks for running commands, and lets a session wait for its sub-agents'
+//! questions.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use unspool_model::part::{Kind, Place};
+use unspool_model::session::SessionState;
+use unspool_model::skeleton::PartSkeleton;
+use unspool_sources::agents::Agent;
+use unspool_store::store::{StoreError, StoredSession, View};
+use unspool_view::present::activity::{Activity, Moment};
+
+use crate::processes::ProcessList;
+
+/// Prose is open only at the end of a turn.
+const LAST_PARTS: usize = 4;
+
+/// The current activity of a live session; None for others.
+pub async fn activity<V: View>(
+    view: &V,
+    stored: &StoredSession,
+) -> Result<Option<Activity>, StoreError> {
+    if stored.summary.session.state != SessionState::Live {
+        return Ok(None);
+    }
+    let now = Timestamp::now();
+    let own = own_activity(view, stored, now).await?;
+    let Some(Activity::Working { .. }) = own else { return Ok(own) };
+    // A question of a sub-agent blocks the session that started it.
+    let started = view.subagents(stored.row).await?;
+    if started.is_empty() {
+        return Ok(own);
+    }
+    let ids = started.iter().map(|agent| agent.session).collect();
+    for agent in view.sessions_by_id(ids).await? {
+        if agent.summary.session.state == SessionState::Live
+            && let Some(waiting) = own_activity(view, &agent, now).await?
+            && waiting.is_waiting()
+        {
+            return Ok(Some(waiting));
+        }
+    }
+    Ok(own)
+}
+
+/// The activity of a session without its sub-agents.
+async fn own_activity<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    now: Timestamp,
+) -> Result<Option<Activity>, StoreError> {
+    // Turn numbers start at 0 or 1, so the last turn has one of these two numbers.
+    let last = u32::try_from(stored.summary.turns).unwrap_or(u32::MAX);
+    let mut found = view.skeleton(stored.row, last).await?;
+    if found.is_none() {
+        found = view.skeleton(stored.row, last.saturating_sub(1)).await?;
+    }
+    let Some(skeleton) = found else { return Ok(None) };
+    let mut turn = skeleton.turn;
+    let places = deciding_places(&skeleton.parts);
+    turn.parts = view.parts(stored.row, turn.number, places).await?;
+    let session = &stored.summary.session;
+    let program = Agent::named(&session.agent).and_then(Agent::program);
+    let is_running = |command: &str, since: Option<Timestamp>| {
+        let since = since.map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
+        let list = program.and_then(|program| Some((program, ProcessList::latest()?)));
+        list.is_some_and(|(program, list)| list.runs(program, command, since))
+    };
+    let last_heard = stored.summary.last_heard();
+    Ok(Some(Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })))
+}
+
+/// The places of parts that may be open.
+fn deciding_places(parts: &[PartSkeleton]) -> Vec<Place> {
+    let tail = parts.len().saturating_sub(LAST_PARTS);
+    let decides = |(at, part): &(usize, &PartSkeleton)| {
+        *at >= tail
+            || part.kind == Kind::Agent
+            || part.state.is_some_and(|state| !state.is_terminal())
+    };
+    parts.iter().enumerate().filter(decides).map(|(_, part)| part.place).collect()
+}

@@ -1,0 +1,168 @@
+//! The processes of this machine: whether an agent is still there, and whether a command that it
+//! asked for is running. Agents write nothing while a permission is open and nothing when they are
+//! killed, so only their processes tell.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustc_hash::FxHashMap;
+use sysinfo::{
+    Pid, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, ThreadKind, UpdateKind,
+};
+
+/// A process that started shortly after a write may still have written it: clocks are coarse.
+const START_TOLERANCE: Duration = Duration::from_secs(2);
+/// How long a list is used again.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// A shorter command is part of too many command lines.
+const MIN_COMMAND_CHARS: usize = 2;
+/// Shells that stand between an agent and what it starts.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ash", "cmd.exe"];
+/// A longer chain of parents is a loop.
+const MAX_PARENTS: usize = 64;
+
+/// The running processes.
+#[derive(Debug, Default)]
+pub struct ProcessList(FxHashMap<u32, Process>);
+
+#[derive(Debug)]
+struct Process {
+    parent: Option<u32>,
+    /// The program, and the script that it runs if it is an interpreter.
+    program: Vec<String>,
+    /// The letters and digits of the command line.
+    command: String,
+    /// None if it may not be read.
+    folder: Option<PathBuf>,
+    started: SystemTime,
+}
+
+/// The process of an agent that wrote a log.
+#[derive(Debug)]
+pub struct AgentProcess<'a> {
+    pub program: &'a str,
+    pub project: Option<&'a Path>,
+    /// The log was written at this time. A process that started later did not write it.
+    pub started_before: SystemTime,
+}
+
+impl ProcessList {
+    /// True unless it is certain that there is no such process. `others` are processes of other
+    /// sessions.
+    pub fn has(&self, wanted: &AgentProcess<'_>, others: &[u32]) -> bool {
+        let AgentProcess { program, project, started_before } = *wanted;
+        self.0.iter().any(|(id, process)| {
+            // An agent may have changed into a folder of its project, or have been started above.
+            let same_folder = match (&process.folder, project) {
+                (Some(folder), Some(project)) => {
+                    folder.starts_with(project) || project.starts_with(folder)
+                }
+                (None, _) | (_, None) => true,
+            };
+            let old = process.started <= started_before + START_TOLERANCE;
+            process.is_program(program) && same_folder && old && !others.contains(id)
+        })
+    }
+
+    /// True if this process is there and is the one that was seen at `seen`: ids are used again.
+    pub fn is_alive(&self, id: u32, seen: SystemTime) -> bool {
+        self.0.get(&id).is_some_and(|process| process.started <= seen + START_TOLERANCE)
+    }
+
+    /// True if a process below this agent runs the command, and has since it was requested. Agents
+    /// give commands to a shell, with quotes and more around them, so letters and digits count.
+    pub fn runs(&self, program: &str, command: &str, requested: SystemTime) -> bool {
+        let command = letters_and_digits(command);
+        command.len() >= MIN_COMMAND_CHARS
+            && self.0.values().any(|process| {
+                process.started + START_TOLERANCE >= requested
+                    && process.command.contains(&command)
+                    && self.parents(process).any(|parent| parent.is_program(program))
+            })
+    }
+
+    fn parents<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a Process> {
+        let parent = |process: &&Process| process.parent.and_then(|id| self.0.get(&id));
+        std::iter::successors(parent(&process), move |process| parent(process)).take(MAX_PARENTS)
+    }
+
+    /// The processes, listed at most once a second. None where they cannot be listed.
+    pub fn latest() -> Option<Arc<ProcessList>> {
+        static LATEST: Mutex<Option<(Instant, Arc<ProcessList>)>> = Mutex::new(None);
+        let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read, list)) = &*latest
+            && read.elapsed() < MAX_AGE
+        {
+            return Some(list.clone());
+        }
+        let list = Arc::new(ProcessList::read()?);
+        *latest = Some((Instant::now(), list.clone()));
+        Some(list)
+    }
+
+    /// The processes that can be seen. None where they cannot be listed.
+    pub fn read() -> Option<ProcessList> {
+        let mut system = System::new().ok()?;
+        let kind = ProcessRefreshKind::nothing()
+            .without_tasks()
+            .with_cmd(UpdateKind::Always)
+            .with_cwd(UpdateKind::Always);
+        system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
+        let own = std::process::id();
+        let processes = system.processes().iter().filter_map(|(id, process)| {
+            let ended = matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead);
+            let thread = matches!(process.thread_kind(), Some(ThreadKind::Userland));
+            (id.as_u32() != own && !ended && !thread).then(|| (id.as_u32(), Process::of(process)))
+        });
+        let list: FxHashMap<u32, Process> = processes.collect();
+        // There is always another process; without one they are hidden from us.
+        (!list.is_empty()).then_some(ProcessList(list))
+    }
+}
+
+impl Process {
+    fn of(process: &sysinfo::Process) -> Process {
+        let words: Vec<String> =
+            process.cmd().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let name = process.name().to_string_lossy().into_owned();
+        let program = std::iter::once(name).chain(words.iter().take(2).cloned()).collect();
+        Process {
+            parent: process.parent().map(Pid::as_u32),
+            program,
+            command: words.iter().map(|word| letters_and_digits(word)).collect(),
+            folder: process.cwd().filter(|cwd| !cwd.as_os_str().is_empty()).map(Path::to_owned),
+            started: SystemTime::UNIX_EPOCH + Duration::from_secs(process.start_time()),
+        }
+    }
+
+    fn is_program(&self, program: &str) -> bool {
+        self.program.iter().any(|name| name.contains(program))
+    }
+}
+
+/// The process that runs a hook: our nearest ancestor that is no shell.
+pub fn hook_caller() -> Option<u32> {
+    let mut system = System::new().ok()?;
+    let kind = ProcessRefreshKind::nothing().without_tasks();
+    let mut id = sysinfo::get_current_pid().ok()?;
+    for _ in 0..MAX_PARENTS {
+        system.refresh_processes_specifics(ProcessesToUpdate::Some(&[id]), false, kind);
+        let parent = system.process(id)?.parent()?;
+        system.refresh_processes_specifics(ProcessesToUpdate::Some(&[parent]), false, kind);
+        let name = system.process(parent)?.name().to_string_lossy().into_owned();
+        if !SHELLS.contains(&name.as_str()) {
+            return Some(parent.as_u32());
+        }
+        id = parent;
+    }
+    None
+}
+
+fn letters_and_digits(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+#[path = "processes_tests.rs"]
+mod tests;

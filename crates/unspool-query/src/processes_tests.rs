@@ -1,0 +1,116 @@
+use std::process::{Command, Stdio};
+
+use super::*;
+
+fn at(second: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(second)
+}
+
+fn process(program: &[&str], folder: Option<&str>, started: u64) -> Process {
+    Process {
+        parent: None,
+        program: program.iter().map(|&name| name.to_owned()).collect(),
+        command: program.iter().map(|word| letters_and_digits(word)).collect(),
+        folder: folder.map(PathBuf::from),
+        started: at(started),
+    }
+}
+
+fn list(processes: impl IntoIterator<Item = Process>) -> ProcessList {
+    ProcessList((1..).zip(processes).collect())
+}
+
+fn finds(process: Process, project: Option<&str>) -> bool {
+    let project = project.map(Path::new);
+    let wanted = AgentProcess { program: "claude", project, started_before: at(100) };
+    list([process]).has(&wanted, &[])
+}
+
+#[test]
+fn an_agent_is_found_by_program_folder_and_time() {
+    let node = ["node", "node", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"];
+    assert!(finds(process(&["claude"], Some("/w"), 50), Some("/w")));
+    assert!(finds(process(&node, Some("/w/sub"), 50), Some("/w")));
+    assert!(finds(process(&["claude"], None, 50), Some("/w")), "its folder may not be read");
+    assert!(finds(process(&["claude"], Some("/w"), 50), None), "the project is not known");
+    assert!(!finds(process(&["codex"], Some("/w"), 50), Some("/w")));
+    assert!(!finds(process(&["claude"], Some("/other"), 50), Some("/w")));
+    assert!(!finds(process(&["claude"], Some("/w"), 200), Some("/w")), "a later run");
+}
+
+#[test]
+fn a_process_of_another_session_does_not_count() {
+    let wanted = AgentProcess { program: "claude", project: None, started_before: at(100) };
+    let one = list([process(&["claude"], None, 50)]);
+    assert!(one.has(&wanted, &[2]));
+    assert!(!one.has(&wanted, &[1]));
+}
+
+#[test]
+fn a_process_id_that_is_used_again_is_another_process() {
+    let one = list([process(&["claude"], None, 50)]);
+    assert!(one.is_alive(1, at(60)));
+    assert!(!one.is_alive(1, at(40)), "it started after the other was seen");
+    assert!(!one.is_alive(2, at(60)));
+}
+
+#[test]
+fn a_command_runs_below_its_agent() {
+    let shell = ["bash", "bash", "-c", "source snapshot && eval 'npm test -- --run' \\< /dev/null"];
+    let below = |parent| Process { parent: Some(parent), ..process(&shell, None, 100) };
+    let agent = || process(&["claude"], None, 50);
+    let runs = |list: &ProcessList, command, since| list.runs("claude", command, at(since));
+    let both = list([agent(), below(1)]);
+    assert!(runs(&both, "npm test -- --run", 99));
+    assert!(!runs(&both, "npm run build", 99));
+    assert!(!runs(&both, "npm test -- --run", 200), "an earlier call of the same command");
+    assert!(!runs(&both, "", 99));
+    assert!(!runs(&list([agent(), below(3)]), "npm test -- --run", 99), "typed by a person");
+}
+
+#[test]
+fn real_processes_are_seen_until_they_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let seen = || {
+        let wanted = AgentProcess {
+            program: "sleep",
+            project: Some(&folder),
+            started_before: SystemTime::now(),
+        };
+        ProcessList::read().unwrap().has(&wanted, &[])
+    };
+    assert!(!seen());
+    let mut child = Command::new("sleep").arg("60").current_dir(&folder).spawn().unwrap();
+    let id = child.id();
+    assert!(seen());
+    let list = ProcessList::read().unwrap();
+    assert!(list.is_alive(id, SystemTime::now()));
+    child.kill().unwrap();
+    // Killed, and not waited for.
+    let begun = Instant::now();
+    while seen() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_real_command_is_found_in_the_shell_that_runs_it() {
+    let since = SystemTime::now();
+    let script = "sleep 61; true";
+    let mut shell =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::null()).spawn().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let own = own.file_name().unwrap().to_str().unwrap();
+    // The list leaves this process out, so a copy of it stands for the agent.
+    let mut list = ProcessList::read().unwrap();
+    list.0.insert(std::process::id(), process(&[own], None, 0));
+    assert!(list.runs(own, script, since));
+    assert!(!list.runs(own, "sleep 62; true", since));
+    assert!(!list.runs("another-agent", script, since));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+}
