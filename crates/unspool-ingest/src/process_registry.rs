@@ -131,7 +131,10 @@ mod tests {
             let list = ProcessList::read().unwrap();
             ProcessRegistry::read(&folders).process_of(session, &list)
         };
-        assert_eq!((of("a"), of("b"), of("c")), (Registered::Alive, Registered::Alive, Registered::No));
+        assert_eq!(
+            (of("a"), of("b"), of("c")),
+            (Registered::Alive, Registered::Alive, Registered::No)
+        );
         let list = ProcessList::read().unwrap();
         let registry = ProcessRegistry::read(&folders);
         assert_eq!(registry.others("a", &list), [two.id()]);

@@ -5,14 +5,30 @@
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use unspool_model::document::SessionDocument;
+use unspool_model::id::SessionId;
+use unspool_model::live::MAX_SILENCE;
 use unspool_model::part::{Kind, Place};
 use unspool_model::session::SessionState;
 use unspool_model::skeleton::PartSkeleton;
 use unspool_sources::agents::Agent;
-use unspool_store::store::{StoreError, StoredSession, View};
+use unspool_store::store::{SessionFilter, StoreError, StoredSession, View};
+use unspool_view::present::UNTITLED;
 use unspool_view::present::activity::{Activity, Moment};
 
+use crate::attention::Seen;
 use crate::processes::ProcessList;
+
+/// A session in the JSON of a list.
+#[derive(Serialize)]
+pub struct ListDocument<'a> {
+    #[serde(flatten)]
+    pub session: SessionDocument<'a>,
+    /// None unless it is live.
+    pub activity: Option<Activity>,
+}
 
 /// Prose is open only at the end of a turn.
 const LAST_PARTS: usize = 4;
@@ -43,6 +59,46 @@ pub async fn activity<V: View>(
         }
     }
     Ok(own)
+}
+
+/// A session and what it does now.
+pub struct ActiveSession {
+    pub stored: StoredSession,
+    /// None unless it is live.
+    pub activity: Option<Activity>,
+}
+
+impl ActiveSession {
+    pub fn seen(&self) -> Seen<'_> {
+        let summary = &self.stored.summary;
+        let session = &summary.session;
+        Seen {
+            session: session.id,
+            agent: &session.agent,
+            project: session.facts.project.as_deref(),
+            title: summary.title.as_deref().unwrap_or(UNTITLED),
+            sub_agent: self.stored.is_agent(),
+            activity: self.activity.as_ref(),
+        }
+    }
+}
+
+/// These sessions and all sessions that were written to lately.
+pub async fn recent_sessions<V: View>(
+    view: &V,
+    others: &FxHashSet<SessionId>,
+) -> Result<Vec<ActiveSession>, StoreError> {
+    let lately = (Timestamp::now() - MAX_SILENCE).as_millisecond();
+    let recent = SessionFilter { since: Some(lately), ..SessionFilter::default() };
+    let mut found = view.sessions(recent).await?;
+    let ids: FxHashSet<SessionId> = found.iter().map(|stored| stored.summary.session.id).collect();
+    found.extend(view.sessions_by_id(others.difference(&ids).copied().collect()).await?);
+    let mut sessions = Vec::with_capacity(found.len());
+    for stored in found {
+        let activity = activity(view, &stored).await?;
+        sessions.push(ActiveSession { stored, activity });
+    }
+    Ok(sessions)
 }
 
 /// The activity of a session without its sub-agents.

@@ -4,6 +4,7 @@
 
 pub mod activity;
 pub mod artifacts;
+pub mod attention;
 pub mod live;
 pub mod params;
 pub mod processes;

@@ -101,8 +101,7 @@ fn real_processes_are_seen_until_they_end() {
 fn a_real_command_is_found_in_the_shell_that_runs_it() {
     let since = SystemTime::now();
     let script = "sleep 61; true";
-    let mut shell =
-        Command::new("sh").args(["-c", script]).stdin(Stdio::null()).spawn().unwrap();
+    let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).spawn().unwrap();
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap();
     // The list leaves this process out, so a copy of it stands for the agent.

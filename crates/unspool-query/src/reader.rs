@@ -15,12 +15,10 @@ use unspool_model::session::{Session, SessionState, Turn};
 use unspool_redact::Rules;
 use unspool_sources::agents::Agent;
 use unspool_store::search::{Hit, SearchRequest};
-use unspool_store::store::{
-    ListPosition, SessionFilter, StoreError, StoredSession, View,
-};
+use unspool_store::store::{ListPosition, SessionFilter, StoreError, StoredSession, View};
 use unspool_view::block::Block;
-use unspool_view::present;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::{self, UNTITLED};
 
 use crate::activity::activity;
 use crate::search::{self, Outcome, Reading};
@@ -224,7 +222,7 @@ async fn session_row<V: View>(
     Ok(SessionRow {
         id: session.id,
         agent: session.agent.clone(),
-        title: summary.title.clone().unwrap_or_else(|| session.agent_session_id.clone()),
+        title: summary.title.clone().unwrap_or_else(|| UNTITLED.to_owned()),
         project: session.facts.project.clone(),
         models: summary.models.clone(),
         tags: summary.tags.clone(),

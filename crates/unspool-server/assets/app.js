@@ -2,6 +2,7 @@
 
 import { addAction, actions } from "./actions.js";
 import { openPalette } from "./palette.js";
+import "./attention.js";
 
 const root = document.documentElement;
 const prefersLight = matchMedia("(prefers-color-scheme: light)");

@@ -3,6 +3,7 @@
 
 import { isTyping } from "./app.js";
 import { addAction } from "./actions.js";
+import { takeAttention } from "./attention.js";
 
 const page = document.querySelector("[data-list]");
 const listing = page?.querySelector(".listing");
@@ -189,6 +190,8 @@ function connect() {
     } else if (message.type === "rows") {
       if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
+    } else if (takeAttention(message)) {
+      return;
     } else if (message.type === "behind" && listing) {
       catchUp();
     }

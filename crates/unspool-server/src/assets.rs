@@ -22,6 +22,7 @@ macro_rules! modules {
 
 const MODULES: &[(&str, &str)] = modules![
     "app.js",
+    "attention.js",
     "cursor.js",
     "find.js",
     "flow.js",
@@ -39,6 +40,11 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let mut assets = vec![
         asset("style.css", "text/css; charset=utf-8", style::sheet().to_owned()),
         asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
+        asset(
+            "icon-waiting.svg",
+            "image/svg+xml",
+            include_str!("../assets/icon-waiting.svg").to_owned(),
+        ),
         asset("ids.js", SCRIPT, dom::script()),
     ];
     assets.extend(MODULES.iter().map(|(name, text)| asset(name, SCRIPT, (*text).to_owned())));

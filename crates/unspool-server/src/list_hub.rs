@@ -8,16 +8,15 @@ use axum::extract::ws::{Message, WebSocket};
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use unspool_model::id::{SessionId, digest};
-use unspool_model::live::MAX_SILENCE;
-use unspool_model::session::SessionState;
+use unspool_query::activity::{ActiveSession, recent_sessions};
+use unspool_query::attention::{Alert, Attention};
 use unspool_query::live::{Subscription, Update};
-use unspool_query::activity::activity;
-use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
+use unspool_store::store::{SessionFilter, Store, StoreError, View};
 
 use crate::App;
 use crate::pages::sessions::template;
@@ -31,22 +30,36 @@ const ROW_BACKLOG: usize = 64;
 
 /// A painted row and the session it shows.
 struct PaintedRow {
-    stored: StoredSession,
+    session: ActiveSession,
     html: String,
 }
 
-/// The rows of one repaint.
-type Rows = Arc<Vec<PaintedRow>>;
+impl PaintedRow {
+    fn id(&self) -> SessionId {
+        self.session.stored.summary.session.id
+    }
+}
+
+/// What one repaint found.
+struct Repaint {
+    /// The rows that changed.
+    rows: Vec<PaintedRow>,
+    /// The sessions that wait, all of them.
+    waiting: Vec<Value>,
+    alerts: Vec<Alert>,
+}
 
 /// The subscribers of the list. The painter task runs only while there are any.
 #[derive(Default)]
-pub struct ListHub(Mutex<Weak<broadcast::Sender<Rows>>>);
+pub struct ListHub(Mutex<Weak<broadcast::Sender<Arc<Repaint>>>>);
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct ListSubscription {
     /// The query of the page.
-    #[serde(default)]
     query: ListParams,
+    /// For a page that shows no list and only needs to know who waits.
+    attention_only: bool,
 }
 
 /// Streams matching rows until the client disconnects.
@@ -55,22 +68,21 @@ pub async fn serve<S: Store>(
     mut socket: WebSocket,
     message: &str,
 ) -> Result<(), axum::Error> {
-    let params = serde_json::from_str::<ListSubscription>(message)
-        .map(|message| message.query)
-        .unwrap_or_default();
+    let subscription: ListSubscription = serde_json::from_str(message).unwrap_or_default();
     // The painter stops when the last clone of this sender is dropped.
     let (list_hub, mut rows) = subscribe(&app);
     // A page that was loaded empty may be outdated already.
     let one = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     let empty = app.view().sessions(one).await.is_ok_and(|found| found.is_empty());
     send_json(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
-    if let Ok(now) = load_rows(&app, &FxHashSet::default()).await {
-        send_rows(&mut socket, &now, &params).await?;
+    if let Ok(rows) = load_rows(&app, &FxHashSet::default()).await {
+        let waiting = waiting(&rows);
+        send(&mut socket, &Repaint { rows, waiting, alerts: Vec::new() }, &subscription).await?;
     }
     let outcome = loop {
         tokio::select! {
             latest = rows.recv() => match latest {
-                Ok(latest) => send_rows(&mut socket, &latest, &params).await?,
+                Ok(latest) => send(&mut socket, &latest, &subscription).await?,
                 // The client lagged: on `behind` the page reloads its list.
                 Err(RecvError::Lagged(_)) => send_json(&mut socket, &json!({ "type": "behind" })).await?,
                 Err(RecvError::Closed) => break Ok(()),
@@ -85,24 +97,36 @@ pub async fn serve<S: Store>(
     outcome
 }
 
-async fn send_json(socket: &mut WebSocket, what: &serde_json::Value) -> Result<(), axum::Error> {
+async fn send_json(socket: &mut WebSocket, what: &Value) -> Result<(), axum::Error> {
     socket.send(Message::Text(what.to_string().into())).await
 }
 
-async fn send_rows(
+/// Sends the rows that match the page's filters, and who needs a person.
+async fn send(
     socket: &mut WebSocket,
-    rows: &[PaintedRow],
-    params: &ListParams,
+    repaint: &Repaint,
+    subscription: &ListSubscription,
 ) -> Result<(), axum::Error> {
+    let Repaint { rows, waiting, alerts } = repaint;
+    send_json(socket, &json!({ "type": "attention", "waiting": waiting })).await?;
+    for alert in alerts {
+        let told = json!({
+            "type": "alert",
+            "session": alert.session,
+            "since": alert.since,
+            "headline": alert.headline(),
+            "text": alert.text(),
+        });
+        send_json(socket, &told).await?;
+    }
     // Computed per message: relative filters such as `today` move on.
-    let Ok(filter) = params.filter(Timestamp::now(), 0) else { return Ok(()) };
-    let chosen: Vec<serde_json::Value> = rows
+    let Ok(filter) = subscription.query.filter(Timestamp::now(), 0) else { return Ok(()) };
+    let chosen: Vec<Value> = rows
         .iter()
-        .filter(|row| filter.allows(&row.stored))
+        .filter(|row| !subscription.attention_only && filter.allows(&row.session.stored))
         .map(|row| {
-            let session = &row.stored.summary.session;
-            let live = session.state == SessionState::Live;
-            json!({ "id": format!("s-{}", session.id), "live": live, "html": row.html })
+            let live = row.session.activity.is_some();
+            json!({ "id": format!("s-{}", row.id()), "live": live, "html": row.html })
         })
         .collect();
     if chosen.is_empty() {
@@ -111,9 +135,22 @@ async fn send_rows(
     send_json(socket, &json!({ "type": "rows", "rows": chosen })).await
 }
 
+/// The sessions that wait for a person.
+fn waiting(rows: &[PaintedRow]) -> Vec<Value> {
+    let seen = rows.iter().map(|row| row.session.seen());
+    let waits = seen.filter(|seen| !seen.sub_agent);
+    let waits =
+        waits.filter_map(|seen| Some((seen, seen.activity.filter(|now| now.is_waiting())?)));
+    waits
+        .map(|(seen, activity)| {
+            json!({ "session": seen.session, "title": seen.title, "what": activity.what() })
+        })
+        .collect()
+}
+
 fn subscribe<S: Store>(
     app: &Arc<App<S>>,
-) -> (Arc<broadcast::Sender<Rows>>, broadcast::Receiver<Rows>) {
+) -> (Arc<broadcast::Sender<Arc<Repaint>>>, broadcast::Receiver<Arc<Repaint>>) {
     let mut list_hub = app.list_hub.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(out) = list_hub.upgrade() {
         let rows = out.subscribe();
@@ -129,11 +166,12 @@ fn subscribe<S: Store>(
 /// Paints changed rows while there are subscribers.
 async fn paint<S: Store>(
     app: Arc<App<S>>,
-    out: Weak<broadcast::Sender<Rows>>,
+    out: Weak<broadcast::Sender<Arc<Repaint>>>,
     mut updates: Subscription,
 ) {
     let mut live: FxHashSet<SessionId> = FxHashSet::default();
     let mut latest: FxHashMap<SessionId, u64> = FxHashMap::default();
+    let mut attention = Attention::default();
     loop {
         let mut changed: FxHashSet<SessionId> = FxHashSet::default();
         let mut all = false;
@@ -161,25 +199,23 @@ async fn paint<S: Store>(
         }
         // If the archive cannot be read now, retry with the next update.
         let Ok(rows) = load_rows(&app, &changed).await else { continue };
-        live = rows
-            .iter()
-            .filter(|row| is_live(row))
-            .map(|row| row.stored.summary.session.id)
-            .collect();
+        live = rows.iter().filter(|row| is_live(row)).map(PaintedRow::id).collect();
+        let alerts = attention.update(rows.iter().map(|row| row.session.seen()), Timestamp::now());
+        let waiting = waiting(&rows);
         // Do not replace unchanged rows: the pointer may be on one.
         let rows = rows.into_iter().filter(|row| {
             let now = digest(row.html.as_bytes());
-            latest.insert(row.stored.summary.session.id, now) != Some(now)
+            latest.insert(row.id(), now) != Some(now)
         });
         let rows: Vec<PaintedRow> = rows.collect();
-        if !rows.is_empty() {
-            let _ = out.send(Arc::new(rows));
+        if !rows.is_empty() || !alerts.is_empty() {
+            let _ = out.send(Arc::new(Repaint { rows, waiting, alerts }));
         }
     }
 }
 
 fn is_live(row: &PaintedRow) -> bool {
-    row.stored.summary.session.state == SessionState::Live
+    row.session.activity.is_some()
 }
 
 /// The rows of these sessions and of all sessions with recent activity.
@@ -187,20 +223,15 @@ async fn load_rows<S: Store>(
     app: &App<S>,
     changed: &FxHashSet<SessionId>,
 ) -> Result<Vec<PaintedRow>, StoreError> {
-    let lately = (Timestamp::now() - MAX_SILENCE).as_millisecond();
-    let view = app.view();
-    let recent = SessionFilter { since: Some(lately), ..SessionFilter::default() };
-    let mut found = view.sessions(recent).await?;
-    let is_found = |id: &SessionId| found.iter().any(|stored| stored.summary.session.id == *id);
-    let others = changed.iter().copied().filter(|id| !is_found(id)).collect();
-    found.extend(view.sessions_by_id(others).await?);
-    let mut rows = Vec::with_capacity(found.len());
-    for stored in found {
-        let activity = activity(&view, &stored).await?;
-        let row =
-            template::ListRow { summary: &stored.summary, sub_agent: stored.is_agent(), activity };
+    let sessions = recent_sessions(&app.view(), changed).await?;
+    let rows = sessions.into_iter().map(|session| {
+        let row = template::ListRow {
+            summary: &session.stored.summary,
+            sub_agent: session.stored.is_agent(),
+            activity: session.activity.clone(),
+        };
         let html = template::row(&row, &app.prices).into_string();
-        rows.push(PaintedRow { stored, html });
-    }
-    Ok(rows)
+        PaintedRow { session, html }
+    });
+    Ok(rows.collect())
 }

@@ -104,9 +104,9 @@ impl Environment {
 
     /// The folders in which agents keep a file for each of their processes.
     pub fn process_folders(&self) -> impl Iterator<Item = PathBuf> {
-        AGENTS.iter().filter_map(|agent| {
-            Some(self.agent_folder(agent.name)?.join(agent.process_folder?))
-        })
+        AGENTS
+            .iter()
+            .filter_map(|agent| Some(self.agent_folder(agent.name)?.join(agent.process_folder?)))
     }
 
     /// The log folders of one agent, each with the variable that named it.

@@ -139,6 +139,7 @@ fn run_effects(
                 Ok(()) => state.set_status(format!("written to {name}")),
                 Err(error) => state.set_status(format!("✕ cannot write {name}: {error}")),
             },
+            Effect::Alert(alert) => screen.alert(&alert)?,
             Effect::Mouse(mouse) => screen.set_mouse(mouse)?,
             Effect::Redraw => screen.redraw()?,
             Effect::Suspend => screen.suspend()?,
@@ -160,9 +161,8 @@ fn spawn_input_thread(sender: EventSender) {
                 Ok(crossterm::event::Event::Resize(width, height)) => {
                     AppEvent::Resize(width, height)
                 }
-                Ok(crossterm::event::Event::FocusGained | crossterm::event::Event::FocusLost) => {
-                    continue;
-                }
+                Ok(crossterm::event::Event::FocusGained) => AppEvent::Focus(true),
+                Ok(crossterm::event::Event::FocusLost) => AppEvent::Focus(false),
                 // The terminal is gone.
                 Err(_) => AppEvent::End,
             };

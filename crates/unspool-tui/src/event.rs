@@ -11,6 +11,8 @@ pub enum AppEvent {
     Paste(String),
     /// The new size: columns and lines.
     Resize(u16, u16),
+    /// The terminal got or lost the focus.
+    Focus(bool),
     Backend(BackendEvent),
     /// The highlighter has colours for code that was drawn without them.
     Highlighted,

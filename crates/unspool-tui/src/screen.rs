@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture,
 };
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
@@ -18,6 +19,8 @@ use crossterm::{cursor, execute, queue};
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+
+use unspool_query::attention::Alert;
 
 use crate::paint::Links;
 use crate::state::State;
@@ -85,7 +88,7 @@ impl TerminalScreen {
         enable_raw_mode()?;
         ACQUIRED.store(true, Ordering::SeqCst);
         let out = &mut self.backend;
-        queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+        queue!(out, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)?;
         if self.mouse {
             queue!(out, EnableMouseCapture)?;
         }
@@ -132,6 +135,24 @@ impl TerminalScreen {
         execute!(&mut self.backend, CopyToClipboard::to_clipboard_from(text))
     }
 
+    /// Rings the bell and asks the terminal to show a notification. One of the two sequences, as
+    /// some terminals know both and would show it twice.
+    pub fn alert(&mut self, alert: &Alert) -> io::Result<()> {
+        let plain = |text: &str| {
+            let text: String = text.chars().filter(|c| !c.is_control()).collect();
+            // The separator of the sequence.
+            text.replace(';', ",")
+        };
+        let (headline, text) = (plain(&alert.headline()), plain(alert.text()));
+        let terminal = std::env::var("TERM").unwrap_or_default();
+        if terminal.starts_with("foot") || terminal.starts_with("rxvt") {
+            write!(self.backend, "\x07\x1b]777;notify;{headline};{text}\x1b\\")?;
+        } else {
+            write!(self.backend, "\x07\x1b]9;{headline}: {text}\x1b\\")?;
+        }
+        Write::flush(&mut self.backend)
+    }
+
     /// Stops the process, as Ctrl-Z should, and resumes when it is continued.
     #[cfg(unix)]
     pub fn suspend(&mut self) -> io::Result<()> {
@@ -162,6 +183,7 @@ fn restore_terminal() {
             EndSynchronizedUpdate,
             DisableMouseCapture,
             DisableBracketedPaste,
+            DisableFocusChange,
             LeaveAlternateScreen,
             cursor::Show
         );

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
+use unspool_query::attention::{Alert, Attention};
 use unspool_query::reader::{Query, SearchHit};
 use unspool_query::request::Request;
 use unspool_query::search::Reading;
@@ -41,6 +42,8 @@ pub enum Effect {
         text: String,
     },
     Mouse(bool),
+    /// Rings the bell and asks the terminal to show a notification.
+    Alert(Alert),
     Redraw,
     Suspend,
     Quit,
@@ -146,6 +149,9 @@ pub struct State {
     /// When to reload each sub-agent that is shown inline.
     inlines_due: FxHashMap<SessionId, Instant>,
     preview_due: Option<Instant>,
+    attention: Attention,
+    /// Whether the terminal has the focus, if it says so.
+    pub focused: Option<bool>,
     /// Sessions with a requested change, to be reloaded when it is done.
     changing: Vec<SessionId>,
     began: Instant,
@@ -177,6 +183,8 @@ impl State {
             refreshed: now,
             inlines_due: FxHashMap::default(),
             preview_due: None,
+            attention: Attention::default(),
+            focused: None,
             changing: Vec::new(),
             began: now,
         };
@@ -228,6 +236,10 @@ impl State {
             AppEvent::Paste(text) => self.paste(&text),
             AppEvent::Resize(width, height) => {
                 self.size = (width, height);
+                Vec::new()
+            }
+            AppEvent::Focus(focused) => {
+                self.focused = Some(focused);
                 Vec::new()
             }
             AppEvent::Backend(event) => self.handle_backend_event(event),

@@ -31,6 +31,9 @@ pub use turn::{Item, PartView, ReasoningView, StepFooter, TurnView, part, partia
 use crate::block::{Block, Field, Span};
 use crate::segment::SegmentRule;
 
+/// The title of a session without a prompt.
+pub const UNTITLED: &str = "New session";
+
 /// Options of the presenter.
 #[derive(Clone, Default, Debug)]
 pub struct PresentOptions {

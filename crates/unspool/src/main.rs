@@ -6,6 +6,7 @@ mod chart;
 mod command;
 mod config;
 mod log;
+mod notifier;
 mod paint;
 mod progress;
 mod table;

@@ -19,8 +19,8 @@ use unspool_model::provenance::{Evidence, Feed};
 use unspool_model::session::{SessionState, Turn, TurnState};
 use unspool_query::processes::{AgentProcess, ProcessList};
 use unspool_sources::agents::Agent;
-use unspool_store::blocking::block_on;
 use unspool_sources::discover::Environment;
+use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
 
 use crate::lock::DataFolder;

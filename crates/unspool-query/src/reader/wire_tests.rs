@@ -175,7 +175,10 @@ fn session_row() -> SessionRow {
         started: "2026-05-31T12:00:00.123456789Z".parse().ok(),
         ended: None,
         state: SessionState::Live,
-        activity: Some(Activity::Waiting { question: "Which?".to_owned() }),
+        activity: Some(Activity::Waiting {
+            what: "Which?".to_owned(),
+            since: "2026-05-31T12:00:00.5Z".parse().ok(),
+        }),
         turns: 1,
         parts: 2,
         tools: 3,

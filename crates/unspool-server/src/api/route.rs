@@ -163,7 +163,7 @@ pub const ROUTES: &[Route] = &[
             optional("after", ParameterKind::Cursor, "cursor from a Link header"),
             LIMIT,
         ],
-        response: ResponseKind::Many("Session"),
+        response: ResponseKind::Many("ListedSession"),
     },
     Route {
         path: "/api/sessions/{id}",

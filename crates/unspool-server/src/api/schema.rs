@@ -12,7 +12,7 @@ use json_schema::{count, described, list, object, or_null, text};
 use message::{frame_part, group, message, tool_calls};
 use part::{bodies, raw};
 use serde_json::{Map, Value, json};
-use session::{records, session, turn, usage};
+use session::{listed_session, records, session, turn, usage};
 
 pub use json_schema::named;
 
@@ -22,6 +22,7 @@ pub fn all() -> Value {
     let mut add = |name: &str, schema: Value| schemas.insert(name.to_owned(), schema);
     add("Usage", usage([]));
     add("Session", session());
+    add("ListedSession", listed_session());
     add(
         "SessionWithTurns",
         object([

@@ -10,6 +10,7 @@ use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::id::{Id, SessionId, digest};
 use unspool_model::session::Turn;
 use unspool_model::source::RecordCounts;
+use unspool_query::activity::{ListDocument, activity};
 use unspool_redact::Rules;
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow, View,
@@ -46,10 +47,11 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     let more = found.len() as u64 > limit;
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let prices = &app.prices;
-    let documents: Vec<SessionDocument<'_>> = found
-        .iter()
-        .map(|StoredSession { summary, .. }| SessionDocument { summary, prices })
-        .collect();
+    let mut documents = Vec::with_capacity(found.len());
+    for stored in &found {
+        let session = SessionDocument { summary: &stored.summary, prices };
+        documents.push(ListDocument { session, activity: activity(&app.view(), stored).await? });
+    }
     let next = found.last().filter(|_| more).map(|last| params.next(&cursor(last)));
     ApiResponse::page(params, &documents, next)
 }

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use unspool_model::change::Urgency;
 use unspool_model::id::SessionId;
 use unspool_model::session::SessionState;
+use unspool_query::attention::{Alert, Seen};
 use unspool_query::live::{Update, WriteNotice};
 use unspool_query::reader::Query;
 
@@ -91,6 +93,26 @@ impl State {
         for row in live {
             self.rows_due.entry(row.id).or_insert(due);
         }
+    }
+
+    /// What a person has to be told, except what this terminal shows and has the focus for.
+    pub(super) fn alerts(&mut self) -> Vec<Effect> {
+        let seen = self.list.all.iter().map(|row| Seen {
+            session: row.id,
+            agent: &row.agent,
+            project: row.project.as_deref(),
+            title: &row.title,
+            sub_agent: row.sub_agent,
+            activity: row.activity.as_ref(),
+        });
+        let alerts = self.attention.update(seen, Timestamp::now());
+        let open = self.transcript().map(|transcript| transcript.session);
+        let is_seen = |alert: &Alert| match self.focused {
+            Some(focused) => focused && open.is_none_or(|open| open == alert.session),
+            // Without focus events, only an open session is certainly looked at.
+            None => open == Some(alert.session),
+        };
+        alerts.into_iter().filter(|alert| !is_seen(alert)).map(Effect::Alert).collect()
     }
 
     /// Queries for inline sub-agents that were written to.

@@ -25,12 +25,13 @@ impl State {
             (PendingQuery::List, Response::List { sessions, more }) => {
                 let next = self.list.take(sessions, more);
                 self.schedule_live_rows();
-                next.map(|query| self.send_query(PendingQuery::List, query)).into_iter().collect()
+                let next = next.map(|query| self.send_query(PendingQuery::List, query));
+                self.alerts().into_iter().chain(next).collect()
             }
             (PendingQuery::Newest, Response::List { sessions, .. }) => {
                 self.list.take(sessions, true);
                 self.schedule_live_rows();
-                Vec::new()
+                self.alerts()
             }
             (PendingQuery::Row(id), Response::Session(session_row)) => {
                 if session_row.is_none() {
@@ -42,7 +43,7 @@ impl State {
                 }
                 self.list.update(id, session_row.map(|session_row| *session_row));
                 self.schedule_live_rows();
-                Vec::new()
+                self.alerts()
             }
             (PendingQuery::Preview(id), Response::Window(loaded)) => {
                 if let Some(preview) = self.preview.as_mut().filter(|held| held.session == id) {

@@ -69,7 +69,8 @@ impl Activity {
             return Activity::Working { what: format::count(agents, "sub-agent"), since: None };
         }
         let mut calls = turn.parts.iter().filter_map(running_tool);
-        if let Some((part, tool)) = calls.clone().find(|(part, tool)| may_wait(part, tool, moment)) {
+        if let Some((part, tool)) = calls.clone().find(|(part, tool)| may_wait(part, tool, moment))
+        {
             return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
         let silent = moment.is_later(moment.last_heard, SILENT_AFTER);
@@ -182,8 +183,8 @@ fn open_question(part: &Part, moment: &Moment<'_>) -> Option<(String, Option<Tim
 
 /// True if the call is one that usually needs permission, and has had time to run.
 fn may_wait(part: &Part, tool: &Tool, moment: &Moment<'_>) -> bool {
-    let asks = Family::of(&tool.name)
-        .is_some_and(|family| family == Family::RunShell || family.is_edit());
+    let asks =
+        Family::of(&tool.name).is_some_and(|family| family == Family::RunShell || family.is_edit());
     asks && tool.input.is_some()
         && moment.is_later(part.started, MAY_WAIT_AFTER)
         && !moment.runs(part, tool)

@@ -222,4 +222,4 @@ impl SubagentStats {
 
 #[cfg(test)]
 #[path = "agents_tests.rs"]
-mod tests;
+pub(in crate::present) mod tests;

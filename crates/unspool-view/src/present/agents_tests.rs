@@ -13,7 +13,7 @@ fn agent(id: &str, state: AgentState) -> Agent {
     Agent { id: id.into(), name, task, state, ..Agent::default() }
 }
 
-fn turn(bodies: Vec<Body>, state: TurnState) -> Turn {
+pub(in crate::present) fn turn(bodies: Vec<Body>, state: TurnState) -> Turn {
     let part = |(nth, body): (usize, Body)| Part {
         id: PartId(Id::derive([format!("p{nth}").as_bytes()])),
         place: Place(nth as i64),

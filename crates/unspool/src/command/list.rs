@@ -4,12 +4,15 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Result;
 use clap::Args;
+use jiff::Timestamp;
 use unspool_model::document::SessionDocument;
 use unspool_model::price::Prices;
+use unspool_query::activity::{ListDocument, activity};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 use unspool_view::lines::truncate;
+use unspool_view::present::activity::Activity;
 use unspool_view::present::{self, format};
 
 use crate::archive::Archive;
@@ -57,11 +60,18 @@ impl List {
             ..SessionFilter::default()
         };
         let prices = config::prices()?;
-        let sessions = block_on(archive.view()?.sessions(filter))?;
+        let view = archive.view()?;
+        let sessions = block_on(view.sessions(filter))?;
+        let activities = sessions.iter().map(|stored| block_on(activity(&view, stored)));
+        let activities: Vec<Option<Activity>> = activities.collect::<Result<_, _>>()?;
         if self.json {
-            let documents: Vec<SessionDocument<'_>> = sessions
+            let documents: Vec<ListDocument<'_>> = sessions
                 .iter()
-                .map(|StoredSession { summary, .. }| SessionDocument { summary, prices: &prices })
+                .zip(activities)
+                .map(|(StoredSession { summary, .. }, activity)| ListDocument {
+                    session: SessionDocument { summary, prices: &prices },
+                    activity,
+                })
                 .collect();
             return super::write_json(&documents);
         }
@@ -79,7 +89,11 @@ impl List {
             right("COST"),
             rest("TITLE"),
         ];
-        let rows: Vec<Vec<String>> = sessions.iter().map(|stored| row(stored, &prices)).collect();
+        let rows: Vec<Vec<String>> = sessions
+            .iter()
+            .zip(&activities)
+            .map(|(stored, activity)| row(stored, activity.as_ref(), &prices))
+            .collect();
         let style = super::style(self.width, false, false);
         let mut out = io::BufWriter::new(io::stdout().lock());
         if !rows.is_empty() {
@@ -93,12 +107,17 @@ impl List {
     }
 }
 
-fn row(stored: &StoredSession, prices: &Prices) -> Vec<String> {
+fn row(stored: &StoredSession, activity: Option<&Activity>, prices: &Prices) -> Vec<String> {
     let summary = &stored.summary;
     let id = summary.session.id.to_string();
     let started = summary.started.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string());
     let title = summary.title.as_deref().unwrap_or_default();
     let title = format::first_line(title, 200);
+    // For a live session, what it does now matters more than its title.
+    let title = match activity {
+        Some(activity) => format!("[{}] {title}", activity.sentence(Timestamp::now())),
+        None => title,
+    };
     vec![
         // Eight characters of an id are unique in practice.
         id.chars().take(8).collect(),

@@ -22,7 +22,7 @@ use unspool_store::sqlite::Sqlite;
 
 use crate::archive::Archive;
 use crate::artifacts::ARTIFACT_FOLDER;
-use crate::config;
+use crate::{config, notifier};
 
 /// The port without --port.
 const DEFAULT_PORT: u16 = 7787;
@@ -55,9 +55,13 @@ pub struct Serve {
     /// tries passwords. May be given several times
     #[arg(long, value_name = "ADDRESS", requires = "name")]
     trusted_proxy: Vec<IpAddr>,
+    /// Run this shell command when an agent waits for you or is done; it gets the alert as JSON on
+    /// standard input
+    #[arg(long, value_name = "COMMAND")]
+    notify: Option<String>,
     /// Ask for a new password (or read a line from standard input), store its hash in the data
     /// folder, and exit
-    #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name"])]
+    #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name", "notify"])]
     set_password: bool,
     /// Log every browser out, also from servers that are running, and exit. The token stays valid
     #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name", "set_password"])]
@@ -134,6 +138,9 @@ impl Serve {
         }
         let artifacts = service.folder()?.path().join(ARTIFACT_FOLDER);
         unspool_server::artifacts::spawn(&app, artifacts);
+        if let Some(command) = self.notify {
+            notifier::spawn(service.view()?, command);
+        }
         let gone = ArchiveGone::default();
         let lost = gone.clone();
         service.spawn(move |event| match event {

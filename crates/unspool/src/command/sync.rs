@@ -16,7 +16,7 @@ use unspool_store::store::{Store, Viewer};
 
 use crate::archive::Archive;
 use crate::progress::{ProgressBar, size};
-use crate::{artifacts, config};
+use crate::{artifacts, config, notifier};
 
 /// Read every session found on this machine into the archive
 #[derive(Args)]
@@ -28,6 +28,10 @@ pub struct Sync {
     /// Also follow a running OpenCode server, token by token. May be given several times
     #[arg(long, value_name = "URL", requires = "watch")]
     attach: Vec<String>,
+    /// Run this shell command when an agent waits for you or is done; it gets the alert as JSON on
+    /// standard input
+    #[arg(long, value_name = "COMMAND", requires = "watch")]
+    notify: Option<String>,
     /// Write the report as JSON; with --watch, one line for every change
     #[arg(long)]
     json: bool,
@@ -105,7 +109,10 @@ impl Sync {
                     // Only now: what was found was not observed live.
                     let view = recording.recorder.store().view(Viewer::Sole);
                     let updates = Subscription::from(recording.recorder.subscribe());
-                    artifacts::spawn(view, &folder, updates)?;
+                    artifacts::spawn(view.clone(), &folder, updates)?;
+                    if let Some(command) = self.notify.clone() {
+                        notifier::spawn(view, command);
+                    }
                 }
                 RecordEvent::Grown(report) => format.line(&report)?,
             }

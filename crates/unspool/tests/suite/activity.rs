@@ -1,7 +1,7 @@
 //! The activity of a live session, as its log grows line by line.
 
 use unspool_model::session::TurnState;
-use unspool_view::present::activity::Activity;
+use unspool_view::present::activity::{Activity, Moment};
 
 use crate::case::{captures, fold_in, main_session, root};
 
@@ -20,10 +20,16 @@ fn activities(case: &str, file: &str) -> Vec<String> {
         let session_set = fold_in(&cut, &[0]);
         let transcript = main_session(&session_set).transcript();
         let now = match transcript.turns.last() {
-            Some(turn) if turn.state == TurnState::Running => match Activity::of(turn) {
-                Activity::Working { what } => what,
-                Activity::Waiting { question } => format!("? {question}"),
-            },
+            Some(turn) if turn.state == TurnState::Running => {
+                // Looked at the moment that the line was written.
+                let now = transcript.ended().unwrap_or_default();
+                let moment = Moment { now, last_heard: Some(now), is_running: &|_, _| true };
+                match Activity::of(turn, &moment) {
+                    Activity::Working { what, .. } => what,
+                    Activity::Waiting { what, .. } => format!("? {what}"),
+                    other => panic!("{other:?}"),
+                }
+            }
             Some(_) | None => "-".to_owned(),
         };
         if activities.last() != Some(&now) {

@@ -404,8 +404,8 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
         |summary, activity| templates::sessions::ListRow { summary, sub_agent: true, activity };
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let list = templates::sessions::SessionsPage {
-        live: vec![row(&first, Some(Activity::Waiting { question: question.clone() }))],
-        rows: vec![row(&second, Some(Activity::Working { what: question.clone() }))],
+        live: vec![row(&first, Some(Activity::Waiting { what: question.clone(), since: None }))],
+        rows: vec![row(&second, Some(Activity::Working { what: question.clone(), since: None }))],
         projects: None,
         next: Some(chosen.text()),
         chosen: &chosen,

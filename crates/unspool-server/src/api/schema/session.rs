@@ -16,6 +16,19 @@ pub fn usage(more: impl IntoIterator<Item = SchemaField>) -> Value {
 }
 
 pub fn session() -> Value {
+    object(session_fields())
+}
+
+/// A session in a list, with what it does now.
+pub fn listed_session() -> Value {
+    let states = ["working", "waiting", "maybe-waiting", "silent"];
+    let activity =
+        with([("state", one_of(&states)), ("since", time())], [("what", nullable("string"))]);
+    let activity = described(or_null(activity), "what a live session does now");
+    object(session_fields().into_iter().chain([("activity", activity)]))
+}
+
+fn session_fields() -> Vec<SchemaField> {
     let mut fields: Vec<SchemaField> = vec![
         ("id", text()),
         ("agent", text()),
@@ -43,7 +56,7 @@ pub fn session() -> Value {
     ));
     fields.extend(["turns", "parts", "tools", "errors"].map(|name| (name, count())));
     fields.extend(["usage", "usage_with_agents"].map(|name| (name, named("Usage"))));
-    object(fields)
+    fields
 }
 
 pub fn records() -> Value {

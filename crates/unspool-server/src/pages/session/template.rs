@@ -13,7 +13,7 @@ use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
 use unspool_view::present::outline::TurnOutline;
 use unspool_view::present::tools::Tasks;
-use unspool_view::present::{Item, TurnView, format};
+use unspool_view::present::{Item, TurnView, UNTITLED, format};
 
 use crate::pages::shell::shell;
 
@@ -57,7 +57,7 @@ pub struct Choice<'a> {
 pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let summary = page.summary;
     let id = summary.session.id.to_string();
-    let title = summary.title.as_deref().unwrap_or(&summary.session.agent_session_id);
+    let title = summary.title.as_deref().unwrap_or(UNTITLED);
     let title = format::first_line(&safe(title), 120);
     let turns = turns(&id, &page.window);
     let head = session_head(summary, page.prices);

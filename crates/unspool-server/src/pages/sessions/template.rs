@@ -184,7 +184,7 @@ fn of_project(project: &Project<'_>, chosen: &UrlQuery, prices: &Prices) -> Mark
 pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
     let summary = row.summary;
     let session = &summary.session;
-    let title = summary.title.as_deref().unwrap_or(&session.agent_session_id);
+    let title = summary.title.as_deref().unwrap_or(present::UNTITLED);
     let project = session.facts.project.as_deref().unwrap_or_default();
     let cost = present::short_cost(&summary.spending_with_agents, prices);
     let started = summary.started.map(Timestamp::as_millisecond);
@@ -247,7 +247,7 @@ pub fn suggestions(list: &[ListRow<'_>]) -> Markup {
     html! {
         @for one in list {
             @let session = &one.summary.session;
-            @let title = one.summary.title.as_deref().unwrap_or(&session.agent_session_id);
+            @let title = one.summary.title.as_deref().unwrap_or(present::UNTITLED);
             a href={ "/s/" (session.id) } {
                 span.title { (safe(&format::first_line(title, 120))) }
                 span.dim {

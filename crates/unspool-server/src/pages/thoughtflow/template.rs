@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use unspool_export::html::flow::{FlowRun, picture};
 use unspool_export::html::text::safe;
 use unspool_model::summary::Summary;
-use unspool_view::present::format;
+use unspool_view::present::{UNTITLED, format};
 
 use crate::pages::shell::shell;
 
@@ -33,7 +33,7 @@ const LEGEND: [(&str, &str); 8] = [
 pub fn thoughtflow(page: &FlowPage<'_>) -> Markup {
     let session = &page.summary.session;
     let id = session.id.to_string();
-    let title = page.summary.title.as_deref().unwrap_or(&session.agent_session_id);
+    let title = page.summary.title.as_deref().unwrap_or(UNTITLED);
     let title = format::first_line(&safe(title), 120);
     let empty = page.runs.iter().all(|run| run.conversation.steps.is_empty());
     let main = html! {

@@ -1,0 +1,188 @@
+//! When a person is needed: which sessions wait, and the alerts that tell it. An alert is raised
+//! once: when a wait begins, and when an agent that worked for a while has finished. The page, the
+//! terminal and `--notify` all raise the alerts of this tracker.
+
+use jiff::{SignedDuration, Timestamp};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use unspool_model::id::SessionId;
+use unspool_view::present::activity::Activity;
+
+/// A turn that was shorter needs no alert at its end: the person still looks at the agent.
+const MIN_WORK: SignedDuration = SignedDuration::from_secs(10);
+
+/// A session, as far as attention is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    pub session: SessionId,
+    pub agent: &'a str,
+    pub project: Option<&'a str>,
+    pub title: &'a str,
+    pub sub_agent: bool,
+    /// None unless it is live.
+    pub activity: Option<&'a Activity>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlertKind {
+    Waiting,
+    Done,
+}
+
+/// What to tell a person. As JSON it is the input of a `--notify` command.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Alert {
+    pub kind: AlertKind,
+    pub session: SessionId,
+    pub agent: String,
+    pub project: Option<String>,
+    pub title: String,
+    /// The command or the question that it waits for.
+    pub what: Option<String>,
+    pub since: Option<Timestamp>,
+}
+
+impl Alert {
+    /// `claude-code waits for you`, `codex is done`.
+    pub fn headline(&self) -> String {
+        match self.kind {
+            AlertKind::Waiting => format!("{} waits for you", self.agent),
+            AlertKind::Done => format!("{} is done", self.agent),
+        }
+    }
+
+    /// What it waits for, or the title of what is done.
+    pub fn text(&self) -> &str {
+        self.what.as_deref().unwrap_or(&self.title)
+    }
+}
+
+/// A live session at the last look.
+#[derive(Debug)]
+struct Live {
+    since: Timestamp,
+    /// What it waits for, and since when: the identity of a wait.
+    wait: Option<(String, Option<Timestamp>)>,
+}
+
+/// What was seen of each live session.
+#[derive(Debug, Default)]
+pub struct Attention {
+    live: FxHashMap<SessionId, Live>,
+    /// The first look raises no alerts: what it finds began before somebody asked to be told.
+    begun: bool,
+}
+
+impl Attention {
+    /// Takes the current state of sessions and returns the new alerts. A session that is not among
+    /// them is as it was.
+    pub fn update<'a>(
+        &mut self,
+        seen: impl IntoIterator<Item = Seen<'a>>,
+        now: Timestamp,
+    ) -> Vec<Alert> {
+        let begun = std::mem::replace(&mut self.begun, true);
+        let seen = seen.into_iter().filter(|seen| !seen.sub_agent);
+        let alerts: Vec<Alert> = seen.filter_map(|seen| self.update_one(&seen, now)).collect();
+        if begun { alerts } else { Vec::new() }
+    }
+
+    fn update_one(&mut self, seen: &Seen<'_>, now: Timestamp) -> Option<Alert> {
+        let Some(activity) = seen.activity else {
+            let was = self.live.remove(&seen.session)?;
+            let long = now.duration_since(was.since) >= MIN_WORK;
+            return long.then(|| alert(seen, AlertKind::Done, None, None));
+        };
+        let live = self.live.entry(seen.session).or_insert_with(|| Live { since: now, wait: None });
+        let Activity::Waiting { what, since } = activity else {
+            live.wait = None;
+            return None;
+        };
+        let wait = Some((what.clone(), *since));
+        if live.wait == wait {
+            return None;
+        }
+        live.wait = wait;
+        Some(alert(seen, AlertKind::Waiting, Some(what.clone()), *since))
+    }
+}
+
+fn alert(
+    seen: &Seen<'_>,
+    kind: AlertKind,
+    what: Option<String>,
+    since: Option<Timestamp>,
+) -> Alert {
+    Alert {
+        kind,
+        session: seen.session,
+        agent: seen.agent.to_owned(),
+        project: seen.project.map(str::to_owned),
+        title: seen.title.to_owned(),
+        what,
+        since,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unspool_model::id::Id;
+
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    fn waits(what: &str, since: i64) -> Activity {
+        Activity::Waiting { what: what.to_owned(), since: Some(second(since)) }
+    }
+
+    fn works() -> Activity {
+        Activity::Working { what: "thinking".to_owned(), since: None }
+    }
+
+    fn alerts_of(attention: &mut Attention, activity: Option<&Activity>, at: i64) -> Vec<String> {
+        let seen = Seen {
+            session: SessionId(Id::derive([b"s".as_slice()])),
+            agent: "claude-code",
+            project: None,
+            title: "Fix the cache",
+            sub_agent: false,
+            activity,
+        };
+        let alerts = attention.update([seen], second(at));
+        alerts.iter().map(|alert| format!("{}: {}", alert.headline(), alert.text())).collect()
+    }
+
+    #[test]
+    fn a_wait_raises_one_alert() {
+        let mut attention = Attention::default();
+        assert!(alerts_of(&mut attention, Some(&works()), 0).is_empty());
+        let first = ["claude-code waits for you: rm -rf build/"];
+        assert_eq!(alerts_of(&mut attention, Some(&waits("rm -rf build/", 1)), 1), first);
+        assert!(alerts_of(&mut attention, Some(&waits("rm -rf build/", 1)), 60).is_empty());
+        assert!(alerts_of(&mut attention, Some(&works()), 61).is_empty());
+        // The same command again is another wait.
+        assert_eq!(alerts_of(&mut attention, Some(&waits("rm -rf build/", 70)), 70), first);
+    }
+
+    #[test]
+    fn the_end_of_a_long_turn_raises_an_alert() {
+        let mut attention = Attention::default();
+        assert!(alerts_of(&mut attention, None, 0).is_empty());
+        alerts_of(&mut attention, Some(&works()), 1);
+        assert!(alerts_of(&mut attention, None, 5).is_empty());
+        alerts_of(&mut attention, Some(&works()), 10);
+        assert_eq!(alerts_of(&mut attention, None, 30), ["claude-code is done: Fix the cache"]);
+        assert!(alerts_of(&mut attention, None, 31).is_empty());
+    }
+
+    #[test]
+    fn what_was_so_before_the_first_look_raises_none() {
+        let mut attention = Attention::default();
+        assert!(alerts_of(&mut attention, Some(&waits("ls", 1)), 5).is_empty());
+        assert!(alerts_of(&mut attention, Some(&waits("ls", 1)), 6).is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+use serde_json::json;
+use unspool_model::json::Json;
+use unspool_model::part::{Question, QuestionItem, ToolState};
+use unspool_model::session::TurnState;
+
+use super::*;
+use crate::present::agents::tests::turn;
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + second).unwrap()
+}
+
+fn call(name: &str, input: serde_json::Value) -> Tool {
+    let input = Some(Json::from(input));
+    Tool { name: name.into(), input, state: ToolState::Running, ..Tool::default() }
+}
+
+fn bash(command: &str) -> Tool {
+    call("Bash", json!({ "command": command }))
+}
+
+fn permission(tool: Tool) -> Tool {
+    let items = vec![QuestionItem { question: "Allow Bash?".into(), ..QuestionItem::default() }];
+    let kind = QuestionKind::Permission;
+    Tool { question: Some(Question { request_id: None, kind, items }), ..tool }
+}
+
+/// A turn of these calls, all made at second 0, looked at later; `running` is a command that runs.
+fn activity(tools: Vec<Tool>, after: i64, running: &str) -> Activity {
+    let bodies = tools.into_iter().map(|tool| Body::Tool(Box::new(tool)));
+    let mut turn = turn(bodies.collect(), TurnState::Running);
+    turn.parts.iter_mut().for_each(|part| part.started = Some(second(0)));
+    let is_running = |command: &str, _: Option<Timestamp>| command == running;
+    let (now, last_heard) = (second(after), Some(second(0)));
+    Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })
+}
+
+fn sentence(tools: Vec<Tool>, after: i64, running: &str) -> String {
+    activity(tools, after, running).sentence(second(after))
+}
+
+#[test]
+fn a_permission_names_the_command_and_how_long_it_waits() {
+    let waits = || permission(bash("rm -rf build/"));
+    assert_eq!(sentence(vec![waits()], 1, ""), "Waiting for you: rm -rf build/");
+    assert_eq!(sentence(vec![waits()], 42, ""), "Waiting for you: rm -rf build/ · 40 s");
+    assert_eq!(sentence(vec![waits()], 150, ""), "Waiting for you: rm -rf build/ · 2 min");
+    assert_eq!(sentence(vec![waits()], 7_500, ""), "Waiting for you: rm -rf build/ · 2 h 5 min");
+    let edit = permission(call("Write", json!({ "file_path": "/w/a.ts", "content": "x" })));
+    assert_eq!(sentence(vec![edit], 1, ""), "Waiting for you: Write /w/a.ts 1 line");
+}
+
+#[test]
+fn the_oldest_question_blocks() {
+    let both = vec![permission(bash("first")), permission(bash("second"))];
+    assert_eq!(sentence(both, 1, ""), "Waiting for you: first");
+}
+
+// No source says that a permission was granted before the command has ended.
+#[test]
+fn a_command_that_runs_does_not_wait() {
+    let granted = vec![permission(bash("npm test"))];
+    assert_eq!(sentence(granted.clone(), 300, "npm test"), "Bash: npm test · 5 min");
+    assert_eq!(sentence(granted, 300, "npm run"), "Waiting for you: npm test · 5 min");
+}
+
+#[test]
+fn a_call_that_stands_may_wait() {
+    let npm = || vec![bash("npm test")];
+    assert_eq!(sentence(npm(), 9, ""), "Bash: npm test");
+    assert_eq!(sentence(npm(), 10, ""), "Maybe waiting for you: npm test · 10 s");
+    assert_eq!(sentence(npm(), 10, "npm test"), "Bash: npm test · 10 s");
+    let read = || vec![call("Read", json!({ "file_path": "/w/a.ts" }))];
+    assert_eq!(sentence(read(), 30, ""), "Read: /w/a.ts · 30 s", "reading needs no permission");
+    assert_eq!(sentence(read(), 90, ""), "Silent for 1 min");
+}
+
+#[test]
+fn an_agent_that_writes_nothing_is_silent_and_does_not_work() {
+    assert_eq!(activity(vec![], 59, ""), Activity::Working { what: "working".into(), since: None });
+    assert_eq!(sentence(vec![], 60, ""), "Silent for 1 min");
+    assert_eq!(sentence(vec![], 720, ""), "Silent for 12 min");
+}
