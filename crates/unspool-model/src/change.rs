@@ -268,6 +268,7 @@ impl ToolPatch {
         take(&mut self.input, later.input);
         take(&mut self.input_text, later.input_text);
         take(&mut self.state, later.state);
+        take(&mut self.reported_state, later.reported_state);
         take(&mut self.output, later.output);
         take(&mut self.result, later.result);
         take(&mut self.exit_code, later.exit_code);
@@ -300,6 +301,8 @@ pub struct ToolPatch {
     pub input: Option<Json>,
     pub input_text: Option<String>,
     pub state: Option<ToolState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_state: Option<ToolState>,
     pub output: Option<String>,
     #[serde(
         default,

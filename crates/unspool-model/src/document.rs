@@ -255,6 +255,9 @@ fn write_tool<M: SerializeMap>(map: &mut M, agent: &str, tool: &Tool) -> Result<
     map.serialize_entry("title", &tool.title)?;
     map.serialize_entry("input", &tool.input)?;
     map.serialize_entry("state", tool.state.name())?;
+    if let Some(reported) = tool.reported_state.filter(|reported| *reported != tool.state) {
+        map.serialize_entry("reported_state", reported.name())?;
+    }
     map.serialize_entry("output", &tool.output)?;
     map.serialize_entry("result", &tool.result)?;
     map.serialize_entry("exit_code", &tool.exit_code)?;

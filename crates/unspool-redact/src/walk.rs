@@ -262,6 +262,7 @@ impl Redactor<'_> {
             input,
             input_text,
             state: _,
+            reported_state: _,
             output,
             result,
             exit_code: _,

@@ -80,15 +80,31 @@ fn lay_item(item: &ListItem) -> Markup {
     }
 }
 
+/// Code and diffs with more lines are clipped, until the reader opens them.
+const MAX_OPEN_LINES: usize = 36;
+
+pub(super) fn is_long(lines: usize) -> bool {
+    lines > MAX_OPEN_LINES
+}
+
+/// The switch that opens a long figure. The style sheet clips the figure while it is closed.
+pub(super) fn whole(lines: usize) -> Markup {
+    html! {
+        @if is_long(lines) { details.whole { summary { "All " (format::count(lines, "line")) } } }
+    }
+}
+
 fn lay_code(code: &Code) -> Markup {
     let language = code.language.as_deref().map(safe);
+    let lines = code.text.lines().count();
     html! {
-        figure.code data-language=[language.as_deref()] {
+        figure.code.long[is_long(lines)] data-language=[language.as_deref()] {
             @if let Some(language) = &language { figcaption { (language) } }
             @match code.first_line {
                 Some(first) => (numbered(code, first)),
                 None => pre { code { (highlight::paint(code.language.as_deref(), &code.text)) } },
             }
+            (whole(lines))
         }
     }
 }

@@ -83,6 +83,9 @@ pub(super) struct Prose {
 pub(super) struct ToolFold {
     pub call_id: String,
     pub state: ToolState,
+    /// What feeds call it, where the exit code says otherwise or did.
+    pub reported_state: Option<ToolState>,
+    pub exit_code: Option<i64>,
     pub provider_executed: bool,
     pub question: Option<QuestionKind>,
     pub request_id: Option<String>,

@@ -103,6 +103,10 @@ impl ToolFold {
     fn absorb(&mut self, gone: ToolFold, take: &[PartMergeField]) {
         if take.contains(&PartMergeField::State) {
             self.state = gone.state;
+            self.reported_state = gone.reported_state;
+        }
+        if take.contains(&PartMergeField::ExitCode) {
+            self.exit_code = gone.exit_code;
         }
         if take.contains(&PartMergeField::Question) {
             self.question = gone.question;

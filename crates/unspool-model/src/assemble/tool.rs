@@ -255,6 +255,7 @@ impl Assembler {
         };
         let patch = self.outcome_patch(head, at, outcome);
         self.emit_part_patch(at, patch);
+        self.settle_tool(at);
     }
 
     fn outcome_patch(&mut self, head: &Head, at: PartIndex, outcome: ToolOutcome) -> PartPatch {
@@ -269,6 +270,9 @@ impl Assembler {
         };
         if tool.output.is_some() {
             ranks.drop(PartField::OutputText);
+        }
+        if let Some(fold) = part.tool.as_mut().filter(|_| tool.exit_code.is_some()) {
+            fold.exit_code = tool.exit_code;
         }
         PartPatch {
             evidence: vec![head.evidence],
@@ -294,7 +298,8 @@ impl Assembler {
         if holder == Some(head.feed) {
             // `settle_tool` distinguishes interrupted from denied.
             let cut = |state| matches!(state, ToolState::Interrupted | ToolState::Denied);
-            let same = fold.state == state || (cut(fold.state) && cut(state));
+            let held = fold.reported_state.unwrap_or(fold.state);
+            let same = held == state || (cut(held) && cut(state));
             return self.count(if same {
                 SkipReason::Duplicate
             } else {
@@ -333,10 +338,14 @@ impl Assembler {
 
     fn set_state(&mut self, at: PartIndex, state: ToolState, ended: Option<jiff::Timestamp>) {
         let Some(fold) = &mut self.part(at).tool else { return };
-        let changed = fold.state != state;
-        fold.state = state;
-        let tool =
-            changed.then(|| Box::new(ToolPatch { state: Some(state), ..ToolPatch::default() }));
+        let changed = fold.reported_state.unwrap_or(fold.state) != state;
+        let reported_state = fold.reported_state.map(|_| state);
+        if changed {
+            (fold.state, fold.reported_state) = (state, reported_state);
+        }
+        let tool = changed.then(|| {
+            Box::new(ToolPatch { state: Some(state), reported_state, ..ToolPatch::default() })
+        });
         self.emit_part_patch(at, PartPatch { ended, tool, ..PartPatch::default() });
         if changed {
             self.settle_tool(at);

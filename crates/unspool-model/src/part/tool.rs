@@ -22,7 +22,11 @@ pub struct Tool {
     pub input: Option<Json>,
     /// The input streamed so far; empty once it is complete.
     pub input_text: String,
+    /// A command with an exit code other than 0 has failed, whatever its agent calls it (C-25).
     pub state: ToolState,
+    /// What the agent called it, where that may differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_state: Option<ToolState>,
     /// The result text returned to the model.
     pub output: Option<String>,
     /// The structured result, as the source has it.

@@ -83,6 +83,7 @@ fn patch_tool(tool: &mut Tool, patch: ToolPatch) {
     set_option(&mut tool.input, patch.input);
     set(&mut tool.input_text, patch.input_text);
     set(&mut tool.state, patch.state);
+    set_option(&mut tool.reported_state, patch.reported_state);
     set_option(&mut tool.output, patch.output);
     set_option(&mut tool.result, patch.result);
     set_option(&mut tool.exit_code, patch.exit_code);
@@ -153,6 +154,7 @@ pub(super) fn merge_parts(kept: &mut Part, gone: Part, take: &[PartMergeField]) 
             input: tool.input.filter(|_| takes(PartMergeField::Input)),
             input_text: None,
             state: Some(tool.state).filter(|_| takes(PartMergeField::State)),
+            reported_state: tool.reported_state.filter(|_| takes(PartMergeField::State)),
             output: tool.output.filter(|_| takes(PartMergeField::Output)),
             result: tool.result.filter(|_| takes(PartMergeField::Result)),
             exit_code: tool.exit_code.filter(|_| takes(PartMergeField::ExitCode)),

@@ -108,6 +108,10 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
             blocks::paragraph(&spans, frame)
         }));
     }
+    if let Some(instruction) = question.instruction() {
+        let span = Span::plain(instruction).dim();
+        lines.extend(frame.indented(|frame| blocks::paragraph(std::slice::from_ref(&span), frame)));
+    }
     lines
 }
 

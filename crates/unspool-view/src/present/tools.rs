@@ -89,7 +89,13 @@ pub fn card(tool: &Tool) -> Card {
     let question = shown.question.take().or_else(|| question::overlay(&call));
     let badge = match open_question(tool) {
         Some(_) => Badge { word: "[WAITING]".into(), tone: Tone::Warning, state: None },
-        None => badge(tool.state),
+        None => {
+            let code = tool.exit_code.filter(|code| *code != 0);
+            let failed = code.filter(|_| tool.state == ToolState::Failed);
+            let state = failed.map(|code| format!("exit {code}").into());
+            let badge = badge(tool.state);
+            Badge { state: badge.state.or(state), ..badge }
+        }
     };
     Card {
         badge,

@@ -49,6 +49,7 @@ pub fn paint_question(question: &Question) -> Markup {
                     @if !answer.observed { " " span.dim { "(inferred)" } }
                 }
             }
+            @if let Some(instruction) = question.instruction() { p.dim { (instruction) } }
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::html::text::safe;
 
 pub fn paint(diff: &Diff) -> Markup {
     let (added, removed) = diff.counts();
+    let lines = diff.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     html! {
-        figure.diff {
+        figure.diff.long[super::is_long(lines)] {
             figcaption {
                 @if let Some(path) = &diff.path { span.path { (safe(path)) } }
                 span.counts {
@@ -23,6 +24,7 @@ pub fn paint(diff: &Diff) -> Markup {
                     }
                 }
             }
+            (super::whole(lines))
         }
     }
 }

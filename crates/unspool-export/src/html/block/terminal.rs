@@ -7,20 +7,48 @@ use unspool_view::present::format;
 
 use crate::html::text::safe;
 
+/// Lines of a long output that stay visible.
+const VISIBLE_LINES: usize = 24;
+
+/// Shows the end of the output of a failed command, which has the error, and otherwise its start.
+/// The rest of a long output is in a fold, so that there is no scroll box inside the page.
 pub fn paint(terminal: &Terminal) -> Markup {
+    let total = terminal.lines.len();
+    let failed = terminal.exit_code.is_some_and(|code| code != 0);
+    let (above, visible, below) = if total <= VISIBLE_LINES + 1 {
+        (0, total, 0)
+    } else if failed {
+        (total - VISIBLE_LINES, VISIBLE_LINES, 0)
+    } else {
+        (0, VISIBLE_LINES, total - VISIBLE_LINES)
+    };
+    let (first, rest) = terminal.lines.split_at(above);
+    let (shown, last) = rest.split_at(visible);
     html! {
         div.terminal {
-            pre tabindex="0" {
-                @for (at, runs) in terminal.lines.iter().enumerate() {
-                    @if at > 0 { "\n" }
-                    @for run in runs { (paint_run(run)) }
-                }
+            @if above > 0 {
+                details.rest { summary { (format::count(above, "line")) " above" } (lines(first)) }
+            }
+            (lines(shown))
+            @if below > 0 {
+                details.rest { summary { (format::count(below, "more line")) } (lines(last)) }
             }
             @if terminal.omitted > 0 {
                 p.dim { "… +" (format::count(terminal.omitted, "line")) }
             }
             @if let Some(code) = terminal.exit_code.filter(|code| *code != 0) {
                 p.exit.tone-failed { "exit code " (code) }
+            }
+        }
+    }
+}
+
+fn lines(lines: &[Vec<AnsiRun>]) -> Markup {
+    html! {
+        pre tabindex="0" {
+            @for (at, runs) in lines.iter().enumerate() {
+                @if at > 0 { "\n" }
+                @for run in runs { (paint_run(run)) }
             }
         }
     }

@@ -148,6 +148,8 @@ fn fold_tool(part: &Part, tool: &Tool) -> ToolFold {
     ToolFold {
         call_id: tool.call_id.clone(),
         state: tool.state,
+        reported_state: tool.reported_state,
+        exit_code: tool.exit_code,
         provider_executed: tool.provider_executed,
         question: tool.question.as_ref().map(|question| question.kind),
         request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),

@@ -88,7 +88,8 @@ impl Assembler {
     }
 
     /// Recomputes inferred state, independent of the order of events: a rejected call with a
-    /// question was denied, and a call that ended has no open question.
+    /// question was denied, a command with an exit code other than 0 has failed (C-25), and a call
+    /// that ended has no open question.
     pub(in crate::assemble) fn settle_tool(&mut self, at: PartIndex) {
         let part = self.part(at);
         let answered = part.origin.ranks.holder(PartField::Answer).is_some();
@@ -99,6 +100,15 @@ impl Assembler {
         if refused && reported && fold.state == ToolState::Interrupted {
             fold.state = ToolState::Denied;
             tool.state = Some(ToolState::Denied);
+        }
+        let denied = fold.state == ToolState::Denied;
+        let reported = fold.reported_state.filter(|_| !denied).unwrap_or(fold.state);
+        let failed = fold.exit_code.is_some_and(|code| code != 0);
+        let state =
+            if failed && reported == ToolState::Completed { ToolState::Failed } else { reported };
+        if state != fold.state {
+            (fold.state, fold.reported_state) = (state, Some(reported));
+            (tool.state, tool.reported_state) = (Some(state), Some(reported));
         }
         let Some(question) = fold.question else {
             if tool != ToolPatch::default() {

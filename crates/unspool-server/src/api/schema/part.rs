@@ -46,7 +46,10 @@ fn body(kind: Kind) -> (Vec<SchemaField>, Vec<SchemaField>) {
             return (fields, vec![("signer", text())]);
         }
         // Only false, for a call that the end of its turn interrupted.
-        Kind::Tool => return (tool(), vec![("observed", is("boolean"))]),
+        Kind::Tool => {
+            let more = [("observed", is("boolean")), ("reported_state", one_of(TOOL_STATES))];
+            return (tool(), more.into());
+        }
         Kind::Agent => vec![("call_id", text()), ("agents", list(agent()))],
         Kind::Interjection => vec![("text", text())],
         Kind::TaskList => {
