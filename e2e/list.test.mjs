@@ -195,6 +195,13 @@ test("a live session is on top, shows its activity, and moves to its day when it
   await page.reload();
   assert.equal(await page.locator("section.live .row").getAttribute("id"), id, "as a page that is loaded has it");
   assert.match(await page.locator("section.live .row .now").textContent(), /^Waits for an answer/);
+  // By project it is on top only, and so are all ids of the page unique.
+  const here = page.url();
+  await page.goto(new URL("/?by=project", here).href);
+  assert.equal(await page.locator("section.live .row").getAttribute("id"), id);
+  const ids = await page.locator(".row").evaluateAll((rows) => rows.map((one) => one.id));
+  assert.equal(new Set(ids).size, ids.length, "no session is listed twice");
+  await page.goto(here);
   await appendFile(log, lines.slice(question + 1).join(""));
   await until("it is over", async () => (await page.locator("section.live").isVisible()) === false);
   const order = await page.locator("ol.all .row").evaluateAll((rows) => rows.map((one) => one.id));
@@ -225,17 +232,44 @@ test("the stats page shows the figures of `stats --json`", async (t) => {
   }
   const tokens = ({ usage }) => usage.input + usage.output + usage.cache_read + usage.cache_write;
   assert.equal(await figure("tokens"), tokens(figures.totals));
-  assert.equal(await figure("cost"), figures.totals.usage.cost_usd);
+  assert.equal(await figure("cost"), figures.totals.usage.spent_usd);
   for (const [kind, list] of [["agent", figures.by_agent], ["model", figures.by_model], ["project", figures.by_project]]) {
     const shown = await page.locator(`[data-kind=${kind}] tbody data`).evaluateAll((all) => all.map((one) => Number(one.value)));
     assert.deepEqual(shown, list.map(tokens), kind);
   }
   const calls = await page.locator("[data-kind=tool] tbody data").evaluateAll((all) => all.map((one) => Number(one.value)));
   assert.deepEqual(calls, figures.tools.map((tool) => tool.calls));
-  assert.equal(await page.locator(".calls").first().locator("li").count(), figures.slowest.length);
-  assert.equal(await page.locator("svg[role=img]").count(), 2);
+  assert.equal(await page.locator(".calls:not(.expensive)").first().locator("li").count(), figures.slowest.length);
+  const costly = await page.locator(".expensive a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+  assert.deepEqual(costly, figures.most_expensive.map((one) => `/s/${one.session}`));
+  assert.equal(await page.locator(".chart svg").count(), 2);
+  // The hours of the week are a table with a number in every cell.
+  const hours = await page.locator(".heat tbody td").evaluateAll((all) => all.map((one) => Number(one.textContent)));
+  assert.equal(hours.length, 7 * 24);
+  for (const { weekday, hour, turns } of figures.by_hour) {
+    assert.equal(hours[(weekday - 1) * 24 + hour], turns, `${weekday} ${hour}`);
+  }
+  // Every bar leads to its sessions, by mouse in the chart and by keyboard in the table.
+  const bars = await page.locator("#tokens-by-day-title ~ a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+  const days = figures.by_day.map(({ name }) => name).filter(Boolean);
+  assert.deepEqual(bars, days.map((day) => `/?since=${day}&until=${day}`));
+  const rows = await page.locator(".figures-table tbody a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+  assert.deepEqual(rows, bars.toReversed());
+  await page.locator("#tokens-by-day-title ~ a").first().click();
+  await page.waitForURL(server.origin + bars[0]);
+  assert.ok(await page.locator(".row").count() > 0, "the sessions of that day");
+  await page.goto(`${server.origin}/stats`);
+  await page.getByRole("link", { name: "By month" }).click();
+  await page.waitForURL(`${server.origin}/stats?period=month`);
+  assert.match(await page.locator(".chart .name").first().textContent(), /Tokens by month/);
+  assert.equal(await page.locator(".figures-table tbody tr").count(), figures.by_month.filter(({ name }) => name).length);
+  // Every table is a file, too.
+  const csv = await page.locator(".downloads a", { hasText: "by week" }).getAttribute("href");
+  const file = await page.request.get(server.origin + csv);
+  assert.match(file.headers()["content-type"], /text\/csv/);
+  assert.equal((await file.text()).trimEnd().split("\r\n").length, figures.by_week.length + 1);
   // A call links to its part.
-  const link = await page.locator(".calls a").first().getAttribute("href");
+  const link = await page.locator(".calls:not(.expensive) a").first().getAttribute("href");
   await page.goto(server.origin + link);
   assert.equal(await page.locator(new URL(link, server.origin).hash).count(), 1);
   // The time range is in the URL.

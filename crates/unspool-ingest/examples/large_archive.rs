@@ -65,7 +65,7 @@ fn events(nth: usize, at: Timestamp) -> Vec<Event> {
             project: Some(format!("/home/dev/project-{}", nth % 40)),
             branch: Some("main".to_owned()),
             version: None,
-            cost_usd: None,
+            cost: None,
         },
         EventKind::TurnStarted {
             names: vec![Name::Prompt(format!("prompt-{nth}").into())],

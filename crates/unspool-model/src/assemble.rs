@@ -161,8 +161,8 @@ impl Assembler {
 
     fn apply_kind(&mut self, head: &Head, kind: EventKind) {
         match kind {
-            EventKind::SessionUpdated { project, branch, version, cost_usd } => {
-                self.update_session(head, project, branch, version, cost_usd);
+            EventKind::SessionUpdated { project, branch, version, cost } => {
+                self.update_session(head, project, branch, version, cost);
             }
             EventKind::TitleSet(title) => self.set_title(title),
             EventKind::StartedBy(parent) => self.set_parent(head, parent),

@@ -32,7 +32,8 @@ impl Serialize for SessionDocument<'_> {
         let session = &summary.session;
         let used = |usage: Usage, spending: &Spending| UsageDocument {
             usage,
-            cost_usd: spending.reported_usd,
+            cost_usd: spending.reported_usd(),
+            partial_cost_usd: spending.partial_usd(),
             estimated_cost_usd: spending.estimated_usd(prices),
         };
         let mut map = serializer.serialize_map(None)?;
@@ -88,16 +89,18 @@ fn forked_from(session: &Session) -> Option<BTreeMap<&str, Option<String>>> {
     })
 }
 
-/// Tokens by kind, the cost that the agent reports, and the cost estimated from a price list.
+/// Tokens by kind, the cost that the agent reports for all of them or for a part of them, and the
+/// cost estimated from a price list.
 pub struct UsageDocument {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+    pub partial_cost_usd: Option<f64>,
     pub estimated_cost_usd: Option<f64>,
 }
 
 impl Serialize for UsageDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(8))?;
+        let mut map = serializer.serialize_map(Some(9))?;
         map.serialize_entry("input", &self.usage.input)?;
         map.serialize_entry("output", &self.usage.output)?;
         map.serialize_entry("cache_read", &self.usage.cache_read)?;
@@ -105,6 +108,7 @@ impl Serialize for UsageDocument {
         map.serialize_entry("cache_write_1h", &self.usage.cache_write_1h)?;
         map.serialize_entry("reasoning", &self.usage.reasoning)?;
         map.serialize_entry("cost_usd", &self.cost_usd)?;
+        map.serialize_entry("partial_cost_usd", &self.partial_cost_usd)?;
         map.serialize_entry("estimated_cost_usd", &self.estimated_cost_usd)?;
         map.end()
     }
@@ -141,6 +145,7 @@ impl Serialize for TurnDocument<'_> {
             usage: turn.usage(),
             // Agents report a cost only for sessions.
             cost_usd: None,
+            partial_cost_usd: None,
             estimated_cost_usd: turn.spending().estimated_usd(prices),
         };
         map.serialize_entry("usage", &used)?;

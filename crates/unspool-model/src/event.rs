@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::json::Json;
 use crate::part::{Answer, Body, Question};
+use crate::price::ReportedCost;
 use crate::provenance::{Evidence, Feed, Name};
 use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 
@@ -145,7 +146,7 @@ pub enum EventKind {
         project: Option<String>,
         branch: Option<String>,
         version: Option<String>,
-        cost_usd: Option<f64>,
+        cost: Option<ReportedCost>,
     },
     /// The session has a title.
     #[serde(alias = "title-told")]

@@ -23,5 +23,6 @@ pub mod session;
 pub mod skeleton;
 pub mod source;
 pub mod summary;
+pub mod tool_time;
 pub mod tools;
 pub mod transcript;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{LIST_PRICES, Price, Prices, Spending, plain_name};
+use super::{Cost, LIST_PRICES, Price, Prices, ReportedCost, Spending, plain_name};
 use crate::session::Usage;
 
 const TOKENS: Usage = Usage {
@@ -97,7 +97,7 @@ fn a_call_without_a_model_is_of_the_sessions_only_one() {
     let calls = [(None, TOKENS), (Some("gpt-5.4"), TOKENS)];
     let named = [(Some("gpt-5.4"), TOKENS), (Some("gpt-5.4"), TOKENS)];
     assert_eq!(
-        Spending::of_session(calls, Some(1.0)).estimated_usd(&prices),
+        Spending::of_session(calls, Some(ReportedCost::of_all(1.0))).estimated_usd(&prices),
         Spending::of_session(named, None).estimated_usd(&prices),
     );
     let idle = [(None, TOKENS), (Some("gpt-5.4"), Usage::default())];
@@ -109,11 +109,11 @@ fn a_call_without_a_model_is_of_the_sessions_only_one() {
 
 #[test]
 fn what_agents_report_adds_up_beside_it() {
-    let mut spending = Spending::of_session([], Some(0.5));
+    let mut spending = Spending::of_session([], Some(ReportedCost::of_all(0.5)));
     spending.add(&Spending::of_session([], None));
-    assert_eq!(spending.reported_usd, Some(0.5));
-    spending.add(&Spending::of_session([], Some(0.25)));
-    assert_eq!(spending.reported_usd, Some(0.75));
+    assert_eq!(spending.reported_usd(), Some(0.5));
+    spending.add(&Spending::of_session([], Some(ReportedCost::of_all(0.25))));
+    assert_eq!(spending.reported_usd(), Some(0.75));
 }
 
 #[test]
@@ -128,4 +128,61 @@ fn nonsense_in_a_log_does_not_overflow() {
     };
     let cost = Prices::listed().of("gpt-5.4").unwrap().of(&most);
     assert!(cost.is_finite() && cost > 0.0);
+}
+
+/// Claude Code may count only the last process of a resumed session.
+#[test]
+fn a_reported_cost_counts_only_if_it_covers_all_tokens() {
+    let prices = Prices::listed();
+    let model = Some("claude-opus-5-5");
+    let report = |usd: f64, tokens: Usage| ReportedCost { usd, tokens: Some(tokens) };
+    let of = |cost| Spending::of_session([(model, TOKENS), (model, TOKENS)], Some(cost));
+    let both = of(report(0.3, {
+        let mut sum = TOKENS;
+        sum.add(TOKENS);
+        sum
+    }));
+    assert_eq!((both.cost(&prices), both.partial_usd()), (Some(Cost::Reported(0.3)), None));
+    let last = of(report(0.1, TOKENS));
+    let estimate = last.estimated_usd(&prices).unwrap();
+    assert_eq!(last.cost(&prices), Some(Cost::EstimatedInstead(estimate)));
+    assert_eq!((last.reported_usd(), last.partial_usd()), (None, Some(0.1)));
+    assert_eq!(of(ReportedCost::of_all(0.1)).cost(&prices), Some(Cost::Reported(0.1)));
+    // One kind of tokens is enough.
+    let without_cache = Usage { cache_read: 0, ..TOKENS };
+    let one = Spending::of_session([(model, TOKENS)], Some(report(0.1, without_cache)));
+    assert!(one.cost(&prices).unwrap().is_estimated());
+}
+
+#[test]
+fn a_reported_cost_is_for_the_sub_agents_too() {
+    let model = Some("claude-opus-5-5");
+    let report = ReportedCost { usd: 0.1, tokens: Some(TOKENS) };
+    let mut own = Spending::of_session([(model, TOKENS)], Some(report));
+    let mut family = own.clone();
+    family.add(&Spending::default());
+    own.check_against(&family);
+    assert_eq!((own.reported_usd(), family.reported_usd()), (Some(0.1), Some(0.1)));
+    family.add(&Spending::of_session([(model, TOKENS)], None));
+    own.check_against(&family);
+    assert_eq!((own.reported_usd(), family.reported_usd()), (None, None));
+    assert_eq!((own.partial_usd(), family.partial_usd()), (Some(0.1), Some(0.1)));
+}
+
+#[test]
+fn of_two_reports_the_one_for_more_tokens_counts_in_any_order() {
+    let report = |usd: f64, input: u64| ReportedCost {
+        usd,
+        tokens: Some(Usage { input, ..Usage::default() }),
+    };
+    let none = ReportedCost::of_all(9.0);
+    for (one, other) in [
+        (report(0.2, 50), report(0.5, 10)),
+        (report(0.5, 10), report(0.2, 10)),
+        (report(0.1, 1), none),
+        (none, ReportedCost::of_all(8.0)),
+    ] {
+        assert_eq!(one.join(other), one);
+        assert_eq!(other.join(one), one);
+    }
 }

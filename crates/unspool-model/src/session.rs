@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::AgentEnd;
 use crate::id::{SessionId, TurnId};
 use crate::part::Body;
-use crate::price::Spending;
+use crate::price::{ReportedCost, Spending};
 use crate::provenance::Evidence;
 use crate::rank::{Ranks, SessionField};
 
@@ -40,7 +40,7 @@ impl Transcript {
     pub fn spending(&self) -> Spending {
         let steps = self.turns.iter().flat_map(|turn| &turn.steps);
         let calls = steps.map(|step| (step.model.as_deref(), step.usage));
-        Spending::of_session(calls, self.session.facts.cost_usd)
+        Spending::of_session(calls, self.session.facts.cost())
     }
 
     /// The title set by a person or the agent, otherwise the beginning of the first prompt.
@@ -113,6 +113,9 @@ pub struct Facts {
     pub title: Option<Title>,
     /// What the agent says the session has cost so far.
     pub cost_usd: Option<f64>,
+    /// The tokens that this cost is for, if the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_tokens: Option<Usage>,
     pub started: Option<Timestamp>,
     /// The parent that the session's own sources report.
     #[serde(default, rename = "parent", skip_serializing_if = "Option::is_none")]
@@ -127,6 +130,13 @@ pub struct Facts {
     /// Ends of sub-agents whose start has not been seen yet.
     #[serde(default, rename = "strangers")]
     pub orphan_agent_ends: Vec<OrphanAgentEnd>,
+}
+
+impl Facts {
+    /// The cost that the agent reports, with the tokens that it is for.
+    pub fn cost(&self) -> Option<ReportedCost> {
+        self.cost_usd.map(|usd| ReportedCost { usd, tokens: self.cost_tokens })
+    }
 }
 
 /// The end of a sub-agent that arrived before its start (R-X-04).

@@ -37,6 +37,14 @@ impl Completeness {
     }
 }
 
+/// Whether the figures of a session include its sub-agents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsageScope {
+    /// Only the session itself: its sub-agents stand beside it.
+    Own,
+    WithAgents,
+}
+
 /// A session head with totals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
@@ -63,12 +71,28 @@ pub struct Summary {
     pub spending_with_agents: Spending,
 }
 
+impl Summary {
+    pub fn usage_in(&self, scope: UsageScope) -> Usage {
+        match scope {
+            UsageScope::Own => self.usage,
+            UsageScope::WithAgents => self.usage_with_agents,
+        }
+    }
+
+    pub fn spending_in(&self, scope: UsageScope) -> &Spending {
+        match scope {
+            UsageScope::Own => &self.spending,
+            UsageScope::WithAgents => &self.spending_with_agents,
+        }
+    }
+}
+
 impl Transcript {
     /// Summarises the session together with its sub-agents.
     pub fn summary(&self, completeness: Completeness, agents: &[Transcript]) -> Summary {
         let parts = || self.turns.iter().flat_map(|turn| &turn.parts);
         let count = |is: fn(&Part) -> bool| parts().filter(|part| is(part)).count() as u64;
-        let (usage, spending) = (self.usage(), self.spending());
+        let (usage, mut spending) = (self.usage(), self.spending());
         let (mut usage_with_agents, mut spending_with_agents) = (usage, spending.clone());
         // Sorted by id: floating-point sums must not depend on the order of arrival.
         let mut agents: Vec<&Transcript> = agents.iter().collect();
@@ -77,6 +101,7 @@ impl Transcript {
             usage_with_agents.add(agent.usage());
             spending_with_agents.add(&agent.spending());
         }
+        spending.check_against(&spending_with_agents);
         Summary {
             session: self.session.clone(),
             title: self.title(),

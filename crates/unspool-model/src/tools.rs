@@ -109,6 +109,48 @@ impl Family {
     }
 }
 
+/// Whether a call of a tool waits for a person before it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AsksUser {
+    /// The tool is a question.
+    Always,
+    /// Agents ask for permission unless a rule allows the call.
+    Usually,
+    Rarely,
+}
+
+impl AsksUser {
+    pub fn of(tool: &str) -> AsksUser {
+        match Family::of(tool) {
+            Some(Family::AskQuestion | Family::ExitPlanMode) => AsksUser::Always,
+            Some(
+                Family::RunShell
+                | Family::EditFile
+                | Family::WriteFile
+                | Family::ApplyPatch
+                | Family::SearchWeb
+                | Family::FetchWeb,
+            ) => AsksUser::Usually,
+            Some(
+                Family::BackgroundOutput
+                | Family::ReadFile
+                | Family::ListFiles
+                | Family::SearchFiles
+                | Family::SearchTools
+                | Family::WriteTodos
+                | Family::CreateTask
+                | Family::UpdateTask
+                | Family::ListTasks
+                | Family::StartAgent
+                | Family::LoadSkill,
+            ) => AsksUser::Rarely,
+            // Tools of MCP servers.
+            None if tool.starts_with("mcp__") => AsksUser::Usually,
+            None => AsksUser::Rarely,
+        }
+    }
+}
+
 /// True if the tool changes files.
 pub fn is_edit(name: &str) -> bool {
     Family::of(name).is_some_and(Family::is_edit)

@@ -105,6 +105,9 @@ pub struct SessionRow {
     pub errors: u64,
     /// Including sub-agents.
     pub tokens: u64,
+    /// Those of them that were read from a cache.
+    #[serde(default)]
+    pub cached_tokens: u64,
     pub cost: String,
     pub sub_agent: bool,
     pub seq: u64,
@@ -112,6 +115,13 @@ pub struct SessionRow {
     pub resume: Option<String>,
     /// The time of its last record.
     pub last_heard: Option<Timestamp>,
+}
+
+impl SessionRow {
+    /// Tokens that were not read from a cache.
+    pub fn fresh_tokens(&self) -> u64 {
+        self.tokens.saturating_sub(self.cached_tokens)
+    }
 }
 
 /// A window of a session, with the session's row and header blocks.
@@ -236,6 +246,7 @@ async fn session_row<V: View>(
         tools: summary.tools,
         errors: summary.errors,
         tokens: summary.usage_with_agents.total(),
+        cached_tokens: summary.usage_with_agents.cache_read,
         cost: present::short_cost(&summary.spending_with_agents, prices),
         sub_agent: stored.is_agent(),
         seq: stored.seq,

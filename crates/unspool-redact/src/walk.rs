@@ -73,6 +73,7 @@ impl Redactor<'_> {
             version,
             title,
             cost_usd: _,
+            cost_tokens: _,
             started: _,
             reported_parent,
             forked_from: _,

@@ -97,6 +97,7 @@ async fn handle<S: Store>(
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,
         Endpoint::Stats => archive::stats(app, params).await,
+        Endpoint::StatsCsv => archive::stats_csv(app, params).await,
         Endpoint::Document | Endpoint::Live => ApiResponse::json(params, &openapi()),
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 use unspool_model::id::{SessionId, digest};
+use unspool_model::summary::UsageScope;
 use unspool_query::activity::{ActiveSession, recent_sessions};
 use unspool_query::attention::{Alert, Attention};
 use unspool_query::live::{Subscription, Update};
@@ -32,9 +33,18 @@ const ROW_BACKLOG: usize = 64;
 struct PaintedRow {
     session: ActiveSession,
     html: String,
+    /// For lists with rows of their own for sub-agents, if it differs.
+    own_html: Option<String>,
 }
 
 impl PaintedRow {
+    fn html(&self, scope: UsageScope) -> &str {
+        match scope {
+            UsageScope::Own => self.own_html.as_ref().unwrap_or(&self.html),
+            UsageScope::WithAgents => &self.html,
+        }
+    }
+
     fn id(&self) -> SessionId {
         self.session.stored.summary.session.id
     }
@@ -126,7 +136,8 @@ async fn send(
         .filter(|row| !subscription.attention_only && filter.allows(&row.session.stored))
         .map(|row| {
             let live = row.session.activity.is_some();
-            json!({ "id": format!("s-{}", row.id()), "live": live, "html": row.html })
+            let html = row.html(filter.scope());
+            json!({ "id": format!("s-{}", row.id()), "live": live, "html": html })
         })
         .collect();
     if chosen.is_empty() {
@@ -225,13 +236,17 @@ async fn load_rows<S: Store>(
 ) -> Result<Vec<PaintedRow>, StoreError> {
     let sessions = recent_sessions(&app.view(), changed).await?;
     let rows = sessions.into_iter().map(|session| {
-        let row = template::ListRow {
+        let mut row = template::ListRow {
             summary: &session.stored.summary,
             sub_agent: session.stored.is_agent(),
             activity: session.activity.clone(),
+            scope: UsageScope::WithAgents,
         };
         let html = template::row(&row, &app.prices).into_string();
-        PaintedRow { session, html }
+        row.scope = UsageScope::Own;
+        let own_html = template::row(&row, &app.prices).into_string();
+        let own_html = Some(own_html).filter(|own| *own != html);
+        PaintedRow { session, html, own_html }
     });
     Ok(rows.collect())
 }

@@ -28,6 +28,8 @@ pub struct ListParams {
     pub agents: Option<String>,
     /// `project`.
     pub by: Option<String>,
+    /// Of the charts: `day`, `week` or `month`.
+    pub period: Option<String>,
     /// Cursor: start time and id of the last listed session, `1716823465000~kgh9…`.
     pub after: Option<String>,
 }
@@ -56,6 +58,7 @@ impl ListParams {
             ("errors", &self.errors),
             ("agents", &self.agents),
             ("by", &self.by),
+            ("period", &self.period),
         ] {
             query = query.with(name, non_empty(value));
         }
@@ -64,6 +67,10 @@ impl ListParams {
 
     pub fn by_project(&self) -> bool {
         non_empty(&self.by) == Some("project")
+    }
+
+    pub fn period(&self) -> Option<&str> {
+        non_empty(&self.period)
     }
 
     pub fn filter(&self, now: Timestamp, limit: u64) -> Result<SessionFilter, NotATime> {

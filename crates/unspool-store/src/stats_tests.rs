@@ -4,7 +4,7 @@ use super::*;
 fn percentiles_are_durations_that_something_took() {
     let of = |mut milliseconds: Vec<u32>| {
         let total = milliseconds.iter().copied().map(u64::from).sum();
-        let figures = DurationFigures::of(&mut milliseconds, total);
+        let figures = DurationFigures::of(&mut milliseconds, total, 0);
         (figures.median_ms, figures.p95_ms, figures.measured, figures.total_ms)
     };
     assert_eq!(of(vec![]), (None, None, 0, 0));

@@ -12,7 +12,7 @@ use unspool_model::assemble::{Cursor, TurnStub};
 use unspool_model::id::{SessionId, TurnId};
 use unspool_model::part::{Part, Place};
 use unspool_model::session::{Session, Turn};
-use unspool_model::summary::Summary;
+use unspool_model::summary::{Summary, UsageScope};
 
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
 
@@ -56,6 +56,15 @@ pub struct SessionFilter {
 }
 
 impl SessionFilter {
+    /// What the figures in a row of the list include. Sub-agents that are rows themselves do not
+    /// count in the row of their parent too.
+    pub fn scope(&self) -> UsageScope {
+        match self.without_agents {
+            true => UsageScope::WithAgents,
+            false => UsageScope::Own,
+        }
+    }
+
     /// True if a session passes the filter. Ignores `after` and `limit`.
     pub fn allows(&self, stored: &StoredSession) -> bool {
         let StoredSession { summary, sub_agent, .. } = stored;

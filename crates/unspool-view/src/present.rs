@@ -19,7 +19,7 @@ mod turn;
 
 use agents::SubagentSessions;
 use jiff::Timestamp;
-use unspool_model::price::{Prices, Spending};
+use unspool_model::price::{Cost, Prices, Spending};
 use unspool_model::session::{Parent, Session, Usage};
 use unspool_model::summary::Summary;
 
@@ -94,24 +94,38 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
 
 /// A session's cost for lists: the reported cost, else the estimate marked with `~`.
 pub fn short_cost(spending: &Spending, prices: &Prices) -> String {
-    let reported = spending.reported_usd.map(|cost| format!("${cost:.2}"));
-    let estimated = || spending.estimated_usd(prices).map(|cost| format!("~${cost:.2}"));
-    reported.or_else(estimated).unwrap_or_default()
+    let cost = spending.cost(prices);
+    cost.map(|cost| format::cost(cost.usd(), cost.is_estimated())).unwrap_or_default()
 }
 
-/// The reported cost (`$0.1054`) and the estimate by list price (`$0.1061 estimated`).
+/// The reported cost (`$0.1054`) and the estimate by list price (`$0.1061 estimated`). If the
+/// estimate takes the place of a reported cost, the text says why.
 fn cost_text(spending: &Spending, prices: &Prices) -> Option<String> {
     let dollars = |cost: f64| format!("${cost:.4}");
-    let reported = spending.reported_usd.map(dollars);
-    let estimated = spending.estimated_usd(prices).map(dollars);
-    match (reported, estimated) {
-        (Some(reported), Some(estimated)) if reported != estimated => {
-            Some(format!("{reported} · {estimated} estimated"))
+    match spending.cost(prices) {
+        Some(Cost::Reported(reported)) => {
+            let reported = dollars(reported);
+            match spending.estimated_usd(prices).map(dollars) {
+                Some(estimated) if estimated != reported => {
+                    Some(format!("{reported} · {estimated} estimated"))
+                }
+                Some(_) | None => Some(reported),
+            }
         }
-        (Some(reported), _) => Some(reported),
-        (None, estimated) => estimated.map(|cost| format!("{cost} estimated")),
+        Some(Cost::Estimated(cost)) => Some(format!("{} estimated", dollars(cost))),
+        Some(Cost::EstimatedInstead(cost)) => {
+            let partial = spending.partial_usd().map(dollars).unwrap_or_default();
+            Some(format!("~{} estimated: {PARTIAL_SUM} ({partial})", dollars(cost)))
+        }
+        // No price is known: what the agent reports is all there is.
+        None => {
+            spending.partial_usd().map(|cost| format!("{} at least: {PARTIAL_SUM}", dollars(cost)))
+        }
     }
 }
+
+/// Why an estimate takes the place of the cost that the agent reports.
+pub const PARTIAL_SUM: &str = "the agent's own sum covers only a part of the session";
 
 /// `kgh9ahenqqr61s4kbqq1 as general-purpose`
 fn started_by(parent: &Parent) -> String {
@@ -121,15 +135,16 @@ fn started_by(parent: &Parent) -> String {
     }
 }
 
-/// `1,729 · 12 in · 417 out · 1,300 cached`; empty when nothing was counted.
+/// `1,729 · 12 in · 417 out · 1,200 cached · 100 written to the cache`; empty when nothing was
+/// counted.
 pub fn usage_text(usage: Usage) -> String {
-    let cached = usage.cache_read.saturating_add(usage.cache_write);
     let total = usage.total();
     let parts = [
         (usage.input, "in"),
         (usage.output, "out"),
         (usage.reasoning, "reasoning"),
-        (cached, "cached"),
+        (usage.cache_read, "cached"),
+        (usage.cache_write, "written to the cache"),
     ];
     let mut text = if total == 0 { String::new() } else { format::number(total) };
     for (count, noun) in parts {

@@ -1,6 +1,4 @@
-//! One-line charts: bars and sparklines of block characters, and compact numbers for them.
-
-use unspool_view::present::format;
+//! One-line charts: bars and sparklines of block characters.
 
 /// A bar of at most `room` columns, in eighths of a column. Any non-zero value is visible.
 pub fn bar(value: u64, most: u64, room: usize) -> String {
@@ -22,26 +20,6 @@ pub fn sparkline(values: &[u64]) -> String {
         value => LEVELS[usize::try_from((value * 8).div_ceil(most)).map_or(7, |nth| nth - 1)],
     };
     values.iter().map(|value| sign(*value)).collect()
-}
-
-/// `9,999`, `12.3k`, `456k`, `7.8M`: at most six columns up to a thousand trillion.
-pub fn compact(value: u64) -> String {
-    if value < 10_000 {
-        return format::number(value);
-    }
-    let mut unit = 1_000;
-    let mut sign = 'k';
-    for next in ['M', 'G', 'T', 'P'] {
-        if value / unit < 1_000 {
-            break;
-        }
-        unit *= 1_000;
-        sign = next;
-    }
-    match value / unit {
-        0..100 => format!("{}.{}{sign}", value / unit, value % unit * 10 / unit),
-        whole => format!("{}{sign}", format::number(whole)),
-    }
 }
 
 #[cfg(test)]

@@ -20,21 +20,3 @@ fn sparklines_have_a_column_for_each_value() {
     assert_eq!(sparkline(&[1, 2, 3, 4, 5, 6, 7, 8]), "▁▂▃▄▅▆▇█");
     assert_eq!(sparkline(&[1, 0, u64::MAX]), "▁ █");
 }
-
-#[test]
-fn numbers_are_short() {
-    let cases = [
-        (0, "0"),
-        (9_999, "9,999"),
-        (10_000, "10.0k"),
-        (99_999, "99.9k"),
-        (123_456, "123k"),
-        (1_234_567, "1.2M"),
-        (999_999_999, "999M"),
-        (1_500_000_000, "1.5G"),
-        (u64::MAX, "18,446P"),
-    ];
-    for (value, short) in cases {
-        assert_eq!(compact(value), short);
-    }
-}

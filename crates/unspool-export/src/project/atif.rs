@@ -171,7 +171,7 @@ fn final_metrics(head: &Summary, sums: &Sums, prices: &Prices) -> FinalMetrics {
         total_completion_tokens: used(usage.output),
         total_cached_tokens: used(usage.cache_read),
         // Only the cost that the agent reported.
-        total_cost_usd: head.spending_with_agents.reported_usd.filter(|cost| cost.is_finite()),
+        total_cost_usd: head.spending_with_agents.reported_usd().filter(|cost| cost.is_finite()),
         total_steps: sums.steps,
         extra: schema::extra_metrics(usage, estimated),
     }

@@ -193,6 +193,6 @@ pub fn in_project(project: &str) -> Line {
         project: Some(project.to_owned()),
         branch: None,
         version: None,
-        cost_usd: None,
+        cost: None,
     })
 }

@@ -163,7 +163,7 @@ pub fn titles_names_folders_and_branches_are_found<H: TestArchive>() {
         project: None,
         branch: Some("feature/heaps".to_owned()),
         version: None,
-        cost_usd: None,
+        cost: None,
     };
     harness.record("s", [branch.into()]);
     assert_eq!(harness.found("sorting"), ["s title"]);

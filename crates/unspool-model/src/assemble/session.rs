@@ -2,6 +2,7 @@
 //! the head leaves as one `SessionUpdated`.
 
 use crate::change::Change;
+use crate::price::ReportedCost;
 use crate::rank::{Ranks, SessionField};
 use crate::session::{ForkedFrom, Parent, SessionState, Title};
 
@@ -14,7 +15,7 @@ impl Assembler {
         project: Option<String>,
         branch: Option<String>,
         version: Option<String>,
-        cost_usd: Option<f64>,
+        cost: Option<ReportedCost>,
     ) {
         let before = self.facts.clone();
         // Project and branch are those at the start: the first value of the strongest feed wins.
@@ -30,9 +31,9 @@ impl Assembler {
         if let Some(version) = self.facts.ranks.take(SessionField::Version, head.feed, version) {
             self.facts.version = Some(version);
         }
-        // Costs are running totals.
-        if let Some(cost) = cost_usd {
-            self.facts.cost_usd = Some(self.facts.cost_usd.map_or(cost, |held| held.max(cost)));
+        if let Some(cost) = cost {
+            let cost = self.facts.cost().map_or(cost, |held| held.join(cost));
+            (self.facts.cost_usd, self.facts.cost_tokens) = (Some(cost.usd), cost.tokens);
         }
         if let Some(at) = head.at {
             self.facts.started = Some(self.facts.started.map_or(at, |held| held.min(at)));

@@ -58,6 +58,11 @@ impl Usage {
             .saturating_add(self.cache_write)
     }
 
+    /// Tokens of all kinds but those read from a cache, which cost a tenth or less.
+    pub fn fresh(&self) -> u64 {
+        self.total().saturating_sub(self.cache_read)
+    }
+
     /// Adds another call's usage.
     pub fn add(&mut self, other: Usage) {
         // Counts are external input; absurd ones must not overflow.

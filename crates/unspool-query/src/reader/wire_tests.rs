@@ -184,6 +184,7 @@ fn session_row() -> SessionRow {
         tools: 3,
         errors: 4,
         tokens: u64::MAX,
+        cached_tokens: 7,
         cost: "$0.01".to_owned(),
         sub_agent: true,
         seq: 9,

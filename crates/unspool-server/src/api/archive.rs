@@ -2,7 +2,8 @@
 
 use unspool_query::search;
 use unspool_store::search::{HitDocument, SearchRequest};
-use unspool_store::stats::StatsRequest;
+use unspool_store::stats::csv::StatsTable;
+use unspool_store::stats::{Stats, StatsRequest};
 use unspool_store::store::{Store, View};
 
 use super::request_params::RequestParams;
@@ -34,6 +35,20 @@ pub async fn search<S: Store>(
 }
 
 pub async fn stats<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
+    ApiResponse::json(params, &figures(app, params).await?)
+}
+
+pub async fn stats_csv<S: Store>(
+    app: &App<S>,
+    params: &RequestParams,
+) -> Result<ApiResponse, Problem> {
+    let table = params.text("by").and_then(StatsTable::of_name).unwrap_or(StatsTable::Day);
+    let body = figures(app, params).await?.csv(table).into();
+    let name = format!("unspool-{}.csv", table.name());
+    Ok(ApiResponse::File { name, media_type: "text/csv; charset=utf-8", body })
+}
+
+async fn figures<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Stats, Problem> {
     let request = StatsRequest {
         agent: params.owned("agent"),
         project: params.owned("project"),
@@ -45,5 +60,5 @@ pub async fn stats<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Api
     if let Some(limit) = params.number("limit") {
         figures.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
-    ApiResponse::json(params, &figures)
+    Ok(figures)
 }

@@ -86,6 +86,9 @@ fn responses(response: ResponseKind) -> Value {
             let content: Map<String, Value> = forms.collect();
             json!({ "200": { "description": "A file", "content": content }, "default": problem })
         }
+        ResponseKind::Csv => json!({
+            "200": { "description": "A table", "content": { "text/csv": {} } }, "default": problem,
+        }),
         ResponseKind::Events => json!({
             "200": { "description": "A UI message stream", "content": { "text/event-stream": {} } },
             "204": { "description": "No turn is running" },

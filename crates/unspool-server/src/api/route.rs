@@ -1,6 +1,8 @@
 //! The routes under `/api` as one table. The router, the request checks, the OpenAPI document and
 //! the table in docs/api.md are all made from it.
 
+use unspool_store::stats::csv::StatsTable;
+
 /// One route.
 #[derive(Debug)]
 pub struct Route {
@@ -30,6 +32,7 @@ pub enum Endpoint {
     Chat,
     Search,
     Stats,
+    StatsCsv,
     Live,
     Document,
 }
@@ -89,8 +92,9 @@ pub enum ResponseKind {
     One(&'static str),
     /// An array of such objects.
     Many(&'static str),
-    /// A download.
+    /// A session in one of the export formats.
     File,
+    Csv,
     /// A UI message stream of the AI SDK.
     Events,
     /// A WebSocket.
@@ -139,6 +143,9 @@ const fn limit(max: u64, what: &'static str) -> Parameter {
     optional("limit", ParameterKind::Number { min: 1, max }, what)
 }
 
+const STATS_TABLE: Parameter =
+    optional("by", ParameterKind::OneOf(StatsTable::NAMES), "the table; default day");
+const STATS_LIMIT: Parameter = limit(100_000, "the number of rows of each table");
 const LIMIT: Parameter = limit(MAX_PAGE_SIZE, "the page size");
 const AFTER_TURN: Parameter = optional(
     "after",
@@ -343,14 +350,15 @@ pub const ROUTES: &[Route] = &[
         path: "/api/stats",
         endpoint: Endpoint::Stats,
         summary: "Statistics over the archive: what `unspool stats --json` writes",
-        parameters: &[
-            AGENT,
-            PROJECT,
-            SINCE,
-            UNTIL,
-            limit(100_000, "the number of rows of each table"),
-        ],
+        parameters: &[AGENT, PROJECT, SINCE, UNTIL, STATS_LIMIT],
         response: ResponseKind::One("Stats"),
+    },
+    Route {
+        path: "/api/stats.csv",
+        endpoint: Endpoint::StatsCsv,
+        summary: "One table of the statistics: what `unspool stats --csv` writes",
+        parameters: &[STATS_TABLE, AGENT, PROJECT, SINCE, UNTIL, STATS_LIMIT],
+        response: ResponseKind::Csv,
     },
     Route {
         path: "/api/live",

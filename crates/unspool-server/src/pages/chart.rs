@@ -18,6 +18,8 @@ pub struct ChartBar {
     pub values: Vec<f64>,
     /// Tooltip.
     pub hint: String,
+    /// What it leads to.
+    pub address: Option<String>,
 }
 
 const VIEW_WIDTH: f64 = 1000.0;
@@ -51,7 +53,7 @@ pub fn columns(
             }
             div.plot {
                 div.scale aria-hidden="true" { span { (write(most)) } span { (write(most / 2.0)) } span { "0" } }
-                svg viewBox={ "0 0 " (VIEW_WIDTH) " " (VIEW_HEIGHT) } preserveAspectRatio="none" role="img"
+                svg viewBox={ "0 0 " (VIEW_WIDTH) " " (VIEW_HEIGHT) } preserveAspectRatio="none" role="group"
                     aria-labelledby={ (id) "-title " (id) "-desc" } {
                     title id={ (id) "-title" } { (title) }
                     desc id={ (id) "-desc" } { (unspool_export::html::text::safe(&description(columns, write))) }
@@ -60,13 +62,19 @@ pub fn columns(
                         line.grid x1="0" x2=(VIEW_WIDTH) y1=(short(y)) y2=(short(y)) {}
                     }
                     @for (at, column) in columns.iter().enumerate() {
-                        g {
+                        @let bar = html! {
                             title { (unspool_export::html::text::safe(&column.hint)) }
                             rect.slot x=(short(at as f64 * slot)) y="0" width=(short(slot)) height=(VIEW_HEIGHT) {}
                             @for (class, y, height) in stack(series, column, most) {
                                 rect.(class) x=(short(at as f64 * slot + (slot - wide) / 2.0)) y=(short(y))
                                     width=(short(wide)) height=(short(height)) {}
                             }
+                        };
+                        // A hundred tab stops help nobody: the table has the same links.
+                        @match &column.address {
+                            Some(address) => a href=(address) tabindex="-1"
+                                aria-label=(unspool_export::html::text::safe(&column.hint)) { (bar) },
+                            None => g { (bar) },
                         }
                     }
                 }
@@ -97,7 +105,7 @@ fn description(columns: &[ChartBar], write: fn(f64) -> String) -> String {
     let most = columns.iter().max_by(|one, other| sum(one).total_cmp(&sum(other)));
     match (columns.first(), columns.last(), most) {
         (Some(first), Some(last), Some(most)) => format!(
-            "{} from {} to {}; most on {}: {}. The table below has all figures.",
+            "{} from {} to {}; most on {}: {}. The table below has all figures and links.",
             format::count(columns.len(), "bar"),
             first.label,
             last.label,
@@ -179,8 +187,12 @@ mod tests {
     #[test]
     fn a_stack_is_as_high_as_its_sum() {
         let series = [Series { name: "a", class: "a" }, Series { name: "b", class: "b" }];
-        let column =
-            ChartBar { label: String::new(), values: vec![25.0, 50.0], hint: String::new() };
+        let column = ChartBar {
+            label: String::new(),
+            values: vec![25.0, 50.0],
+            hint: String::new(),
+            address: None,
+        };
         let pieces = stack(&series, &column, 100.0);
         assert_eq!(pieces, [("a", 150.0, 50.0), ("b", 50.0, 100.0)]);
     }
@@ -192,6 +204,7 @@ mod tests {
             label: label.to_owned(),
             values: vec![value],
             hint: format!("{label}: <{value}>"),
+            address: (value > 0.0).then(|| format!("/?since={label}")),
         };
         let days = [one("1 May", 10.0), one("2 May", 40.0), one("3 May", 0.0)];
         let html = columns("c", "Tokens by day", &series, &days, compact).into_string();

@@ -9,6 +9,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
+use unspool_model::summary::UsageScope;
 use unspool_query::activity::activity;
 use unspool_query::times::parse_time_at;
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
@@ -37,6 +38,7 @@ pub const SINCE_OPTIONS: [&str; 3] = ["today", "7d", "30d"];
 struct ListedSession {
     stored: StoredSession,
     activity: Option<Activity>,
+    scope: UsageScope,
 }
 
 impl ListedSession {
@@ -45,6 +47,7 @@ impl ListedSession {
             summary: &self.stored.summary,
             sub_agent: self.stored.is_agent(),
             activity: self.activity.clone(),
+            scope: self.scope,
         }
     }
 }
@@ -52,11 +55,12 @@ impl ListedSession {
 async fn with_activity<S: Store>(
     app: &App<S>,
     found: Vec<StoredSession>,
+    scope: UsageScope,
 ) -> Result<Vec<ListedSession>, StoreError> {
     let mut shown = Vec::with_capacity(found.len());
     for stored in found {
         let activity = activity(&app.view(), &stored).await?;
-        shown.push(ListedSession { stored, activity });
+        shown.push(ListedSession { stored, activity, scope });
     }
     Ok(shown)
 }
@@ -69,6 +73,7 @@ async fn live<S: Store>(
     now: Timestamp,
 ) -> Result<Vec<ListedSession>, StoreError> {
     let lately = (now - MAX_SILENCE).as_millisecond();
+    let scope = filter.scope();
     let filter = SessionFilter {
         since: Some(filter.since.map_or(lately, |since| since.max(lately))),
         after: None,
@@ -77,7 +82,7 @@ async fn live<S: Store>(
     };
     let mut found = app.view().sessions(filter).await?;
     found.retain(|stored| stored.summary.session.state == SessionState::Live);
-    with_activity(app, found).await
+    with_activity(app, found, scope).await
 }
 
 pub async fn sessions<S: Store>(
@@ -94,19 +99,20 @@ pub async fn sessions<S: Store>(
         return Ok(html(&welcome::template::welcome(&welcome::page(&app))));
     }
     let chosen = params.query();
+    let scope = filter.scope();
     let live = live(&app, &filter, now).await?;
     let mut projects = None;
     let mut listed = Vec::new();
     let mut next = None;
     if params.by_project() {
-        projects = Some(by_project(&app, &filter, &facets).await?);
+        projects = Some(by_project(&app, &filter, &facets, &live).await?);
     } else {
         let found = app.view().sessions(filter).await?;
         next = next_cursor(&found).map(|after| chosen.clone().with("after", Some(&after)).text());
         listed = found;
         listed.retain(|stored| stored.summary.session.state != SessionState::Live);
     }
-    let listed = with_activity(&app, listed).await?;
+    let listed = with_activity(&app, listed, scope).await?;
     let shown = template::SessionsPage {
         live: live.iter().map(ListedSession::row).collect(),
         rows: listed.iter().map(ListedSession::row).collect(),
@@ -138,11 +144,12 @@ pub async fn sessions<S: Store>(
 
 type ProjectSessions = (String, u64, Vec<ListedSession>);
 
-/// The newest sessions of the most recently active projects.
+/// The newest sessions of the most recently active projects. Live sessions stand above them.
 async fn by_project<S: Store>(
     app: &App<S>,
     filter: &SessionFilter,
     facets: &FacetCounts,
+    live: &[ListedSession],
 ) -> Result<Vec<ProjectSessions>, StoreError> {
     let mut projects: Vec<_> = facets.projects.iter().collect();
     projects.retain(|project| {
@@ -153,10 +160,14 @@ async fn by_project<S: Store>(
     for project in projects.into_iter().take(MAX_PROJECTS) {
         let filter = SessionFilter {
             project: Some(project.path.clone()),
-            limit: Some(SESSIONS_PER_PROJECT),
+            limit: Some(SESSIONS_PER_PROJECT + live.len() as u64),
             ..filter.clone()
         };
-        let rows = with_activity(app, app.view().sessions(filter).await?).await?;
+        let scope = filter.scope();
+        let mut rows = app.view().sessions(filter).await?;
+        rows.retain(|stored| live.iter().all(|live| live.stored.row != stored.row));
+        rows.truncate(SESSIONS_PER_PROJECT as usize);
+        let rows = with_activity(app, rows, scope).await?;
         found.push((project.path.clone(), project.sessions, rows));
     }
     Ok(found)
@@ -176,9 +187,10 @@ pub async fn rows<S: Store>(
 ) -> Page {
     let filter = params.filter(Timestamp::now(), PAGE_SIZE)?;
     let before = filter.after.and_then(|(started, _)| Timestamp::from_millisecond(started?).ok());
+    let scope = filter.scope();
     let found = app.view().sessions(filter).await?;
     let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
-    let shown = with_activity(&app, found).await?;
+    let shown = with_activity(&app, found, scope).await?;
     let rows: Vec<template::ListRow<'_>> = shown.iter().map(ListedSession::row).collect();
     Ok(html(&template::more(&rows, &app.prices, before, next.as_deref())))
 }
@@ -214,6 +226,7 @@ pub async fn suggestions<S: Store>(
             summary: &stored.summary,
             sub_agent: false,
             activity: None,
+            scope: UsageScope::WithAgents,
         })
         .collect();
     Ok(html(&template::suggestions(&rows)))

@@ -1,25 +1,26 @@
-//! The stats page: figures over the archive, with the filters of the list.
+//! The stats page: figures over the archive, with the filters of the list. `periods` makes the bars
+//! of its charts.
 
+mod periods;
 pub mod template;
 
 use std::sync::Arc;
 
 use axum::extract::State;
-use jiff::civil::Date;
-use jiff::{Timestamp, ToSpan};
+use jiff::Timestamp;
+use periods::{Period, periods};
 use template::UsageBar;
 use unspool_export::html::dom;
-use unspool_store::stats::{CallLocation, GroupFigures, StatsRequest, UsageFigures};
+use unspool_store::stats::{
+    CallLocation, GroupFigures, SessionFigures, Stats, StatsRequest, Totals,
+};
 use unspool_store::store::{Store, View};
 
 use super::sessions::uncounted_filters;
 use super::{Page, UrlParams, html};
 use crate::App;
 use crate::query_params::ListParams;
-
-/// More days than this are grouped by week, and more weeks by month. Of more months, those without
-/// use are left out: a wrong clock or a forged log may name any year.
-const MAX_BARS: usize = 120;
+use crate::url_query::UrlQuery;
 
 pub async fn stats<S: Store>(
     State(app): State<Arc<App<S>>>,
@@ -35,26 +36,30 @@ pub async fn stats<S: Store>(
     };
     let figures = app.view().stats(request).await?;
     let choices = uncounted_filters(&app).await?;
-    let bars = |groups: &[GroupFigures]| groups.iter().map(bar).collect::<Vec<UsageBar>>();
-    let (periods, period) = periods(&figures.by_day);
+    let chosen = params.query();
+    let links = list_filters(&chosen);
+    let bars = |groups: &[GroupFigures], name: &'static str| -> Vec<UsageBar> {
+        let link = |group: &GroupFigures| {
+            let value = group.name.as_deref()?;
+            Some(links.clone().with(name, Some(value)).at("/"))
+        };
+        groups.iter().map(|group| UsageBar::of(group, link(group))).collect()
+    };
+    let period = params
+        .period()
+        .and_then(Period::of_name)
+        .unwrap_or_else(|| Period::for_days(&figures.by_day));
     let totals = &figures.totals;
     let shown = template::StatsPage {
-        totals: template::TotalsView {
-            sessions: totals.sessions,
-            sub_agents: totals.sub_agents,
-            turns: totals.turns,
-            steps: totals.steps,
-            tool_calls: totals.tool_calls,
-            errors: totals.errors,
-            reasoning_share: totals.reasoning_share,
-        },
-        spent: spent(&totals.usage),
-        periods,
+        totals: totals_view(totals),
+        spent: totals.usage,
+        periods: periods(period, period_groups(&figures, period), &links),
         period,
-        days: bars(&figures.by_day),
-        agents: bars(&figures.by_agent),
-        models: bars(&figures.by_model),
-        projects: bars(&figures.by_project),
+        hours: figures.by_hour.clone(),
+        agents: bars(&figures.by_agent, "agent"),
+        models: bars(&figures.by_model, "model"),
+        projects: bars(&figures.by_project, "project"),
+        expensive: figures.most_expensive.iter().map(expensive).collect(),
         tools: figures
             .tools
             .into_iter()
@@ -65,6 +70,7 @@ pub async fn stats<S: Store>(
                 median_ms: tool.duration.median_ms,
                 p95_ms: tool.duration.p95_ms,
                 total_ms: tool.duration.total_ms,
+                with_waiting: tool.duration.with_waiting,
             })
             .collect(),
         slowest: figures
@@ -75,6 +81,8 @@ pub async fn stats<S: Store>(
                 tool: call.tool,
                 what: call.what,
                 duration_ms: call.duration_ms,
+                waited_ms: call.waited_ms,
+                may_include_waiting: call.may_include_waiting,
                 title: call.place.title.unwrap_or_default(),
             })
             .collect(),
@@ -89,7 +97,7 @@ pub async fn stats<S: Store>(
                 sessions: failure.sessions,
             })
             .collect(),
-        chosen: &params.query(),
+        chosen: &chosen,
         choices: &choices,
     };
     Ok(html(&template::stats(&shown)))
@@ -99,142 +107,40 @@ fn address(place: &CallLocation) -> String {
     format!("/s/{}?part={}#{}", place.session, place.part, dom::part(&place.part))
 }
 
-fn spent(spent: &UsageFigures) -> template::Spent {
-    template::Spent {
-        tokens: spent.tokens,
-        cost_usd: spent.cost_usd,
-        estimated_usd: spent.estimated_cost_usd,
-        unpriced: spent.unpriced_steps,
+/// The filters of the page that the list has too.
+fn list_filters(chosen: &UrlQuery) -> UrlQuery {
+    let names = ["agent", "project", "since", "until"];
+    names.into_iter().fold(UrlQuery::default(), |query, name| query.with(name, chosen.get(name)))
+}
+
+fn period_groups(figures: &Stats, period: Period) -> &[GroupFigures] {
+    match period {
+        Period::Day => &figures.by_day,
+        Period::Week => &figures.by_week,
+        Period::Month => &figures.by_month,
     }
 }
 
-fn bar(group: &GroupFigures) -> UsageBar {
-    UsageBar {
-        name: group.name.clone(),
-        sessions: group.sessions,
-        turns: group.turns,
-        steps: group.steps,
-        spent: spent(&group.usage),
+fn expensive(session: &SessionFigures) -> template::ExpensiveRow {
+    template::ExpensiveRow {
+        address: format!("/s/{}", session.session),
+        title: session.title.clone().unwrap_or_else(|| session.session.clone()),
+        agent: session.agent.clone(),
+        project: session.project.clone(),
+        sub_agents: session.sub_agents,
+        spent: session.usage,
     }
 }
 
-/// One bar per day from the first to the last, empty days included; per week or month where there
-/// are too many days.
-fn periods(days: &[GroupFigures]) -> (Vec<UsageBar>, &'static str) {
-    let dated: Vec<(Date, &GroupFigures)> = days
-        .iter()
-        .filter_map(|group| Some((group.name.as_deref()?.parse::<Date>().ok()?, group)))
-        .collect();
-    let (Some((first, _)), Some((last, _))) = (dated.first(), dated.last()) else {
-        return (Vec::new(), "day");
-    };
-    let span = first.until(*last).map_or(0, |span| span.get_days()).unsigned_abs() as usize + 1;
-    let (period, begin): (&str, fn(Date) -> Date) = if span <= MAX_BARS {
-        ("day", |date| date)
-    } else if span <= MAX_BARS * 7 {
-        ("week", |date| {
-            let back = i64::from(date.weekday().to_monday_zero_offset());
-            date.checked_sub(back.days()).unwrap_or(date)
-        })
-    } else {
-        ("month", |date| date.first_of_month())
-    };
-    let next = |date: Date| {
-        let step = match period {
-            "day" => 1.day(),
-            "week" => 7.days(),
-            _ => 1.month(),
-        };
-        date.checked_add(step).ok()
-    };
-    let with_empty = span <= MAX_BARS * 31;
-    let mut bars: Vec<UsageBar> = Vec::new();
-    let mut at = Some(begin(*first));
-    let mut left = dated.as_slice();
-    while let Some(date) = at.filter(|date| *date <= *last) {
-        let mut bar = UsageBar {
-            name: Some(if period == "month" {
-                date.strftime("%B %Y").to_string()
-            } else {
-                date.strftime("%-d %b %Y").to_string()
-            }),
-            sessions: 0,
-            turns: 0,
-            steps: 0,
-            spent: template::Spent::default(),
-        };
-        while let Some(((day, group), rest)) =
-            left.split_first().filter(|((day, _), _)| begin(*day) == date)
-        {
-            let _ = day;
-            bar.turns += group.turns;
-            bar.steps += group.steps;
-            let (sum, one) = (&mut bar.spent, spent(&group.usage));
-            sum.tokens.add(one.tokens);
-            sum.cost_usd = add(sum.cost_usd, one.cost_usd);
-            sum.estimated_usd = add(sum.estimated_usd, one.estimated_usd);
-            left = rest;
-        }
-        bars.push(bar);
-        at = if with_empty { next(date) } else { left.first().map(|(day, _)| begin(*day)) };
-    }
-    (bars, period)
-}
-
-fn add(sum: Option<f64>, one: Option<f64>) -> Option<f64> {
-    match (sum, one) {
-        (Some(sum), Some(one)) => Some(sum + one),
-        (sum, one) => sum.or(one),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use unspool_model::session::Usage;
-
-    use super::*;
-
-    fn on(day: &str, input: u64) -> GroupFigures {
-        let tokens = Usage { input, ..Usage::default() };
-        let usage = UsageFigures { tokens, ..UsageFigures::default() };
-        GroupFigures { name: Some(day.to_owned()), turns: 1, usage, ..GroupFigures::default() }
-    }
-
-    fn labelled(days: &[GroupFigures]) -> (&'static str, Vec<(String, u64)>) {
-        let (bars, period) = periods(days);
-        let labelled =
-            bars.into_iter().map(|bar| (bar.name.unwrap_or_default(), bar.spent.tokens.input));
-        (period, labelled.collect())
-    }
-
-    #[test]
-    fn days_on_which_nothing_was_done_are_days_too() {
-        let (period, bars) =
-            labelled(&[on("2026-02-27", 5), on("2026-03-01", 7), GroupFigures::default()]);
-        assert_eq!(period, "day");
-        let named = |name: &str, count| (name.to_owned(), count);
-        assert_eq!(
-            bars,
-            [named("27 Feb 2026", 5), named("28 Feb 2026", 0), named("1 Mar 2026", 7)]
-        );
-        assert!(labelled(&[]).1.is_empty() && labelled(&[GroupFigures::default()]).1.is_empty());
-    }
-
-    #[test]
-    fn many_days_are_weeks_and_many_weeks_are_months() {
-        // A Wednesday, the Sunday of its week, the Monday after it.
-        let days =
-            [on("2026-01-07", 1), on("2026-01-11", 2), on("2026-01-12", 4), on("2026-07-01", 8)];
-        let (period, bars) = labelled(&days);
-        assert_eq!((period, bars.len()), ("week", 26));
-        assert_eq!(bars[0], ("5 Jan 2026".to_owned(), 3));
-        assert_eq!(bars[1], ("12 Jan 2026".to_owned(), 4));
-        let (period, bars) = labelled(&[on("2020-01-31", 1), on("2026-07-01", 8)]);
-        assert_eq!((period, bars.len()), ("month", 79));
-        assert_eq!(bars.iter().map(|(_, count)| count).sum::<u64>(), 9, "nothing is lost");
-        let days = [on("0001-01-01", 1), on("2026-06-30", 2), on("2026-07-01", 4)];
-        let named = |name: &str, count| (name.to_owned(), count);
-        let expected = [named("January 0001", 1), named("June 2026", 2), named("July 2026", 4)];
-        assert_eq!(labelled(&days), ("month", expected.to_vec()));
+fn totals_view(totals: &Totals) -> template::TotalsView {
+    template::TotalsView {
+        sessions: totals.sessions,
+        sub_agents: totals.sub_agents,
+        sessions_with_cost: totals.sessions_with_cost,
+        turns: totals.turns,
+        steps: totals.steps,
+        tool_calls: totals.tool_calls,
+        errors: totals.errors,
+        reasoning_share: totals.reasoning_share,
     }
 }

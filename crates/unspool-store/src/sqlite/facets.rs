@@ -5,13 +5,13 @@ mod counts;
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_model::price::{Prices, Spending};
+use unspool_model::price::{Prices, ReportedCost, Spending};
 use unspool_model::session::Usage;
 
 use self::counts::{FacetCounts, FilterOutcome, FilterValues};
 use super::load::usage;
 use super::read::NOT_EMPTY;
-use super::subagents::spending;
+use super::subagents::{COST_TOKENS, reported_cost, spending};
 use crate::facets::{Facets, FacetsRequest};
 use crate::pack::PackError;
 use crate::rows::RowId;
@@ -25,7 +25,7 @@ struct SessionEntry {
     used: Usage,
     /// Index of its model list in `lists`.
     models: usize,
-    reported_usd: Option<f64>,
+    reported: Option<ReportedCost>,
 }
 
 /// The distinct model lists. Each is parsed once: many sessions share few lists.
@@ -54,8 +54,8 @@ pub fn facets(connection: &Connection, request: &FacetsRequest) -> Result<Facets
     let sql = format!(
         "SELECT session.row, session.id, session.agent, session.project, session.models,
              session.errors, session.sub_agent, session.started, session.ended, session.parent,
-             session.cost_usd, session.input, session.output, session.cache_read,
-             session.cache_write, session.reasoning, session.cache_write_1h
+             session.cost_usd, {COST_TOKENS}, session.input, session.output,
+             session.cache_read, session.cache_write, session.reasoning, session.cache_write_1h
          FROM session WHERE 1{empty}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -90,9 +90,9 @@ pub fn facets(connection: &Connection, request: &FacetsRequest) -> Result<Facets
             row: number,
             parents: named.cloned().unwrap_or_default(),
             is_selected: outcome.is_selected(),
-            used: usage(row, 11)?,
+            used: usage(row, 12)?,
             models: list,
-            reported_usd: row.get(10)?,
+            reported: reported_cost(row, 10)?,
         });
     }
     let mut find = connection.prepare_cached("SELECT row FROM session WHERE id = ?1")?;
@@ -131,11 +131,11 @@ impl Sums<'_> {
             let Some(top) = top else { continue };
             found.usage.add(one.used);
             let models = &self.lists[one.models];
-            if alone && one.reported_usd.is_none() && models.len() < 2 {
+            if alone && one.reported.is_none() && models.len() < 2 {
                 plain.entry(one.models).or_default().add(one.used);
                 continue;
             }
-            let own = spending(self.connection, one.row, models, one.used, one.reported_usd)?;
+            let own = spending(self.connection, one.row, models, one.used, one.reported)?;
             by_top.entry(top).or_default().add(&own);
         }
         let plain = plain.into_iter().map(|(models, used)| {
@@ -143,10 +143,9 @@ impl Sums<'_> {
             Spending::of_session([(model, used)], None)
         });
         for spending in by_top.into_values().chain(plain) {
-            let cost = spending.reported_usd.or_else(|| spending.estimated_usd(self.prices));
-            found.is_estimated |= cost.is_some() && spending.reported_usd.is_none();
-            if let Some(cost) = cost {
-                found.cost_usd = Some(found.cost_usd.unwrap_or(0.0) + cost);
+            if let Some(cost) = spending.cost(self.prices) {
+                found.is_estimated |= cost.is_estimated();
+                found.cost_usd = Some(found.cost_usd.unwrap_or(0.0) + cost.usd());
             }
         }
         // Round, so that the order of summation does not show in the last bits.

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::part::{Body, ToolState};
+use unspool_model::tool_time::ToolTime;
 use unspool_view::present::format::first_line;
 
 use super::load::Loader;
@@ -20,23 +21,26 @@ pub(super) const MAX_LISTED: usize = 10;
 /// A failure with this many occurrences is listed.
 pub(super) const MIN_REPEATS: u64 = 3;
 /// Error lines, summaries and titles are cut to this many characters.
-const MAX_LINE_CHARS: usize = 200;
+pub(super) const MAX_LINE_CHARS: usize = 200;
 
 /// The calls that took longest. Of equally long ones the lower id counts: the order of rows depends
 /// on the order in which files were read.
 #[derive(Default)]
-pub struct Slowest(BinaryHeap<Reverse<(u64, Reverse<String>, RowId)>>);
+pub struct Slowest(BinaryHeap<Reverse<SlowEntry>>);
+
+/// How long the tool ran, the part's id and row, and how long it waited.
+type SlowEntry = (u64, Reverse<String>, RowId, ToolTime);
 
 impl Slowest {
-    pub fn take(&mut self, took: u64, id: &str, part: RowId) {
-        let is_shorter =
-            |Reverse((least, Reverse(other), _)): &Reverse<(u64, Reverse<String>, _)>| {
-                took < *least || took == *least && id >= other.as_str()
-            };
+    pub fn take(&mut self, time: ToolTime, id: &str, part: RowId) {
+        let took = time.ran_ms;
+        let is_shorter = |Reverse((least, Reverse(other), ..)): &Reverse<SlowEntry>| {
+            took < *least || took == *least && id >= other.as_str()
+        };
         if self.0.len() == MAX_LISTED && self.0.peek().is_some_and(is_shorter) {
             return;
         }
-        self.0.push(Reverse((took, Reverse(id.to_owned()), part)));
+        self.0.push(Reverse((took, Reverse(id.to_owned()), part, time)));
         if self.0.len() > MAX_LISTED {
             self.0.pop();
         }
@@ -44,14 +48,21 @@ impl Slowest {
 
     pub fn entries(self, connection: &Connection) -> Result<Vec<SlowCall>, StoreError> {
         let calls = self.0.into_sorted_vec().into_iter();
-        let calls = calls.map(|Reverse((took, _, part))| (took, part));
         let mut loader = Loader::new(connection);
         let mut entries = Vec::new();
-        for (duration_ms, part) in calls {
+        for Reverse((duration_ms, _, part, time)) in calls {
             let Some((tool, place)) = place(connection, part)? else { continue };
             let loaded = loader.part_if_readable_with(part, Extent::WithoutResult)?;
             let what = loaded.map(|loaded| summary(&loaded.part.body)).unwrap_or_default();
-            entries.push(SlowCall { tool, what, duration_ms, place });
+            let ToolTime { waited_ms, may_include_waiting, .. } = time;
+            entries.push(SlowCall {
+                tool,
+                what,
+                duration_ms,
+                waited_ms,
+                may_include_waiting,
+                place,
+            });
         }
         Ok(entries)
     }

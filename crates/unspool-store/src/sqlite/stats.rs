@@ -4,6 +4,7 @@
 //! each tool call.
 
 mod groups;
+mod session_costs;
 mod tool_calls;
 mod usage_totals;
 
@@ -11,6 +12,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use self::groups::Groups;
+use self::session_costs::SessionCosts;
 use self::tool_calls::parts;
 use self::usage_totals::usage_totals;
 use super::error_paths::error_paths;
@@ -24,21 +26,22 @@ const TURN_TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.
 pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
     let mut totals = Totals::default();
     let mut groups = Groups::default();
-    usage_totals(connection, request, &mut totals, &mut groups)?;
+    let mut costs = SessionCosts::load(connection)?;
+    usage_totals(connection, request, &mut totals, &mut groups, &mut costs)?;
     let mut slowest = Slowest::default();
     let tools = parts(connection, request, &mut totals, &mut slowest)?;
     totals.reasoning_share = share(totals.reasoning_parts, totals.parts);
-    let mut by_day = groups.day.into_list();
-    by_day.sort_by(|one, other| {
-        (one.name.is_none(), &one.name).cmp(&(other.name.is_none(), &other.name))
-    });
     Ok(Stats {
         totals,
         tools,
-        by_day,
+        by_day: groups.day.into_list_by_name(),
+        by_week: groups.week.into_list_by_name(),
+        by_month: groups.month.into_list_by_name(),
+        by_hour: groups.hours.into_list(),
         by_model: groups.model.into_list(),
         by_agent: groups.agent.into_list(),
         by_project: groups.project.into_list(),
+        most_expensive: costs.most_expensive(connection)?,
         slowest: slowest.entries(connection)?,
         failures: failures(connection, request)?,
         error_paths: error_paths(connection, request)?,

@@ -1,10 +1,10 @@
 //! The sub-agents of sessions: parents and children, and what each of them spent.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use rustc_hash::FxHashSet;
 use unspool_model::id::SessionId;
 use unspool_model::part::Place;
-use unspool_model::price::Spending;
+use unspool_model::price::{ReportedCost, Spending};
 use unspool_model::session::{Parent, Usage};
 
 use super::load::{id, usage};
@@ -84,7 +84,7 @@ pub(super) fn agents_of(
     connection: &Connection,
     session: RowId,
 ) -> Result<Vec<SubagentUsage>, StoreError> {
-    let mut statement = connection.prepare_cached(
+    let sql = format!(
         "WITH RECURSIVE below (row) AS (
              SELECT ?1
              UNION
@@ -97,19 +97,31 @@ pub(super) fn agents_of(
              JOIN session AS child ON child.parent = session.id
          )
          SELECT input, output, cache_read, cache_write, reasoning, cache_write_1h, row, models,
-             cost_usd
-         FROM session WHERE row IN below AND row <> ?1 ORDER BY id",
-    )?;
+             cost_usd, {COST_TOKENS}
+         FROM session WHERE row IN below AND row <> ?1 ORDER BY id"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session])?;
     let mut agents = Vec::new();
     while let Some(row) = rows.next()? {
         let used = usage(row, 0)?;
         let models: Vec<String> =
             serde_json::from_str(row.get_ref(7)?.as_str()?).map_err(PackError::from)?;
-        let spending = spending(connection, row.get(6)?, &models, used, row.get(8)?)?;
+        let spending = spending(connection, row.get(6)?, &models, used, reported_cost(row, 8)?)?;
         agents.push(SubagentUsage { used, spending });
     }
     Ok(agents)
+}
+
+/// The tokens that the reported cost of a session is for, as JSON. Of the few sessions with a cost.
+pub(super) const COST_TOKENS: &str = "CASE WHEN session.cost_usd IS NULL THEN NULL
+    ELSE json_extract(session.head, '$.facts.cost_tokens') END";
+
+/// The reported cost of a row: `cost_usd`, and after it `COST_TOKENS`.
+pub(super) fn reported_cost(row: &Row<'_>, at: usize) -> Result<Option<ReportedCost>, StoreError> {
+    let Some(usd) = row.get(at)? else { return Ok(None) };
+    let tokens = row.get_ref(at + 1)?.as_str_or_null()?.map(serde_json::from_str);
+    Ok(Some(ReportedCost { usd, tokens: tokens.transpose().map_err(PackError::from)? }))
 }
 
 /// The spending of a session by model. For at most one model the session's sums suffice.
@@ -118,11 +130,11 @@ pub(super) fn spending(
     session: RowId,
     models: &[String],
     used: Usage,
-    reported_usd: Option<f64>,
+    reported: Option<ReportedCost>,
 ) -> Result<Spending, StoreError> {
     if let [] | [_] = models {
         let model = models.first().map(String::as_str);
-        return Ok(Spending::of_session([(model, used)], reported_usd));
+        return Ok(Spending::of_session([(model, used)], reported));
     }
     let mut statement = connection.prepare_cached(
         "SELECT CAST(total(step.input) AS INTEGER), CAST(total(step.output) AS INTEGER),
@@ -135,7 +147,7 @@ pub(super) fn spending(
         .query_map([session], |row| Ok((row.get(6)?, usage(row, 0)?)))?
         .collect::<Result<_, _>>()?;
     let calls = calls.iter().map(|(model, used)| (model.as_deref(), *used));
-    Ok(Spending::of_session(calls, reported_usd))
+    Ok(Spending::of_session(calls, reported))
 }
 
 /// The session and call that started this session as a sub-agent.

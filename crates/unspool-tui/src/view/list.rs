@@ -77,6 +77,9 @@ pub fn preview(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     session::entries(state, preview, None, inset(below, 1), canvas);
 }
 
+/// The width of `88.1k + 132k cached`.
+const TOKEN_SUM_WIDTH: usize = 21;
+
 /// The width of each column; 0 if there is no room for it.
 struct Columns {
     title: usize,
@@ -120,6 +123,11 @@ impl Columns {
                 left -= width + 2;
             }
         }
+        // With room left, cached tokens stand apart.
+        if columns.tokens > 0 && left >= min_title_width + TOKEN_SUM_WIDTH - columns.tokens {
+            left -= TOKEN_SUM_WIDTH - columns.tokens;
+            columns.tokens = TOKEN_SUM_WIDTH;
+        }
         columns.title = left;
         columns
     }
@@ -160,7 +168,14 @@ impl Columns {
         left(&mut line, project, self.project, muted.clone());
         left(&mut line, model, self.model, muted.clone());
         right(&mut line, &format::number(session_row.turns), self.turns, muted.clone());
-        right(&mut line, &short_number(session_row.tokens), self.tokens, muted.clone());
+        let tokens = match self.tokens {
+            TOKEN_SUM_WIDTH => {
+                format::token_sum(session_row.fresh_tokens(), session_row.cached_tokens)
+            }
+            _ if session_row.tokens == 0 => String::new(),
+            _ => format::compact(session_row.tokens),
+        };
+        right(&mut line, &tokens, self.tokens, muted.clone());
         right(&mut line, &session_row.cost, self.cost, muted.clone());
         let age = session_row.last_heard.map(|last| age(last, now)).unwrap_or_default();
         right(&mut line, &age, self.age.saturating_sub(1), muted);
@@ -181,16 +196,6 @@ fn right(line: &mut Line, text: &str, width: usize, style: Style) {
         let text = lines::truncate(text, width);
         let pad = width.saturating_sub(lines::width(&text));
         line.push(&format!("  {}{text}", " ".repeat(pad)), style);
-    }
-}
-
-/// `847`, `12.3k`, `4.1M`
-pub fn short_number(count: u64) -> String {
-    match count {
-        0 => String::new(),
-        1..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
-        _ => format!("{:.1}M", count as f64 / 1e6),
     }
 }
 

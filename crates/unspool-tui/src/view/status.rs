@@ -9,7 +9,6 @@ use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
 use unspool_view::present::format;
 
-use super::list::short_number;
 use super::{Canvas, nth};
 use crate::list::Grouping;
 use crate::replay::Replay;
@@ -158,7 +157,8 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
         fact(line, &format::duration(elapsed), muted.clone());
     }
     if session_row.tokens > 0 {
-        fact(line, &format!("{} tokens", short_number(session_row.tokens)), muted.clone());
+        let tokens = format::token_phrase(session_row.fresh_tokens(), session_row.cached_tokens);
+        fact(line, &tokens, muted.clone());
     }
     if !session_row.cost.is_empty() {
         fact(line, &session_row.cost, muted.clone());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use unspool_model::id::SessionId;
 use unspool_model::landmark::Landmark;
 use unspool_model::part::{Agent, Body, Kind, ToolState};
-use unspool_model::session::{Transcript, Turn, TurnState};
+use unspool_model::session::{Transcript, Turn, TurnState, Usage};
 
 use super::body::node;
 use super::{PartView, format, tools};
@@ -93,7 +93,7 @@ struct SubagentStats {
     session: Option<SessionId>,
     tools: usize,
     errors: usize,
-    tokens: u64,
+    usage: Usage,
     duration_ms: Option<u64>,
     last_tools: Vec<String>,
     /// The final state of its last turn, if it has ended.
@@ -167,7 +167,7 @@ impl SubagentStats {
         let parts = || transcript.turns.iter().flat_map(|turn| &turn.parts);
         let mut stats = SubagentStats {
             session: Some(transcript.session.id),
-            tokens: transcript.usage().total(),
+            usage: transcript.usage(),
             duration_ms: super::elapsed(transcript.started(), transcript.ended()),
             end: transcript.turns.last().map(|turn| turn.state),
             ..SubagentStats::default()
@@ -203,7 +203,7 @@ impl SubagentStats {
         stats
     }
 
-    /// `12 tools · 27,556 tokens · 1.1 s`.
+    /// `12 tools · 3,120 tokens + 24.4k cached · 1.1 s`.
     fn facts(&self) -> String {
         let mut facts = Vec::new();
         if self.tools > 0 {
@@ -212,9 +212,8 @@ impl SubagentStats {
         if self.errors > 0 {
             facts.push(format::count(self.errors, "error"));
         }
-        if self.tokens > 0 {
-            facts.push(format!("{} tokens", format::number(self.tokens)));
-        }
+        let tokens = format::token_phrase(self.usage.fresh(), self.usage.cache_read);
+        facts.extend(Some(tokens).filter(|tokens| !tokens.is_empty()));
         facts.extend(self.duration_ms.filter(|took| *took > 0).map(format::duration));
         facts.join(" · ")
     }

@@ -24,6 +24,52 @@ pub fn number(value: u64) -> String {
     out
 }
 
+/// `9,999`, `12.3k`, `456k`, `7.8M`: at most six columns up to a thousand trillion.
+pub fn compact(value: u64) -> String {
+    if value < 10_000 {
+        return number(value);
+    }
+    let mut unit = 1_000;
+    let mut sign = 'k';
+    for next in ['M', 'G', 'T', 'P'] {
+        if value / unit < 1_000 {
+            break;
+        }
+        unit *= 1_000;
+        sign = next;
+    }
+    match value / unit {
+        0..100 => format!("{}.{}{sign}", value / unit, value % unit * 10 / unit),
+        whole => format!("{}{sign}", number(whole)),
+    }
+}
+
+/// A sum of tokens: `88.1k + 132k cached`. Tokens that were read from a cache stand apart: they are
+/// most of the tokens of a long session, and cost the least. Empty if nothing was counted.
+pub fn token_sum(fresh: u64, cached: u64) -> String {
+    match (fresh, cached) {
+        (0, 0) => String::new(),
+        (fresh, 0) => compact(fresh),
+        (0, cached) => format!("{} cached", compact(cached)),
+        (fresh, cached) => format!("{} + {} cached", compact(fresh), compact(cached)),
+    }
+}
+
+/// The same within a sentence: `88.1k tokens + 132k cached`.
+pub fn token_phrase(fresh: u64, cached: u64) -> String {
+    match (fresh, cached) {
+        (0, 0) => String::new(),
+        (fresh, 0) => format!("{} tokens", compact(fresh)),
+        (0, cached) => format!("{} cached tokens", compact(cached)),
+        (fresh, cached) => format!("{} tokens + {} cached", compact(fresh), compact(cached)),
+    }
+}
+
+/// `$1.20`, or `~$1.20` if it is estimated.
+pub fn cost(usd: f64, is_estimated: bool) -> String {
+    format!("{}${usd:.2}", if is_estimated { "~" } else { "" })
+}
+
 /// `598 bytes`, `4.2 KB`, `1.3 MB`.
 pub fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);

@@ -116,13 +116,11 @@ impl TurnHeader {
         all
     }
 
-    /// `12.4 s`, `1,729 tokens`: the metrics that are available.
+    /// `12.4 s`, `1,729 tokens + 12.2k cached`: the metrics that are available.
     pub fn metrics(&self) -> Vec<String> {
         let mut all: Vec<String> = self.duration_ms.map(format::duration).into_iter().collect();
-        let tokens = self.usage.total();
-        if tokens > 0 {
-            all.push(format!("{} tokens", format::number(tokens)));
-        }
+        let tokens = format::token_phrase(self.usage.fresh(), self.usage.cache_read);
+        all.extend(Some(tokens).filter(|tokens| !tokens.is_empty()));
         all
     }
 }

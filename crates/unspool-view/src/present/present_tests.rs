@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use unspool_model::id::{Id, PartId, SessionId, StepId, TurnId};
 use unspool_model::json::Json;
 use unspool_model::part::*;
+use unspool_model::price::ReportedCost;
 use unspool_model::provenance::{Name, Origin, Positions};
 use unspool_model::session::{
     Facts, Session, SessionState, Step, Title, TitleOrigin, Transcript, Trigger, Turn, TurnOrigin,
@@ -348,4 +349,60 @@ proptest! {
         let thought = |open| Body::Reasoning(Reasoning { text: words.clone(), open, ..Reasoning::default() });
         prop_assert_eq!(part(&at(0, thought(true))), part(&at(0, thought(false))));
     }
+}
+
+#[test]
+fn numbers_are_short() {
+    let cases = [
+        (0, "0"),
+        (9_999, "9,999"),
+        (10_000, "10.0k"),
+        (99_999, "99.9k"),
+        (123_456, "123k"),
+        (1_234_567, "1.2M"),
+        (999_999_999, "999M"),
+        (1_500_000_000, "1.5G"),
+        (u64::MAX, "18,446P"),
+    ];
+    for (value, short) in cases {
+        assert_eq!(format::compact(value), short);
+    }
+}
+
+#[test]
+fn cached_tokens_stand_apart() {
+    for (fresh, cached, sum, phrase) in [
+        (0, 0, "", ""),
+        (417, 0, "417", "417 tokens"),
+        (0, 1_300, "1,300 cached", "1,300 cached tokens"),
+        (88_100, 132_000, "88.1k + 132k cached", "88.1k tokens + 132k cached"),
+    ] {
+        assert_eq!(format::token_sum(fresh, cached), sum);
+        assert_eq!(format::token_phrase(fresh, cached), phrase);
+    }
+}
+
+#[test]
+fn a_cost_says_when_and_why_it_is_estimated() {
+    let tokens = Usage { input: 1_000_000, ..Usage::default() };
+    let prices = Prices::listed();
+    let spending = |cost: Option<ReportedCost>| {
+        Spending::of_session([(Some("claude-opus-5-5"), tokens)], cost)
+    };
+    let reported = |usd: f64, input: u64| {
+        let tokens = Some(Usage { input, ..Usage::default() });
+        Some(ReportedCost { usd, tokens })
+    };
+    let whole = spending(reported(3.5, 1_000_000));
+    assert_eq!(super::short_cost(&whole, &prices), "$3.50");
+    assert_eq!(super::cost_text(&whole, &prices).unwrap(), "$3.5000 · $4.0000 estimated");
+    let partial = spending(reported(0.5, 10));
+    assert_eq!(super::short_cost(&partial, &prices), "~$4.00");
+    assert_eq!(
+        super::cost_text(&partial, &prices).unwrap(),
+        "~$4.0000 estimated: the agent's own sum covers only a part of the session ($0.5000)"
+    );
+    let none = super::cost_text(&partial, &Prices::none()).unwrap();
+    assert!(none.starts_with("$0.5000 at least: "), "{none}");
+    assert_eq!(super::cost_text(&spending(None), &prices).unwrap(), "$4.0000 estimated");
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use unspool_model::document::SessionDocument;
 use unspool_model::price::Prices;
+use unspool_model::summary::UsageScope;
 use unspool_query::activity::{ListDocument, activity};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
@@ -59,6 +60,7 @@ impl List {
             limit: self.limit.or(truncate.then_some(DEFAULT_LIMIT)),
             ..SessionFilter::default()
         };
+        let scope = filter.scope();
         let prices = config::prices()?;
         let view = archive.view()?;
         let sessions = block_on(view.sessions(filter))?;
@@ -92,7 +94,7 @@ impl List {
         let rows: Vec<Vec<String>> = sessions
             .iter()
             .zip(&activities)
-            .map(|(stored, activity)| row(stored, activity.as_ref(), &prices))
+            .map(|(stored, activity)| row(stored, activity.as_ref(), &prices, scope))
             .collect();
         let style = super::style(self.width, false, false);
         let mut out = io::BufWriter::new(io::stdout().lock());
@@ -107,8 +109,14 @@ impl List {
     }
 }
 
-fn row(stored: &StoredSession, activity: Option<&Activity>, prices: &Prices) -> Vec<String> {
+fn row(
+    stored: &StoredSession,
+    activity: Option<&Activity>,
+    prices: &Prices,
+    scope: UsageScope,
+) -> Vec<String> {
     let summary = &stored.summary;
+    let used = summary.usage_in(scope);
     let id = summary.session.id.to_string();
     let started = summary.started.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string());
     let title = summary.title.as_deref().unwrap_or_default();
@@ -126,8 +134,8 @@ fn row(stored: &StoredSession, activity: Option<&Activity>, prices: &Prices) -> 
         project(summary.session.facts.project.as_deref().unwrap_or_default()),
         summary.turns.to_string(),
         summary.parts.to_string(),
-        format::number(summary.usage_with_agents.total()),
-        present::short_cost(&summary.spending_with_agents, prices),
+        format::token_sum(used.fresh(), used.cache_read),
+        present::short_cost(summary.spending_in(scope), prices),
         if stored.sub_agent { format!("↳ {title}") } else { title },
     ]
 }

@@ -1,14 +1,20 @@
-//! `unspool stats`: usage and activity by day, model, agent, project and tool.
+//! `unspool stats`: usage and activity by day, week, month, hour, model, agent, project, tool and
+//! session.
 
+mod expensive;
+mod heat_map;
 mod tables;
+mod tools;
 
 use std::io::{self, Write};
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
+use unspool_store::stats::csv::StatsTable;
 use unspool_store::store::View;
 
 use crate::archive::Archive;
@@ -17,13 +23,16 @@ use crate::config;
 /// Tokens, turns, tools, errors and durations, by day, model, agent, project and tool
 ///
 /// Tokens are counted once for each model call, on the day (UTC) on which the turn started. Cost is
-/// what agents report; the estimate beside it applies the price list, with your own prices
-/// ([prices] in the config file) taking precedence.
+/// what agents report where that covers the session; otherwise it is estimated (~) from the price
+/// list, with your own prices ([prices] in the config file) taking precedence.
 #[derive(Args)]
 pub struct Stats {
     /// Write all of it as JSON
     #[arg(long)]
     json: bool,
+    /// Write one table as CSV: the days, or the table of --by
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     /// Only this agent's: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -37,9 +46,9 @@ pub struct Stats {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Only this table, with every row (--json has all of them)
-    #[arg(long)]
-    by: Option<By>,
-    /// Maximum rows of each table: the latest days, the largest of the others
+    #[arg(long, value_name = "TABLE", value_parser = table_parser())]
+    by: Option<StatsTable>,
+    /// Maximum rows of each table: the latest days, weeks and months, the largest of the others
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Width in columns, at least 20; the terminal's width by default
@@ -47,13 +56,9 @@ pub struct Stats {
     width: Option<u16>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    Day,
-    Model,
-    Agent,
-    Project,
-    Tool,
+fn table_parser() -> impl TypedValueParser<Value = StatsTable> {
+    PossibleValuesParser::new(StatsTable::NAMES)
+        .map(|name| StatsTable::of_name(&name).unwrap_or(StatsTable::Day))
 }
 
 impl Stats {
@@ -67,11 +72,16 @@ impl Stats {
         };
         let narrow = request.is_narrow();
         let mut figures = block_on(archive.view()?.stats(request))?;
-        if self.json {
+        if self.json || self.csv {
             if let Some(limit) = self.limit {
                 figures.truncate(limit);
             }
-            return super::write_json(&figures);
+            if self.json {
+                return super::write_json(&figures);
+            }
+            let mut out = io::stdout().lock();
+            out.write_all(figures.csv(self.by.unwrap_or(StatsTable::Day)).as_bytes())?;
+            return Ok(out.flush()?);
         }
         if figures.totals.sessions == 0 {
             eprintln!(

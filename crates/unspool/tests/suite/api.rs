@@ -132,7 +132,8 @@ fn every_route_answers_what_its_schema_says() {
 
     // Every route was requested except those that return no JSON.
     let files =
-        ["/api/sessions/{id}/export", "/api/chat/{id}/stream", "/api/live"].map(str::to_owned);
+        ["/api/sessions/{id}/export", "/api/stats.csv", "/api/chat/{id}/stream", "/api/live"]
+            .map(str::to_owned);
     let reported: BTreeSet<String> =
         document["paths"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(reported, asked.into_iter().chain(files).collect::<BTreeSet<String>>());
@@ -296,6 +297,10 @@ fn rest_says_what_the_command_line_says() {
         assert_eq!(server.json(path), machine.json("data", &command), "{path}");
     }
     let id = listed[0]["id"].as_str().unwrap();
+    let written = machine.ok("data", &["stats", "--csv", "--by", "tool", "--limit", "3"]);
+    let response = server.get("/api/stats.csv?by=tool&limit=3");
+    assert_eq!(String::from_utf8(response.body.clone()).unwrap(), written);
+    assert!(response.header("content-type").unwrap().starts_with("text/csv"));
     let exported = machine.ok("data", &["export", id, "--to", "jsonl"]);
     let response = server.get(&format!("/api/sessions/{id}/export?to=jsonl"));
     assert_eq!(String::from_utf8(response.body.clone()).unwrap(), exported);

@@ -167,7 +167,7 @@ fn tokens_are_counted_once_per_message() {
             // Our price list gives the cost that Claude Code computed.
             let spending = transcript.spending();
             let estimated = spending.estimated_usd(&Prices::listed()).unwrap_or_default();
-            let reported = spending.reported_usd.unwrap();
+            let reported = spending.reported_usd().unwrap();
             let difference = (estimated - reported).abs();
             assert!(difference < 1e-9, "{}: {estimated} for {reported}", name(&case));
             checked += 1;

@@ -1,6 +1,8 @@
 //! `unspool stats`, compared with `list` and `show` of the same archive (R-001-33).
 
 pub mod archive;
+mod costs;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use unspool_view::lines::width;
 
-const GROUPS: [&str; 4] = ["by_day", "by_model", "by_agent", "by_project"];
+const GROUPS: [&str; 6] = ["by_day", "by_week", "by_month", "by_model", "by_agent", "by_project"];
 
 /// Sessions with several models, sub-agents, failures, denials, interruptions, no times, copies.
 const CASES: [&str; 14] = [
@@ -44,14 +46,29 @@ fn the_json_has_the_names_that_scripts_rely_on() {
             "tools",
             "error_paths",
             "by_day",
+            "by_week",
+            "by_month",
+            "by_hour",
             "by_model",
             "by_agent",
             "by_project",
+            "most_expensive",
             "slowest",
             "failures"
         ])
     );
-    let of_slow = ["tool", "what", "duration_ms", "session", "title", "turn", "part", "at"];
+    let of_slow = [
+        "tool",
+        "what",
+        "duration_ms",
+        "waited_ms",
+        "may_include_waiting",
+        "session",
+        "title",
+        "turn",
+        "part",
+        "at",
+    ];
     assert_eq!(names(&stats["slowest"][0]), set(&of_slow));
     let of_totals = [
         "sessions",
@@ -78,10 +95,18 @@ fn the_json_has_the_names_that_scripts_rely_on() {
         "cache_write_1h",
         "reasoning",
         "cost_usd",
+        "partial_cost_usd",
         "estimated_cost_usd",
         "unpriced_steps",
+        "spent_usd",
+        "is_estimated",
     ];
     assert_eq!(names(&stats["totals"]["usage"]), set(&of_usage));
+    let of_session =
+        ["session", "title", "agent", "project", "started_at", "sub_agents", "turns", "usage"];
+    assert_eq!(names(&stats["most_expensive"][0]), set(&of_session));
+    let of_hour = ["weekday", "hour", "turns", "steps", "tokens"];
+    assert_eq!(names(&stats["by_hour"][0]), set(&of_hour));
     let of_tool = [
         "name",
         "calls",
@@ -94,7 +119,7 @@ fn the_json_has_the_names_that_scripts_rely_on() {
         "duration",
     ];
     assert_eq!(names(&stats["tools"][0]), set(&of_tool));
-    let of_duration = ["known", "median_ms", "p95_ms", "total_ms"];
+    let of_duration = ["known", "median_ms", "p95_ms", "total_ms", "with_waiting"];
     assert_eq!(names(&stats["tools"][0]["duration"]), set(&of_duration));
     for group in GROUPS {
         let of_group = ["name", "sessions", "turns", "steps", "usage"];
@@ -215,6 +240,7 @@ fn tools_are_counted_as_they_are_shown() {
     struct Calls {
         states: BTreeMap<String, u64>,
         took: Vec<u64>,
+        unclear: u64,
     }
     let archive = Archive::of(&CASES);
     let (stats, shown) = (archive.json(&["stats"]), archive.shown());
@@ -230,8 +256,16 @@ fn tools_are_counted_as_they_are_shown() {
             let (from, to) = (milliseconds(&part["started_at"])?, milliseconds(&part["ended_at"])?);
             u64::try_from(to - from).ok()
         };
-        if state != "running" {
-            calls.took.extend(part["duration_ms"].as_u64().or_else(between));
+        // A person's time is no time of a tool.
+        let is_question = matches!(part["name"].as_str(), Some("AskUserQuestion" | "ExitPlanMode"));
+        if state != "running" && state != "denied" && !is_question {
+            let reported = part["duration_ms"].as_u64();
+            calls.took.extend(reported.or_else(between));
+            let asks = matches!(
+                part["name"].as_str(),
+                Some("Bash" | "Edit" | "Write" | "WebFetch" | "WebSearch")
+            );
+            calls.unclear += u64::from(asks && reported.is_none() && between().is_some());
         }
     }
     let tools = list(&stats["tools"]);
@@ -263,6 +297,7 @@ fn tools_are_counted_as_they_are_shown() {
             "median_ms": nearest(50),
             "p95_ms": nearest(95),
             "total_ms": calls.took.iter().sum::<u64>(),
+            "with_waiting": calls.unclear,
         });
         assert_eq!(tool["duration"], duration, "{tool}");
     }
@@ -408,7 +443,8 @@ fn tables_fit_the_width() {
     let archive = Archive::of(&CASES);
     for columns in ["20", "33", "60", "80", "100", "200"] {
         let room: usize = columns.parse().unwrap();
-        for by in ["", "day", "model", "agent", "project", "tool"] {
+        let tables = ["day", "week", "month", "hour", "model", "agent", "project", "tool"];
+        for by in tables.into_iter().chain(["", "session"]) {
             let mut arguments = vec!["stats", "--width", columns];
             if !by.is_empty() {
                 arguments.extend(["--by", by]);
@@ -421,7 +457,19 @@ fn tables_fit_the_width() {
         }
     }
     let text = archive.text(&["stats", "--width", "100"]);
-    for word in ["sub-agent", "tokens per day", "DAY", "MODEL", "PROJECT", "TOOL", "█", "Bash"] {
+    for word in [
+        "sub-agent",
+        "tokens per day",
+        "DAY",
+        "MODEL",
+        "PROJECT",
+        "TOOL",
+        "█",
+        "Bash",
+        "MOST EXPENSIVE",
+        "turns by hour",
+        "* may include waiting for permission",
+    ] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let days = archive.text(&["stats", "--by", "day"]);

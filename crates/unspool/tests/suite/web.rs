@@ -9,11 +9,13 @@ use unspool_model::id::SessionId;
 use unspool_model::part::{Body, Text};
 use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Transcript};
+use unspool_model::summary::UsageScope;
 use unspool_model::summary::{Completeness, Summary};
 use unspool_query::search::{Reading, Suggestion};
 use unspool_redact::Redactor;
 use unspool_server::templates;
 use unspool_server::templates::UrlQuery;
+use unspool_store::stats::{HourFigures, UsageFigures};
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::tools::Tasks;
@@ -400,8 +402,12 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
     let mut second = second;
     second.session.id = other("second");
     let question = ATTACKS.concat();
-    let row =
-        |summary, activity| templates::sessions::ListRow { summary, sub_agent: true, activity };
+    let row = |summary, activity| templates::sessions::ListRow {
+        summary,
+        sub_agent: true,
+        activity,
+        scope: UsageScope::WithAgents,
+    };
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let list = templates::sessions::SessionsPage {
         live: vec![row(&first, Some(Activity::Waiting { what: question.clone(), since: None }))],
@@ -474,16 +480,14 @@ fn law_8_no_attack_becomes_markup_in_figures() {
     let text = ATTACKS.concat();
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let bars = || {
-        let spent = templates::stats::Spent {
-            estimated_usd: Some(1.0),
-            ..templates::stats::Spent::default()
-        };
+        let spent = UsageFigures { spent_usd: Some(1.0), ..UsageFigures::default() };
         vec![templates::stats::UsageBar {
             name: Some(text.clone()),
             sessions: 1,
             turns: 1,
             steps: 1,
             spent,
+            address: Some("/".to_owned()),
         }]
     };
     let stats = templates::stats::StatsPage {
@@ -491,13 +495,21 @@ fn law_8_no_attack_becomes_markup_in_figures() {
             sessions: 1,
             ..templates::stats::TotalsView::default()
         },
-        spent: templates::stats::Spent::default(),
+        spent: UsageFigures::default(),
         periods: bars(),
-        period: "day",
-        days: bars(),
+        period: templates::stats::Period::Day,
+        hours: vec![HourFigures { weekday: 1, turns: 1, ..HourFigures::default() }],
         agents: bars(),
         models: bars(),
         projects: bars(),
+        expensive: vec![templates::stats::ExpensiveRow {
+            address: "/s/x".to_owned(),
+            title: text.clone(),
+            agent: text.clone(),
+            project: Some(text.clone()),
+            sub_agents: 1,
+            spent: UsageFigures::default(),
+        }],
         tools: vec![templates::stats::ToolStats {
             name: text.clone(),
             calls: 1,
@@ -505,11 +517,14 @@ fn law_8_no_attack_becomes_markup_in_figures() {
             median_ms: Some(1),
             p95_ms: None,
             total_ms: 1,
+            with_waiting: 1,
         }],
         slowest: vec![templates::stats::SlowCallRow {
             tool: text.clone(),
             what: text.clone(),
             duration_ms: 1,
+            waited_ms: Some(5_000),
+            may_include_waiting: true,
             address: "/s/x".to_owned(),
             title: text.clone(),
         }],

@@ -21,8 +21,15 @@ pub fn hit() -> Value {
     ])
 }
 
+fn spent() -> Value {
+    usage([
+        ("unpriced_steps", count()),
+        ("spent_usd", nullable("number")),
+        ("is_estimated", is("boolean")),
+    ])
+}
+
 pub fn stats() -> Value {
-    let spent = || usage([("unpriced_steps", count())]);
     let counts = [
         "sessions",
         "sub_agents",
@@ -48,19 +55,7 @@ pub fn stats() -> Value {
         ("steps", count()),
         ("usage", spent()),
     ]);
-    let duration = object([
-        ("known", count()),
-        ("median_ms", nullable_count()),
-        ("p95_ms", nullable_count()),
-        ("total_ms", count()),
-    ]);
-    let calls = ["calls", "completed", "failed", "denied", "interrupted", "running"];
-    let tool = calls.into_iter().map(|name| (name, count())).chain([
-        ("name", text()),
-        ("error_rate", nullable("number")),
-        ("duration", duration),
-    ]);
-    let groups = ["by_day", "by_model", "by_agent", "by_project"];
+    let groups = ["by_day", "by_week", "by_month", "by_model", "by_agent", "by_project"];
     let groups = groups.into_iter().map(|name| (name, list(group.clone())));
     let place = || {
         [
@@ -71,7 +66,14 @@ pub fn stats() -> Value {
             ("at", time()),
         ]
     };
-    let slow = [("tool", text()), ("what", text()), ("duration_ms", count())];
+    let slow = [
+        ("tool", text()),
+        ("what", text()),
+        ("duration_ms", count()),
+        ("waited_ms", nullable_count()),
+        ("may_include_waiting", is("boolean")),
+    ];
+    let hour = ["weekday", "hour", "turns", "steps", "tokens"].map(|name| (name, count()));
     let failure = [
         ("tool", text()),
         ("error", text()),
@@ -87,9 +89,41 @@ pub fn stats() -> Value {
     ];
     object(groups.chain([
         ("totals", object(totals)),
-        ("tools", list(object(tool))),
+        ("tools", list(tool())),
+        ("by_hour", list(object(hour))),
+        ("most_expensive", list(expensive())),
         ("slowest", list(object(slow.into_iter().chain(place())))),
         ("failures", list(object(failure))),
         ("error_paths", list(object(path))),
     ]))
+}
+
+fn tool() -> Value {
+    let duration = object([
+        ("known", count()),
+        ("median_ms", nullable_count()),
+        ("p95_ms", nullable_count()),
+        ("total_ms", count()),
+        ("with_waiting", count()),
+    ]);
+    let calls = ["calls", "completed", "failed", "denied", "interrupted", "running"];
+    let tool = calls.into_iter().map(|name| (name, count())).chain([
+        ("name", text()),
+        ("error_rate", nullable("number")),
+        ("duration", duration),
+    ]);
+    object(tool)
+}
+
+fn expensive() -> Value {
+    object([
+        ("session", text()),
+        ("title", nullable("string")),
+        ("agent", text()),
+        ("project", nullable("string")),
+        ("started_at", time()),
+        ("sub_agents", count()),
+        ("turns", count()),
+        ("usage", spent()),
+    ])
 }

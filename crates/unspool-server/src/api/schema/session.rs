@@ -9,7 +9,7 @@ use super::json_schema::{
 
 pub fn usage(more: impl IntoIterator<Item = SchemaField>) -> Value {
     let counts = ["input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"];
-    let costs = ["cost_usd", "estimated_cost_usd"];
+    let costs = ["cost_usd", "partial_cost_usd", "estimated_cost_usd"];
     let counts = counts.into_iter().map(|name| (name, count()));
     let costs = costs.into_iter().map(|name| (name, nullable("number")));
     object(counts.chain(costs).chain(more))

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use unspool_export::html::text::safe;
 use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Usage};
-use unspool_model::summary::Summary;
+use unspool_model::summary::{Summary, UsageScope};
 use unspool_view::block::Tone;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::{self, format};
@@ -20,6 +20,8 @@ pub struct ListRow<'a> {
     pub sub_agent: bool,
     /// The current activity of a live session.
     pub activity: Option<Activity>,
+    /// Own, if the list has rows for sub-agents: what a sub-agent used stands in its own row.
+    pub scope: UsageScope,
 }
 
 /// The newest sessions of a project.
@@ -114,13 +116,10 @@ pub fn sessions(page: &SessionsPage<'_>) -> Markup {
 }
 
 fn sum(sum: &Sum) -> Markup {
-    let cost = sum.cost_usd.map(|cost| {
-        let mark = if sum.is_estimated { "~" } else { "" };
-        format!("{mark}${cost:.2}")
-    });
+    let cost = sum.cost_usd.map(|cost| format::cost(cost, sum.is_estimated));
     html! {
         span { (format::count(sum.sessions as usize, "session")) }
-        span { (format::number(sum.usage.total())) " tokens" }
+        span title=(present::usage_text(sum.usage)) { (format::token_phrase(sum.usage.fresh(), sum.usage.cache_read)) }
         @if let Some(cost) = cost { span { (cost) } }
     }
 }
@@ -186,7 +185,8 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
     let session = &summary.session;
     let title = summary.title.as_deref().unwrap_or(present::UNTITLED);
     let project = session.facts.project.as_deref().unwrap_or_default();
-    let cost = present::short_cost(&summary.spending_with_agents, prices);
+    let used = summary.usage_in(row.scope);
+    let cost = present::short_cost(summary.spending_in(row.scope), prices);
     let started = summary.started.map(Timestamp::as_millisecond);
     let live = session.state == SessionState::Live;
     html! {
@@ -213,12 +213,21 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
                 }
                 span.figures {
                     @if let Some(started) = summary.started { (clock(started)) }
-                    span.tokens title="Tokens" { (format::number(summary.usage_with_agents.total())) }
+                    span.tokens title=(tokens_hint(used, row.scope)) { (format::token_sum(used.fresh(), used.cache_read)) }
                     span.cost { (cost) }
                 }
             }
         }
     }
+}
+
+/// `Tokens: 1,729 · 12 in · 417 out · 1,300 cached`
+fn tokens_hint(used: Usage, scope: UsageScope) -> String {
+    let agents = match scope {
+        UsageScope::Own => ", without sub-agents",
+        UsageScope::WithAgents => "",
+    };
+    format!("Tokens{agents}: {}", present::usage_text(used))
 }
 
 /// What a session does now: `Waiting for you: rm -rf build/ · 2 min`.

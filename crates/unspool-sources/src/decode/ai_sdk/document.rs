@@ -219,9 +219,9 @@ impl DocumentDecoder {
         if let Some(text) = fields.string("title").filter(|title| !title.trim().is_empty()) {
             emit.push(EventKind::TitleSet(Title { text, origin: TitleOrigin::Generated }));
         }
-        let (project, branch, version, cost_usd) = (None, None, None, None);
+        let (project, branch, version, cost) = (None, None, None, None);
         if emit.at.is_some() {
-            emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+            emit.push(EventKind::SessionUpdated { project, branch, version, cost });
         }
         let mut rest = UnmappedFields::default();
         rest.keep_fields_except(fields, &["id", "title"]);

@@ -65,8 +65,8 @@ impl Decoder for HooksDecoder {
         match &*event {
             "SessionStart" => {
                 let project = fields.string("cwd");
-                let (branch, version, cost_usd) = (None, None, None);
-                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+                let (branch, version, cost) = (None, None, None);
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {

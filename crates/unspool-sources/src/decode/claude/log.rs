@@ -176,7 +176,7 @@ impl LogDecoder {
         let reported = reported.map(|text| text.map(Cow::into_owned));
         self.reported = Some(reported.clone());
         let [project, branch, version] = reported;
-        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd: None });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost: None });
     }
 
     /// 2.0.x starts sub-agents with the prompt `Warmup` before the user has typed anything.

@@ -10,6 +10,7 @@ use unspool_model::json::Json;
 use unspool_model::part::{
     Body, Data, Failure, File, Question, QuestionItem, QuestionKind, QuestionOption, Text,
 };
+use unspool_model::price::ReportedCost;
 use unspool_model::provenance::Name;
 use unspool_model::session::Usage;
 
@@ -208,6 +209,29 @@ pub(super) fn usage(usage: &Fields<'_>) -> Usage {
             .number("ephemeral_1h_input_tokens")
             .unwrap_or(0),
     }
+}
+
+/// The cost of a session so far, with the tokens that it is for: the sum over all models.
+pub(super) fn reported_cost(fields: &Fields<'_>, name: &str) -> Option<ReportedCost> {
+    let usd = fields.read(name)?;
+    let models = fields.fields("modelUsage");
+    let tokens = models.is_object().then(|| {
+        let mut sum = Usage::default();
+        for model in models.names() {
+            let used = models.fields(&model);
+            let count = |name: &str| used.number(name).unwrap_or(0);
+            sum.add(Usage {
+                input: count("inputTokens"),
+                output: count("outputTokens"),
+                cache_read: count("cacheReadInputTokens"),
+                cache_write: count("cacheCreationInputTokens"),
+                reasoning: count("thinkingTokens"),
+                cache_write_1h: count("cacheCreationEphemeral1hInputTokens"),
+            });
+        }
+        sum
+    });
+    Some(ReportedCost { usd, tokens })
 }
 
 /// The blocks of a user's message as the user's own parts.

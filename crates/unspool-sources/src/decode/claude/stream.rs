@@ -21,7 +21,7 @@ use unspool_model::session::Trigger;
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::context::{record_name, skill_name};
 use super::marks::{Mark, mark};
-use super::message::{Blocks, Calls, message_text, user_parts};
+use super::message::{Blocks, Calls, message_text, reported_cost, user_parts};
 use super::result::{ResultDetails, result};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -182,9 +182,9 @@ impl StreamDecoder {
             EndReason::Failed(input)
         };
         emit.push(EventKind::TurnEnded(reason));
-        let cost_usd = fields.read("total_cost_usd");
+        let cost = reported_cost(fields, "total_cost_usd");
         let (project, branch, version) = (None, None, None);
-        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost });
         (self.message, self.fresh, self.idle) = (None, None, true);
         RecordOutcome::Metadata
     }

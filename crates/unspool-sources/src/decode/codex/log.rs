@@ -181,7 +181,7 @@ impl LogDecoder {
             project: meta.string("cwd"),
             branch: meta.fields("git").string("branch"),
             version: meta.string("cli_version"),
-            cost_usd: None,
+            cost: None,
         });
         if let Some(parent) = meta.text("parent_thread_id") {
             let session = SessionId::of(NAME, &parent);

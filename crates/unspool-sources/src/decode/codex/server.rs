@@ -155,7 +155,7 @@ impl ServerDecoder {
             project: thread.string("cwd"),
             branch: thread.fields("gitInfo").string("branch"),
             version: thread.string("cliVersion"),
-            cost_usd: None,
+            cost: None,
         });
         if let Some(parent) = thread.text("parentThreadId") {
             let session = SessionId::of(NAME, &parent);

@@ -197,7 +197,7 @@ impl EventsDecoder {
 
     fn report_session_context(&self, emit: &mut Emitter<'_>) {
         let SessionContext { project, branch, version } = self.session_context.clone();
-        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd: None });
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost: None });
     }
 
     /// Emits a notice for a setting that changed. Before the first turn it is an initial value.

@@ -42,9 +42,9 @@ impl Decoder for HooksDecoder {
         emit.at = at.and_then(|at| Timestamp::from_millisecond(at).ok());
         match &*event {
             "sessionStart" => {
-                let (branch, version, cost_usd) = (None, None, None);
+                let (branch, version, cost) = (None, None, None);
                 let project = payload.string("cwd");
-                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 RecordOutcome::Metadata
             }
             "sessionEnd" => {

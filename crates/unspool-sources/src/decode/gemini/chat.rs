@@ -90,8 +90,8 @@ impl ChatDecoder {
 
     fn emit_project(&mut self, emit: &mut Emitter<'_>, project: Option<String>) {
         self.has_project |= project.is_some();
-        let (branch, version, cost_usd) = (None, None, None);
-        emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+        let (branch, version, cost) = (None, None, None);
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost });
     }
 
     /// Applies changed fields of the chat.

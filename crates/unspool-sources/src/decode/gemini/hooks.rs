@@ -39,9 +39,9 @@ impl Decoder for HooksDecoder {
         emit.at = payload.time("timestamp");
         match &*event {
             "SessionStart" => {
-                let (branch, version, cost_usd) = (None, None, None);
+                let (branch, version, cost) = (None, None, None);
                 let project = payload.string("cwd");
-                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {

@@ -46,8 +46,8 @@ impl Decoder for StreamDecoder {
         emit.at = fields.time("timestamp");
         match fields.text("type").as_deref() {
             Some("init") => {
-                let (project, branch, version, cost_usd) = (None, None, None, None);
-                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+                let (project, branch, version, cost) = (None, None, None, None);
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 RecordOutcome::Metadata
             }
             Some("message") => self.message(&mut emit, fields),

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use unspool_model::event::EventKind;
 use unspool_model::id::SessionId;
+use unspool_model::price::ReportedCost;
 use unspool_model::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -43,7 +44,7 @@ impl OpenCodeDecoder {
                 project: project.clone(),
                 branch: None,
                 version: version.clone(),
-                cost_usd: cost.as_ref().and_then(|cost| cost.parse().ok()),
+                cost: cost.as_ref().and_then(|cost| cost.parse().ok()).map(ReportedCost::of_all),
             });
             head.project = project.or(head.project.take());
             head.version = version.or(head.version.take());

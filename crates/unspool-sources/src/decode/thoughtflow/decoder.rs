@@ -68,8 +68,8 @@ impl DocumentDecoder {
         self.head_times = ["started_at", "ended_at"].map(|name| fields.time(name));
         emit.at = self.head_times[0];
         if emit.at.is_some() {
-            let (project, branch, version, cost_usd) = (None, None, None, None);
-            emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+            let (project, branch, version, cost) = (None, None, None, None);
+            emit.push(EventKind::SessionUpdated { project, branch, version, cost });
         }
         emit.at = None;
         let left = fields.each().filter(|(name, value)| match &**name {

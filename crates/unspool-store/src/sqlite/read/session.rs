@@ -44,7 +44,7 @@ pub(super) fn session(
     };
     let row_number = row.get(0)?;
     let (used, models) = (usage(row, 14)?, list(5)?);
-    let spending = spending(connection, row_number, &models, used, session.facts.cost_usd)?;
+    let mut spending = spending(connection, row_number, &models, used, session.facts.cost())?;
     let mut with_agents = (used, spending.clone());
     if subagent_index.has_agents(row_number) {
         for agent in agents_of(connection, row_number)? {
@@ -52,6 +52,7 @@ pub(super) fn session(
             with_agents.1.add(&agent.spending);
         }
     }
+    spending.check_against(&with_agents.1);
     let completeness = row.get_ref(6)?.as_str()?;
     let mut summary = Summary {
         session,

@@ -1,17 +1,21 @@
-//! The groups of the statistics (by day, model, agent and project), and the model calls that are
+//! The groups of the statistics (by day, week, month, hour, model, agent and project), and the model calls that are
 //! counted in them.
 
 use rustc_hash::FxHashMap;
 use unspool_model::price::{Price, Prices};
 use unspool_model::session::Usage;
 
+use super::session_costs::SessionCost;
 use crate::rows::RowId;
-use crate::stats::{GroupFigures, UsageFigures};
+use crate::stats::{GroupFigures, HourFigures, UsageFigures, sum};
 
 /// The groups of the first pass.
 #[derive(Default)]
 pub struct Groups {
     pub day: GroupIndex,
+    pub week: GroupIndex,
+    pub month: GroupIndex,
+    pub hours: Hours,
     pub model: GroupIndex,
     pub agent: GroupIndex,
     pub project: GroupIndex,
@@ -56,6 +60,15 @@ impl GroupIndex {
         &mut self.list[at]
     }
 
+    /// In the order of their names; the group without a name last.
+    pub fn into_list_by_name(self) -> Vec<GroupFigures> {
+        let mut list: Vec<GroupFigures> = self.list.into_iter().map(|seen| seen.group).collect();
+        list.sort_by(|one, other| {
+            (one.name.is_none(), &one.name).cmp(&(other.name.is_none(), &other.name))
+        });
+        list
+    }
+
     /// Most tokens first.
     pub fn into_list(self) -> Vec<GroupFigures> {
         let mut list: Vec<GroupFigures> = self.list.into_iter().map(|seen| seen.group).collect();
@@ -89,31 +102,73 @@ pub struct Calls {
     used: Usage,
     estimated_usd: Option<f64>,
     unpriced: u64,
+    /// The estimate counts: no agent reports the cost of these calls.
+    is_estimated: bool,
 }
 
 impl Calls {
+    /// No calls yet, of a session whose cost is known like this.
+    pub fn of_session(cost: SessionCost) -> Calls {
+        Calls { is_estimated: cost.is_estimated(), ..Calls::default() }
+    }
+
     /// One call. A call without tokens needs no price.
     pub fn one(used: Usage, price: Option<Price>) -> Calls {
         let unpriced = u64::from(price.is_none() && used != Usage::default());
-        Calls { count: 1, used, estimated_usd: price.map(|price| price.of(&used)), unpriced }
+        let estimated_usd = price.map(|price| price.of(&used));
+        Calls { count: 1, used, estimated_usd, unpriced, is_estimated: true }
     }
 
     pub fn add(&mut self, other: &Calls) {
         self.count += other.count;
         self.used.add(other.used);
         self.unpriced += other.unpriced;
-        if let Some(cost) = other.estimated_usd {
-            self.estimated_usd = Some(self.estimated_usd.unwrap_or(0.0) + cost);
-        }
+        self.estimated_usd = sum(self.estimated_usd, other.estimated_usd);
     }
 
     pub fn add_to(&self, usage_totals: &mut UsageFigures) {
         usage_totals.tokens.add(self.used);
         usage_totals.unpriced_steps += self.unpriced;
-        if let Some(cost) = self.estimated_usd {
-            usage_totals.estimated_cost_usd =
-                Some(usage_totals.estimated_cost_usd.unwrap_or(0.0) + cost);
+        usage_totals.estimated_cost_usd = sum(usage_totals.estimated_cost_usd, self.estimated_usd);
+        if self.is_estimated && self.estimated_usd.is_some() {
+            usage_totals.spent_usd = sum(usage_totals.spent_usd, self.estimated_usd);
+            usage_totals.is_estimated = true;
         }
+    }
+
+    pub fn tokens(&self) -> u64 {
+        self.used.total()
+    }
+}
+
+/// The hours of the week.
+#[derive(Default)]
+pub struct Hours(Vec<HourFigures>);
+
+const HOUR_MS: i64 = 3_600_000;
+const HOURS_PER_DAY: i64 = 24;
+const HOURS_PER_WEEK: i64 = 7 * HOURS_PER_DAY;
+/// The first hour of 1970 was on a Thursday.
+const FIRST_HOUR: i64 = 3 * HOURS_PER_DAY;
+
+impl Hours {
+    pub fn count(&mut self, milliseconds: i64, calls: &Calls) {
+        let nth = (milliseconds.div_euclid(HOUR_MS) + FIRST_HOUR).rem_euclid(HOURS_PER_WEEK);
+        if self.0.is_empty() {
+            let hours = (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
+            let empty =
+                |(day, hour)| HourFigures { weekday: day + 1u8, hour, ..Default::default() };
+            self.0 = hours.map(empty).collect();
+        }
+        let figures = &mut self.0[nth as usize];
+        figures.turns += 1;
+        figures.steps += calls.count;
+        figures.tokens = figures.tokens.saturating_add(calls.tokens());
+    }
+
+    pub fn into_list(mut self) -> Vec<HourFigures> {
+        self.0.retain(|hour| hour.turns > 0);
+        self.0
     }
 }
 

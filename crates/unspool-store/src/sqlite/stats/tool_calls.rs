@@ -3,6 +3,8 @@
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
 use unspool_model::part::ToolState;
+use unspool_model::tool_time::ToolTime;
+use unspool_model::tools::AsksUser;
 
 use super::{Conditions, conditions};
 use crate::sqlite::failures::Slowest;
@@ -10,11 +12,12 @@ use crate::stats::{DurationFigures, StatsRequest, ToolFigures, Totals, share};
 use crate::store::StoreError;
 
 /// The calls of one tool so far.
-#[derive(Default)]
 struct ToolCalls {
     figures: ToolFigures,
+    asks: AsksUser,
     milliseconds: Vec<u32>,
     total_ms: u64,
+    with_waiting: u64,
 }
 
 /// Tool calls and reasoning.
@@ -33,7 +36,7 @@ pub(super) fn parts(
         "part"
     };
     let sql = format!(
-        "SELECT part.tool, part.state, coalesce(part.duration, part.ended - part.started),
+        "SELECT part.tool, part.state, part.duration, part.ended - part.started,
              part.row, part.id
          FROM {from}
          WHERE part.kind IN ('tool', 'reasoning') AND part.role = 'assistant'
@@ -45,24 +48,25 @@ pub(super) fn parts(
     let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
     while let Some(row) = rows.next()? {
         // A clock that was set back makes the difference negative.
-        let took = row.get::<_, Option<i64>>(2)?.and_then(|took| u64::try_from(took).ok());
+        let time = |at: usize| -> Result<Option<u64>, StoreError> {
+            Ok(row.get::<_, Option<i64>>(at)?.and_then(|took| u64::try_from(took).ok()))
+        };
+        let (reported, elapsed) = (time(2)?, time(3)?);
         // Only tool calls have a state.
         let Some(state) = row.get_ref(1)?.as_str_or_null()? else {
             totals.reasoning_parts += 1;
-            totals.reasoning_ms = totals.reasoning_ms.saturating_add(took.unwrap_or_default());
+            let took = reported.or(elapsed).unwrap_or_default();
+            totals.reasoning_ms = totals.reasoning_ms.saturating_add(took);
             continue;
         };
         let name = row.get_ref(0)?.as_str_or_null()?.unwrap_or_default();
         let at = by_name.get(name).copied().unwrap_or_else(|| {
             by_name.insert(name.to_owned(), calls.len());
-            let figures = ToolFigures { name: name.to_owned(), ..ToolFigures::default() };
-            calls.push(ToolCalls { figures, ..ToolCalls::default() });
+            calls.push(ToolCalls::of(name));
             calls.len() - 1
         });
-        if calls[at].count(state, took)
-            && let Some(took) = took
-        {
-            slowest.take(took, row.get_ref(4)?.as_str()?, row.get(3)?);
+        if let Some(time) = calls[at].count(state, reported, elapsed) {
+            slowest.take(time, row.get_ref(5)?.as_str()?, row.get(4)?);
         }
     }
     let mut tools: Vec<ToolFigures> = calls.into_iter().map(ToolCalls::finish).collect();
@@ -71,35 +75,46 @@ pub(super) fn parts(
 }
 
 impl ToolCalls {
-    /// Counts one call. Returns true if it has ended.
-    fn count(&mut self, state: &str, took: Option<u64>) -> bool {
+    fn of(name: &str) -> ToolCalls {
+        ToolCalls {
+            figures: ToolFigures { name: name.to_owned(), ..ToolFigures::default() },
+            asks: AsksUser::of(name),
+            milliseconds: Vec::new(),
+            total_ms: 0,
+            with_waiting: 0,
+        }
+    }
+
+    /// Counts one call. Returns how long it took, if that is a time of the tool.
+    fn count(
+        &mut self,
+        state: &str,
+        reported_ms: Option<u64>,
+        elapsed_ms: Option<u64>,
+    ) -> Option<ToolTime> {
         let figures = &mut self.figures;
         figures.calls += 1;
-        let counted = [
-            (ToolState::Completed, &mut figures.completed),
-            (ToolState::Failed, &mut figures.failed),
-            (ToolState::Denied, &mut figures.denied),
-            (ToolState::Interrupted, &mut figures.interrupted),
-        ];
-        match counted.into_iter().find(|(existing, _)| existing.name() == state) {
-            Some((_, count)) => *count += 1,
-            None => {
-                figures.running += 1;
-                return false;
-            }
-        }
-        if let Some(took) = took {
-            self.milliseconds.push(u32::try_from(took).unwrap_or(u32::MAX));
-            self.total_ms = self.total_ms.saturating_add(took);
-        }
-        true
+        let state = ToolState::of_name(state).unwrap_or(ToolState::Running);
+        let count = match state {
+            ToolState::Completed => &mut figures.completed,
+            ToolState::Failed => &mut figures.failed,
+            ToolState::Denied => &mut figures.denied,
+            ToolState::Interrupted => &mut figures.interrupted,
+            ToolState::Pending | ToolState::Running => &mut figures.running,
+        };
+        *count += 1;
+        let time = ToolTime::of(self.asks, state, reported_ms, elapsed_ms)?;
+        self.milliseconds.push(u32::try_from(time.ran_ms).unwrap_or(u32::MAX));
+        self.total_ms = self.total_ms.saturating_add(time.ran_ms);
+        self.with_waiting += u64::from(time.may_include_waiting);
+        Some(time)
     }
 
     fn finish(mut self) -> ToolFigures {
         let figures = &self.figures;
         ToolFigures {
             error_rate: share(figures.failed, figures.calls - figures.running),
-            duration: DurationFigures::of(&mut self.milliseconds, self.total_ms),
+            duration: DurationFigures::of(&mut self.milliseconds, self.total_ms, self.with_waiting),
             ..self.figures
         }
     }

@@ -1,11 +1,12 @@
 //! The first pass: sessions with their turns and model calls.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use rusqlite::{Connection, Row as SqlRow, params_from_iter};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Calls, Groups, PriceCache};
+use super::session_costs::{SessionCost, SessionCosts};
 use super::{Conditions, TURN_TIME, conditions};
 use crate::rows::RowId;
 use crate::sqlite::load::usage;
@@ -19,11 +20,12 @@ pub(super) fn usage_totals(
     request: &StatsRequest,
     totals: &mut Totals,
     groups: &mut Groups,
+    costs: &mut SessionCosts,
 ) -> Result<(), StoreError> {
     let Conditions { session, turn, values } = conditions(request);
     // In the order of the index `turn_session`.
     let sql = format!(
-        "SELECT session.row, session.agent, session.project, session.sub_agent, session.cost_usd,
+        "SELECT session.row, session.agent, session.project, session.sub_agent,
              session.started, session.turns, turn.row, {TURN_TIME}, turn.first,
              max(coalesce(turn.ended, turn.started, turn.last),
                  coalesce(turn.last, turn.ended, turn.started)),
@@ -38,31 +40,39 @@ pub(super) fn usage_totals(
     )?;
     let mut rows = turns.query(params_from_iter(values))?;
     let mut last = None;
+    let mut periods = PeriodNames::default();
     let mut prices = PriceCache { prices: &request.prices, existing: FxHashMap::default() };
     while let Some(row) = rows.next()? {
-        let (session, turn): (RowId, Option<RowId>) = (row.get(0)?, row.get(7)?);
-        let own_time: Option<i64> = row.get(5)?;
+        let (session, turn): (RowId, Option<RowId>) = (row.get(0)?, row.get(6)?);
+        let own_time: Option<i64> = row.get(4)?;
         // A session without turns is placed by its own start time.
-        if turn.is_none() && !(row.get::<_, i64>(6)? == 0 && request.includes(own_time)) {
+        if turn.is_none() && !(row.get::<_, i64>(5)? == 0 && request.includes(own_time)) {
             continue;
         }
-        let mut calls = Calls::default();
+        let cost = costs.of(session);
+        let mut calls = Calls::of_session(cost);
         if let Some(turn) = turn {
-            let models = row.get_ref(14)?.as_str()?;
+            let models = row.get_ref(13)?.as_str()?;
             let only = serde_json::from_str::<[String; 1]>(models).ok().map(|[only]| only);
             let mut rows = steps.query([turn])?;
             while let Some(row) = rows.next()? {
-                let used = usage(row, 1)?;
                 let model = row.get_ref(0)?.as_str_or_null()?;
                 let price = model.or(only.as_deref()).and_then(|model| prices.of(model));
-                let call = Calls::one(used, price);
+                let call = Calls::one(usage(row, 1)?, price);
                 groups.model.of(model).count(session, Some(turn), &call);
                 calls.add(&call);
             }
         }
-        let day = day(row.get(8)?);
+        let at: Option<i64> = row.get(7)?;
+        if let Some(at) = at.filter(|_| turn.is_some()) {
+            groups.hours.count(at, &calls);
+        }
+        let names = periods.of(at);
+        let name = |nth: usize| names.map(|names| names[nth].as_str());
         let in_groups = [
-            groups.day.of(day.as_deref()),
+            groups.day.of(name(0)),
+            groups.week.of(name(1)),
+            groups.month.of(name(2)),
             groups.agent.of(row.get_ref(1)?.as_str_or_null()?),
             groups.project.of(row.get_ref(2)?.as_str_or_null()?),
         ]
@@ -73,22 +83,23 @@ pub(super) fn usage_totals(
         totals.steps += calls.count;
         calls.add_to(&mut totals.usage);
         count_turn(row, turn, request, totals)?;
+        costs.count(session, turn, &calls);
         if last.replace(session) == Some(session) {
             continue;
         }
-        totals.sessions += 1;
-        totals.sub_agents += u64::from(row.get::<_, bool>(3)?);
-        if request.includes(own_time) {
-            extend_period(totals, own_time, None);
-        }
+        count_session(totals, row.get(3)?, own_time.filter(|at| request.includes(Some(*at))));
         // The cost is of the whole session: count it in the groups of its first turn.
-        if let Some(cost) = row.get::<_, Option<f64>>(4)? {
-            totals.sessions_with_cost += 1;
-            totals.usage.add_cost(cost);
-            in_groups.into_iter().for_each(|usage_totals| usage_totals.add_cost(cost));
-        }
+        totals.sessions_with_cost += u64::from(matches!(cost, SessionCost::Reported(_)));
+        let in_totals = [&mut totals.usage, costs.usage(session)];
+        in_groups.into_iter().chain(in_totals).for_each(|usage| cost.add_to(usage));
     }
     Ok(())
+}
+
+fn count_session(totals: &mut Totals, sub_agent: bool, started: Option<i64>) {
+    totals.sessions += 1;
+    totals.sub_agents += u64::from(sub_agent);
+    extend_period(totals, started, None);
 }
 
 fn count_turn(
@@ -102,12 +113,12 @@ fn count_turn(
     }
     let count = |at: usize| row.get::<_, i64>(at).map(|count| count.max(0) as u64);
     totals.turns += 1;
-    totals.parts += count(11)?;
-    totals.tool_calls += count(12)?;
-    totals.errors += count(13)?;
-    extend_period(totals, row.get(8)?, row.get(10)?);
+    totals.parts += count(10)?;
+    totals.tool_calls += count(11)?;
+    totals.errors += count(12)?;
+    extend_period(totals, row.get(7)?, row.get(9)?);
     // Sources may report a part that started before its turn.
-    let first = row.get(9)?;
+    let first = row.get(8)?;
     if request.includes(first) {
         extend_period(totals, first, None);
     }
@@ -120,7 +131,23 @@ fn extend_period(totals: &mut Totals, first: Option<i64>, last: Option<i64>) {
     totals.last = totals.last.max(last).max(first);
 }
 
-fn day(milliseconds: Option<i64>) -> Option<String> {
-    let at = Timestamp::from_millisecond(milliseconds?).ok()?;
-    Some(at.to_zoned(TimeZone::UTC).date().to_string())
+/// The names of the days, weeks and months of turns. Many turns share a day.
+#[derive(Default)]
+struct PeriodNames(FxHashMap<i64, Option<[String; 3]>>);
+
+const DAY_MS: i64 = 24 * 3_600_000;
+
+impl PeriodNames {
+    /// The day, the Monday of its week, and the month. None without a time.
+    fn of(&mut self, milliseconds: Option<i64>) -> Option<&[String; 3]> {
+        let day = milliseconds?.div_euclid(DAY_MS);
+        let names = self.0.entry(day).or_insert_with(|| {
+            let at = Timestamp::from_millisecond(day.saturating_mul(DAY_MS)).ok()?;
+            let date = at.to_zoned(TimeZone::UTC).date();
+            let back = i64::from(date.weekday().to_monday_zero_offset());
+            let monday = date.checked_sub(back.days()).unwrap_or(date);
+            Some([date.to_string(), monday.to_string(), date.strftime("%Y-%m").to_string()])
+        });
+        names.as_ref()
+    }
 }

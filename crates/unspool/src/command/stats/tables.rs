@@ -6,12 +6,14 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use unspool_model::price::Prices;
-use unspool_store::stats::{GroupFigures, Stats, ToolFigures, share};
+use unspool_model::session::Usage;
+use unspool_store::stats::csv::StatsTable;
+use unspool_store::stats::{GroupFigures, Stats, UsageFigures, share};
 use unspool_view::lines::{make_visible, truncate, width};
-use unspool_view::present::format;
+use unspool_view::present::format::{self, compact};
 
-use super::By;
-use crate::chart::{bar, compact, sparkline};
+use super::{expensive, heat_map, tools};
+use crate::chart::{bar, sparkline};
 use crate::paint::Style;
 use crate::table::{self, Column, left, right};
 
@@ -19,6 +21,7 @@ use crate::table::{self, Column, left, right};
 const MAX_DAYS: usize = 14;
 const MAX_PROJECTS: usize = 8;
 const MAX_TOOLS: usize = 12;
+const MAX_SESSIONS: usize = 5;
 
 /// Maximum length of the sparkline.
 const SPARKLINE_WEEKS: usize = 8;
@@ -30,6 +33,9 @@ const GAP: usize = 2;
 
 /// Below this terminal width, numbers are abbreviated.
 const COMPACT_BELOW_WIDTH: usize = 32;
+
+/// From this width on, sums of tokens tell cached ones apart.
+const WORDS_FROM_WIDTH: usize = 60;
 
 /// Columns with this rank or above are dropped before the bar is.
 const BAR_RANK: u8 = 4;
@@ -44,12 +50,28 @@ pub fn all(
     summary(figures, style, out)?;
     spark(&figures.by_day, style, out)?;
     let tables = [
-        (By::Day, Some(MAX_DAYS)),
-        (By::Model, None),
-        (By::Project, Some(MAX_PROJECTS)),
-        (By::Tool, Some(MAX_TOOLS)),
+        (StatsTable::Day, Some(MAX_DAYS)),
+        (StatsTable::Hour, None),
+        (StatsTable::Model, None),
+        (StatsTable::Project, Some(MAX_PROJECTS)),
+        (StatsTable::Session, Some(MAX_SESSIONS)),
+        (StatsTable::Tool, Some(MAX_TOOLS)),
     ];
     for (by, most) in tables {
+        let is_empty = match by {
+            StatsTable::Session => figures.most_expensive.is_empty(),
+            StatsTable::Hour => figures.by_hour.is_empty(),
+            StatsTable::Day
+            | StatsTable::Week
+            | StatsTable::Month
+            | StatsTable::Model
+            | StatsTable::Agent
+            | StatsTable::Project
+            | StatsTable::Tool => false,
+        };
+        if is_empty {
+            continue;
+        }
         writeln!(out)?;
         one(figures, by, limit.or(most), style, out)?;
     }
@@ -59,38 +81,51 @@ pub fn all(
 /// One table.
 pub fn one(
     figures: &Stats,
-    by: By,
+    by: StatsTable,
     limit: Option<usize>,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let limit = limit.unwrap_or(usize::MAX);
-    let (name, groups) = match by {
-        By::Day => ("day", &figures.by_day),
-        By::Model => ("model", &figures.by_model),
-        By::Agent => ("agent", &figures.by_agent),
-        By::Project => ("project", &figures.by_project),
-        By::Tool => {
+    let groups = match by {
+        StatsTable::Day => &figures.by_day,
+        StatsTable::Week => &figures.by_week,
+        StatsTable::Month => &figures.by_month,
+        StatsTable::Model => &figures.by_model,
+        StatsTable::Agent => &figures.by_agent,
+        StatsTable::Project => &figures.by_project,
+        StatsTable::Hour => return heat_map::write(&figures.by_hour, style, out),
+        StatsTable::Session => {
+            let shown = figures.most_expensive.len().min(limit);
+            expensive::write(&figures.most_expensive[..shown], style, out)?;
+            return more(figures.most_expensive.len() - shown, by, style, out);
+        }
+        StatsTable::Tool => {
             let shown = figures.tools.len().min(limit);
-            tools(&figures.tools[..shown], style, out)?;
-            return more(figures.tools.len() - shown, "tool", style, out);
+            tools::write(&figures.tools[..shown], style, out)?;
+            return more(figures.tools.len() - shown, by, style, out);
         }
     };
     let left_out = groups.len().saturating_sub(limit);
-    let shown = match by {
-        By::Day => &groups[left_out..],
-        By::Model | By::Agent | By::Project | By::Tool => &groups[..groups.len() - left_out],
+    let shown = match is_period(by) {
+        true => &groups[left_out..],
+        false => &groups[..groups.len() - left_out],
     };
     group_table(by, shown, style, out)?;
-    more(left_out, name, style, out)
+    more(left_out, by, style, out)
+}
+
+/// True if the rows are in the order of time: the last ones are shown.
+fn is_period(by: StatsTable) -> bool {
+    matches!(by, StatsTable::Day | StatsTable::Week | StatsTable::Month)
 }
 
 /// Prints how many rows were left out and how to see them.
-fn more(left_out: usize, by: &str, style: &Style, out: &mut impl Write) -> io::Result<()> {
+fn more(left_out: usize, by: StatsTable, style: &Style, out: &mut impl Write) -> io::Result<()> {
     if left_out == 0 {
         return Ok(());
     }
-    let line = format!("… and {} more: --by {by}", format::number(left_out as u64));
+    let line = format!("… and {} more: --by {}", format::number(left_out as u64), by.name());
     writeln!(out, "{}", truncate(&line, style.width))
 }
 
@@ -122,10 +157,13 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         0 => String::new(),
         reasoning => format!("including {} for reasoning", number(reasoning)),
     };
-    let cost = totals.usage.cost_usd.map_or("–".to_owned(), dollars);
     let said = format!("reported by {} of {}", number(totals.sessions_with_cost), sessions[0]);
+    let said = match totals.usage.is_estimated {
+        true => format!("{said}, else estimated"),
+        false => said,
+    };
     let estimated = totals.usage.estimated_cost_usd.map_or("–".to_owned(), dollars);
-    let mut by_prices = format!("by the prices of {}", Prices::AS_OF);
+    let mut by_prices = format!("all of it by the prices of {}", Prices::AS_OF);
     if totals.usage.unpriced_steps > 0 {
         let without = count(totals.usage.unpriced_steps, "call");
         by_prices.push_str(&format!(", excluding {without} of unknown price"));
@@ -136,7 +174,7 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         ("output", number(tokens.output), reasoning),
         ("cache read", number(tokens.cache_read), String::new()),
         ("cache write", number(tokens.cache_write), String::new()),
-        ("cost", cost, said),
+        ("cost", or_dash(spent(&totals.usage)), said),
         ("estimated", estimated, by_prices),
         (
             "tool calls",
@@ -192,11 +230,11 @@ fn spark(days: &[GroupFigures], style: &Style, out: &mut impl Write) -> io::Resu
 }
 
 /// A column and its cells.
-struct Field {
-    column: Column,
+pub(super) struct Field {
+    pub column: Column,
     /// The highest rank is dropped first; 0 is never dropped.
-    rank: u8,
-    cells: Vec<String>,
+    pub rank: u8,
+    pub cells: Vec<String>,
 }
 
 impl Field {
@@ -207,7 +245,7 @@ impl Field {
 }
 
 /// A table of names and figures, with a bar for each row.
-fn write(
+pub(super) fn write(
     name: &'static str,
     names: Vec<String>,
     mut fields: Vec<Field>,
@@ -242,7 +280,7 @@ fn write(
 }
 
 fn group_table(
-    by: By,
+    by: StatsTable,
     groups: &[GroupFigures],
     style: &Style,
     out: &mut impl Write,
@@ -258,42 +296,56 @@ fn group_table(
         field("OUTPUT", 4, &|group| compact(group.usage.tokens.output)),
         field("CACHE R", 6, &|group| compact(group.usage.tokens.cache_read)),
         field("CACHE W", 6, &|group| compact(group.usage.tokens.cache_write)),
-        field("TOKENS", 0, &|group| compact(group.usage.tokens.total())),
+        field("TOKENS", 0, &|group| tokens(group.usage.tokens, style)),
     ];
     if groups.iter().any(|group| group.usage.tokens.reasoning > 0) {
         let cell = |group: &GroupFigures| compact(group.usage.tokens.reasoning);
         fields.insert(3, field("REASONING", 7, &cell));
     }
-    if groups.iter().any(|group| group.usage.cost_usd.is_some()) {
-        fields
-            .push(field("COST", 3, &|group| group.usage.cost_usd.map(dollars).unwrap_or_default()));
-    }
-    if groups.iter().any(|group| group.usage.estimated_cost_usd.is_some()) {
-        let cell =
-            |group: &GroupFigures| group.usage.estimated_cost_usd.map(dollars).unwrap_or_default();
-        fields.push(field("ESTIMATED", 4, &cell));
+    if groups.iter().any(|group| group.usage.spent_usd.is_some()) {
+        fields.push(field("COST", 3, &|group| spent(&group.usage)));
     }
     let name = match by {
-        By::Day => "DAY",
-        By::Model => "MODEL",
-        By::Agent => "AGENT",
-        By::Project => "PROJECT",
-        By::Tool => "TOOL",
+        StatsTable::Day => "DAY",
+        StatsTable::Week => "WEEK FROM",
+        StatsTable::Month => "MONTH",
+        StatsTable::Model => "MODEL",
+        StatsTable::Agent => "AGENT",
+        StatsTable::Project => "PROJECT",
+        StatsTable::Hour | StatsTable::Tool | StatsTable::Session => "",
     };
     let names = groups.iter().map(|group| group_name(group, by)).collect();
     let values: Vec<u64> = groups.iter().map(|group| group.usage.tokens.total()).collect();
     write(name, names, fields, &values, style, out)
 }
 
-fn group_name(group: &GroupFigures, by: By) -> String {
+fn group_name(group: &GroupFigures, by: StatsTable) -> String {
     match (&group.name, by) {
-        (Some(path), By::Project) => end_of(path),
-        (Some(name), By::Day | By::Model | By::Agent | By::Tool) => name.clone(),
-        (None, By::Day) => "(no time)".to_owned(),
-        (None, By::Model) => "(no model)".to_owned(),
-        (None, By::Agent | By::Tool) => "(no name)".to_owned(),
-        (None, By::Project) => "(no project)".to_owned(),
+        (Some(path), StatsTable::Project) => end_of(path),
+        (Some(name), _) => name.clone(),
+        (None, StatsTable::Model) => "(no model)".to_owned(),
+        (None, StatsTable::Project) => "(no project)".to_owned(),
+        (None, _) if is_period(by) => "(no time)".to_owned(),
+        (None, _) => "(no name)".to_owned(),
     }
+}
+
+/// A sum of tokens. Where there is little room, without the words.
+pub(super) fn tokens(used: Usage, style: &Style) -> String {
+    match style.width < WORDS_FROM_WIDTH {
+        true => compact(used.total()),
+        false => format::token_sum(used.fresh(), used.cache_read),
+    }
+}
+
+/// `$1.20`, or `~$1.20` if a part of it is estimated.
+pub(super) fn spent(usage: &UsageFigures) -> String {
+    let spent = usage.spent_usd.map(|cost| format::cost(cost, usage.is_estimated));
+    spent.unwrap_or_default()
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() { "–".to_owned() } else { text }
 }
 
 /// The last two folders of a path, enough to distinguish most projects.
@@ -304,38 +356,7 @@ fn end_of(path: &str) -> String {
     if folders.is_empty() { path.to_owned() } else { folders.join("/") }
 }
 
-fn tools(tools: &[ToolFigures], style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let field = |column: &'static str, rank: u8, cell: &dyn Fn(&ToolFigures) -> String| Field {
-        column: right(column),
-        rank,
-        cells: tools.iter().map(cell).collect(),
-    };
-    let took = |took: Option<u64>| took.map(format::duration).unwrap_or_default();
-    let mut fields = vec![
-        field("CALLS", 0, &|tool| format::number(tool.calls)),
-        field("FAILED", 2, &|tool| some(tool.failed)),
-        field("DENIED", 6, &|tool| some(tool.denied)),
-        field("STOPPED", 6, &|tool| some(tool.interrupted)),
-        field("RUNNING", 7, &|tool| some(tool.running)),
-        field("ERRORS", 1, &|tool| tool.error_rate.map(percent).unwrap_or_default()),
-        field("MEDIAN", 3, &|tool| took(tool.duration.median_ms)),
-        field("95 %", 4, &|tool| took(tool.duration.p95_ms)),
-        field("TOTAL", 5, &|tool| {
-            took(Some(tool.duration.total_ms).filter(|_| tool.duration.measured > 0))
-        }),
-    ];
-    fields.retain(|field| field.cells.iter().any(|cell| !cell.is_empty()));
-    let names = tools.iter().map(|tool| tool.name.clone()).collect();
-    let values: Vec<u64> = tools.iter().map(|tool| tool.calls).collect();
-    write("TOOL", names, fields, &values, style, out)
-}
-
-/// An empty cell for zero, so that other values stand out.
-fn some(value: u64) -> String {
-    if value == 0 { String::new() } else { format::number(value) }
-}
-
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

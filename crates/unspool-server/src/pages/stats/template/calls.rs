@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use unspool_export::html::text::safe;
 use unspool_view::present::format;
 
-use super::{FailureRow, SlowCallRow, ToolStats, VISIBLE_ROWS};
+use super::{ExpensiveRow, FailureRow, SlowCallRow, ToolStats, VISIBLE_ROWS, cost_text, token_sum};
 use crate::pages::chart;
+use crate::pages::filters::last_segment;
 
 pub(super) fn tools(tools: &[ToolStats]) -> Markup {
     let most = tools.iter().map(|tool| tool.calls).max().unwrap_or(0);
@@ -20,9 +21,10 @@ pub(super) fn tools(tools: &[ToolStats]) -> Markup {
                     td.tone-failed[tool.error_rate.is_some_and(|rate| rate >= 0.1)] {
                         @if let Some(rate) = tool.error_rate { (percent(rate)) }
                     }
-                    td { (duration(tool.median_ms)) }
+                    @let waiting = tool.with_waiting > 0;
+                    td title=[waiting.then_some(MAY_WAIT)] { (duration(tool.median_ms)) @if waiting { (wait_mark()) } }
                     td.minor { (duration(tool.p95_ms)) }
-                    td.minor { (format::duration(tool.total_ms)) }
+                    td.minor { (duration(measured(tool))) }
                 }
             }
         }
@@ -48,9 +50,22 @@ pub(super) fn tools(tools: &[ToolStats]) -> Markup {
                         table.bars { (head) tbody { (rows(rest)) } }
                     }
                 }
+                @if tools.iter().any(|tool| tool.with_waiting > 0) {
+                    p.dim.note-line aria-hidden="true" { "* " (MAY_WAIT) "; denied calls and questions do not count" }
+                }
             }
         }
     }
+}
+
+const MAY_WAIT: &str = "may include waiting for permission";
+
+fn wait_mark() -> Markup {
+    html! { span.mark aria-hidden="true" { "*" } span.visually-hidden { " (" (MAY_WAIT) ")" } }
+}
+
+fn measured(tool: &ToolStats) -> Option<u64> {
+    tool.median_ms.map(|_| tool.total_ms)
 }
 
 fn percent(share: f64) -> String {
@@ -59,6 +74,36 @@ fn percent(share: f64) -> String {
         format!("{percent:.1}%")
     } else {
         format!("{percent:.0}%")
+    }
+}
+
+/// A call that waited for this long says so.
+const NOTED_WAIT_MS: u64 = 1_000;
+
+/// The sessions that cost most.
+pub(super) fn expensive(sessions: &[ExpensiveRow]) -> Markup {
+    html! {
+        @if !sessions.is_empty() {
+            section.calls.expensive {
+                h2 { "Most expensive sessions" }
+                ol {
+                    @for one in sessions {
+                        li {
+                            a href=(one.address) {
+                                span.took { (cost_text(&one.spent)) }
+                                span.what { strong { (safe(&one.title)) } }
+                                span.dim {
+                                    (safe(&one.agent))
+                                    @if let Some(project) = &one.project { " · " (safe(last_segment(project))) }
+                                    @if one.sub_agents > 0 { " · " (format::count(one.sub_agents as usize, "sub-agent")) }
+                                    " · " (token_sum(one.spent.tokens))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -73,7 +118,13 @@ pub(super) fn slowest(calls: &[SlowCallRow]) -> Markup {
                             a href=(call.address) {
                                 span.took { (format::duration(call.duration_ms)) }
                                 span.what { strong { (safe(&call.tool)) } " " (safe(&call.what)) }
-                                span.dim { (safe(&call.title)) }
+                                span.dim {
+                                    @if let Some(waited) = call.waited_ms.filter(|waited| *waited >= NOTED_WAIT_MS) {
+                                        "after waiting " (format::duration(waited)) " · "
+                                    }
+                                    @if call.may_include_waiting { (MAY_WAIT) " · " }
+                                    (safe(&call.title))
+                                }
                             }
                         }
                     }

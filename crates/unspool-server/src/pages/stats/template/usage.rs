@@ -5,10 +5,10 @@ use unspool_export::html::text::safe;
 use unspool_model::session::Usage;
 use unspool_view::present::format;
 
-use super::{StatsPage, UsageBar, VISIBLE_ROWS};
+use super::super::periods::Period;
+use super::{StatsPage, UsageBar, VISIBLE_ROWS, cost_text, token_sum};
 use crate::pages::chart::{self, ChartBar, Series, compact, dollars};
 use crate::pages::filters::last_segment;
-use crate::url_query::UrlQuery;
 
 const KINDS: [Series; 4] = [
     Series { name: "Cache read", class: "kind-read" },
@@ -32,9 +32,10 @@ pub(super) fn by_time(page: &StatsPage<'_>) -> Markup {
             hint: format!(
                 "{}: {} tokens in {}",
                 label(bar),
-                format::number(bar.spent.tokens.total()),
+                token_sum(bar.spent.tokens),
                 format::count(bar.turns as usize, "turn")
             ),
+            address: bar.address.clone(),
         })
         .collect();
     let costs: Vec<ChartBar> = page
@@ -42,37 +43,34 @@ pub(super) fn by_time(page: &StatsPage<'_>) -> Markup {
         .iter()
         .map(|bar| ChartBar {
             label: label(bar),
-            values: vec![bar.spent.cost().unwrap_or(0.0)],
-            hint: format!("{}: {}", label(bar), bar.spent.cost_text()),
+            values: vec![bar.spent.spent_usd.unwrap_or(0.0)],
+            hint: format!("{}: {}", label(bar), cost_text(&bar.spent)),
+            address: bar.address.clone(),
         })
         .collect();
     let cost = [Series { name: "Cost", class: "kind-cost" }];
+    let name = page.period.name();
     html! {
-        section aria-label="By day" {
-            (chart::columns("tokens-by-day", &format!("Tokens by {}", page.period), &KINDS, &tokens, compact))
-            (chart::columns("cost-by-day", &format!("Cost by {}", page.period), &cost, &costs, dollars))
+        section aria-label={ "By " (name) } {
+            div.by.periods role="group" aria-label="Period of the charts" {
+                @for period in Period::ALL {
+                    a href=(page.chosen.clone().with("period", Some(period.name())).at("/stats"))
+                        aria-current=[(period == page.period).then_some("true")] { "By " (period.name()) }
+                }
+            }
+            (chart::columns("tokens-by-day", &format!("Tokens by {name}"), &KINDS, &tokens, compact))
+            (chart::columns("cost-by-day", &format!("Cost by {name}"), &cost, &costs, dollars))
             details.table {
                 summary { "As a table" }
-                (table("Day", &page.days, None))
+                (table(name, &page.periods))
             }
         }
     }
 }
 
 /// A table of bars by agent, model or project.
-pub(super) fn groups(
-    title: &str,
-    kind: &'static str,
-    bars: &[UsageBar],
-    name: Option<&'static str>,
-    chosen: &UrlQuery,
-) -> Markup {
+pub(super) fn groups(title: &str, kind: &'static str, bars: &[UsageBar]) -> Markup {
     let most = bars.iter().map(|bar| bar.spent.tokens.total()).max().unwrap_or(0);
-    let address = |bar: &UsageBar| {
-        let (name, value) = (name?, bar.name.as_deref()?);
-        let since = chosen.get("since");
-        Some(UrlQuery::default().with(name, Some(value)).with("since", since).at("/"))
-    };
     let row = |bar: &UsageBar| {
         let shown = bar.name.as_deref().unwrap_or("not said");
         let end = last_segment(shown);
@@ -83,14 +81,14 @@ pub(super) fn groups(
         html! {
             tr {
                 th scope="row" title=(safe(shown)) {
-                    @match address(bar) {
+                    @match &bar.address {
                         Some(address) => a href=(address) { (safe(short)) },
                         None => span.dim { (safe(short)) },
                     }
                 }
                 td.bar-cell { (chart::share_bar(bar.spent.tokens.total() as f64, most as f64, "kind-bar")) }
-                td { data value=(bar.spent.tokens.total()) { (compact(bar.spent.tokens.total() as f64)) } }
-                td { (bar.spent.cost_text()) }
+                td { data value=(bar.spent.tokens.total()) { (token_sum(bar.spent.tokens)) } }
+                td { (cost_text(&bar.spent)) }
                 td.minor { (format::count(bar.sessions as usize, "session")) }
             }
         }
@@ -112,30 +110,33 @@ pub(super) fn groups(
     }
 }
 
-/// All figures as a table.
-fn table(title: &str, bars: &[UsageBar], limit: Option<usize>) -> Markup {
+/// All figures as a table, latest first.
+fn table(title: &str, bars: &[UsageBar]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(title) {
+        div.scroll tabindex="0" role="region" aria-label={ "By " (title) } {
             table.figures-table {
                 thead {
                     tr {
-                        th scope="col" { (title) }
-                        @for name in ["Sessions", "Turns", "Calls", "Input", "Output", "Cache read", "Cache write", "Reported", "Estimated"] {
+                        th scope="col" { "By " (title) }
+                        @for name in ["Sessions", "Turns", "Calls", "Input", "Output", "Cache read", "Cache write", "Reported", "Estimated", "Cost"] {
                             th scope="col" { (name) }
                         }
                     }
                 }
                 tbody {
-                    @for bar in bars.iter().take(limit.unwrap_or(usize::MAX)) {
+                    @for bar in bars.iter().rev().filter(|bar| bar.address.is_some()) {
                         @let Usage { input, output, cache_read, cache_write, .. } = bar.spent.tokens;
                         tr {
-                            th scope="row" { (safe(bar.name.as_deref().unwrap_or("not said"))) }
+                            th scope="row" {
+                                a href=[bar.address.as_ref()] { (safe(bar.name.as_deref().unwrap_or("not said"))) }
+                            }
                             @for count in [bar.sessions, bar.turns, bar.steps, input, output, cache_read, cache_write] {
                                 td { (format::number(count)) }
                             }
-                            @for cost in [bar.spent.cost_usd, bar.spent.estimated_usd] {
+                            @for cost in [bar.spent.cost_usd, bar.spent.estimated_cost_usd] {
                                 td { @if let Some(cost) = cost { (dollars(cost)) } }
                             }
+                            td { (cost_text(&bar.spent)) }
                         }
                     }
                 }

@@ -7,6 +7,7 @@ use unspool_model::json::Json;
 use unspool_model::part::{Body, Data};
 use unspool_model::session::{Title, TitleOrigin};
 
+use super::super::message::reported_cost;
 use super::LogDecoder;
 use crate::decode::{Emitter, Fields, Record, RecordOutcome};
 
@@ -40,9 +41,9 @@ impl LogDecoder {
                 Some(())
             }
             "cost-state" => {
-                let cost_usd = fields.read("totalCostUSD");
+                let cost = reported_cost(fields, "totalCostUSD");
                 let (project, branch, version) = (None, None, None);
-                emit.push(EventKind::SessionUpdated { project, branch, version, cost_usd });
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 Some(())
             }
             "queue-operation" => {

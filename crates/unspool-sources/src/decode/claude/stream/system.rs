@@ -60,7 +60,7 @@ impl StreamDecoder {
             project: fields.string("cwd"),
             branch: None,
             version: fields.string("claude_code_version"),
-            cost_usd: None,
+            cost: None,
         });
         let (name, mut user) = self.prompt.take().unwrap_or_default();
         let mut trigger = Trigger::User;
