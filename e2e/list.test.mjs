@@ -259,7 +259,7 @@ test("the stats page shows the figures of `stats --json`", async (t) => {
   await page.waitForURL(server.origin + bars[0]);
   assert.ok(await page.locator(".row").count() > 0, "the sessions of that day");
   await page.goto(`${server.origin}/stats`);
-  await page.getByRole("link", { name: "By month" }).click();
+  await page.getByRole("link", { name: "By month", exact: true }).click();
   await page.waitForURL(`${server.origin}/stats?period=month`);
   assert.match(await page.locator(".chart .name").first().textContent(), /Tokens by month/);
   assert.equal(await page.locator(".figures-table tbody tr").count(), figures.by_month.filter(({ name }) => name).length);

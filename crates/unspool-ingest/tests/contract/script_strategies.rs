@@ -160,7 +160,7 @@ fn extra() -> impl Strategy<Value = EventKind> {
                     project: Some(format!("/home/{word}")),
                     branch: some(),
                     version: Some("1.0".to_owned()),
-                    cost: Some(ReportedCost::of_all(size as f64 / 3.0)),
+                    cost: Some(unspool_model::price::ReportedCost::of_all(size as f64 / 3.0)),
                 },
                 1 | 2 => {
                     let origin = [TitleOrigin::Generated, TitleOrigin::Custom][usize::from(other)];

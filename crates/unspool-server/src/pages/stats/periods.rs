@@ -39,7 +39,7 @@ impl Period {
     pub fn for_days(days: &[GroupFigures]) -> Period {
         let mut dates = days.iter().filter_map(|day| Period::Day.start(day));
         let Some(first) = dates.next() else { return Period::Day };
-        let last = dates.last().unwrap_or(first);
+        let last = dates.next_back().unwrap_or(first);
         let days = first.until(last).map_or(0, |span| span.get_days()).unsigned_abs() as usize + 1;
         match days {
             ..=MAX_BARS => Period::Day,

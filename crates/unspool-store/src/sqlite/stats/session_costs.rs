@@ -181,7 +181,7 @@ impl SessionCosts {
         sessions.sort_unstable_by_key(|(row, _)| *row);
         let counted: FxHashSet<RowId> = sessions.iter().map(|(row, _)| *row).collect();
         for (row, totals) in sessions {
-            let above = self.ancestors(row).into_iter().filter(|row| counted.contains(row)).last();
+            let above = self.ancestors(row).into_iter().rfind(|row| counted.contains(row));
             let figures = families.entry(above.unwrap_or(row)).or_default();
             figures.sub_agents += u64::from(above.is_some());
             figures.turns += totals.turns;

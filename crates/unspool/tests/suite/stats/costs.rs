@@ -17,7 +17,7 @@ fn record(session: u8, at: &str, mut fields: Value) -> String {
 fn turn(session: u8, nth: u8) -> String {
     let at = format!("2026-11-1{nth}T10:00:00.000Z");
     // Odd turns are the first of their session.
-    let parent = (nth % 2 == 0).then(|| format!("a{}", nth - 1));
+    let parent = nth.is_multiple_of(2).then(|| format!("a{}", nth - 1));
     [
         record(
             session,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use unspool_export::html::text::safe;
 use unspool_view::present::format;
 
-use super::{ExpensiveRow, FailureRow, SlowCallRow, ToolStats, VISIBLE_ROWS, cost_text, token_sum};
+use super::{ExpensiveRow, FailureRow, SlowCallRow, ToolStats, VISIBLE_ROWS, cost_text};
 use crate::pages::chart;
 use crate::pages::filters::last_segment;
 
@@ -96,7 +96,7 @@ pub(super) fn expensive(sessions: &[ExpensiveRow]) -> Markup {
                                     (safe(&one.agent))
                                     @if let Some(project) = &one.project { " · " (safe(last_segment(project))) }
                                     @if one.sub_agents > 0 { " · " (format::count(one.sub_agents as usize, "sub-agent")) }
-                                    " · " (token_sum(one.spent.tokens))
+                                    " · " (format::token_phrase(one.spent.tokens.fresh(), one.spent.tokens.cache_read))
                                 }
                             }
                         }
