@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use unspool_model::part::{Body, Part, QuestionKind, Tool};
 use unspool_model::session::Turn;
-use unspool_model::tools::Family;
+use unspool_model::tools::AsksUser;
 
 use super::tools::{card, shell_command};
 use super::{format, tools};
@@ -183,9 +183,8 @@ fn open_question(part: &Part, moment: &Moment<'_>) -> Option<(String, Option<Tim
 
 /// True if the call is one that usually needs permission, and has had time to run.
 fn may_wait(part: &Part, tool: &Tool, moment: &Moment<'_>) -> bool {
-    let asks =
-        Family::of(&tool.name).is_some_and(|family| family == Family::RunShell || family.is_edit());
-    asks && tool.input.is_some()
+    AsksUser::of(&tool.name) == AsksUser::Usually
+        && tool.input.is_some()
         && moment.is_later(part.started, MAY_WAIT_AFTER)
         && !moment.runs(part, tool)
 }

@@ -249,7 +249,23 @@ fn notice_block(notice: &Notice) -> Block {
         "hook-feedback" | "hook-blocked" | "retry" | "denied" | "refusal" => Tone::Warning,
         _ => Tone::Muted,
     };
-    self::notice(tone, Some(&notice.code), &notice.text)
+    self::notice(tone, Some(notice_label(&notice.code)), &notice.text)
+}
+
+/// The words for a code. A code without words of its own is shown as it is: nothing is hidden
+/// because it is unknown.
+fn notice_label(code: &str) -> &str {
+    match code {
+        "informational" => "note",
+        "mode-change" => "mode",
+        "task-notification" => "background task",
+        "tool-notification" => "tool",
+        "hook-feedback" => "hook",
+        "hook-blocked" => "blocked by a hook",
+        "prompt-removed" => "prompt removed",
+        "no-reply" => "no reply",
+        other => other,
+    }
 }
 
 fn notice(tone: Tone, code: Option<&str>, text: &str) -> Block {

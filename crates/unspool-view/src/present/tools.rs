@@ -4,6 +4,7 @@
 
 mod call;
 mod delegation;
+mod envelope;
 mod files;
 mod generic;
 mod media;
@@ -20,8 +21,8 @@ use call::{CardContent, ParsedCall};
 use unspool_model::part::{Question, Tool, ToolState};
 use unspool_model::tools::Family;
 
-use crate::block::{Badge, Block, Card, FileReference, Icon, Notice, Tone, text_of};
-use crate::present::{ansi, format};
+use crate::block::{Badge, Block, Card, FileReference, Fold, Icon, Notice, Span, Tone, text_of};
+use crate::present::{ansi, format, markdown};
 
 type Presenter = fn(&ParsedCall) -> CardContent;
 
@@ -81,6 +82,15 @@ pub fn card(tool: &Tool) -> Card {
         }));
     }
     shown.body.extend(media::blocks(&call));
+    if let Some(reminder) = call.reminder() {
+        shown.body.push(Block::Fold(Fold {
+            title: vec![Span::plain("Reminder to the model")],
+            summary: format::first_line(reminder, 120),
+            open: false,
+            tone: Tone::Muted,
+            blocks: markdown::blocks(reminder),
+        }));
+    }
     // Every card needs a summary, even if the input is malformed.
     if text_of(&shown.summary).trim().is_empty() {
         shown.summary = generic::fallback_summary(&call);
@@ -90,7 +100,10 @@ pub fn card(tool: &Tool) -> Card {
     let badge = match open_question(tool) {
         Some(_) => Badge { word: "[WAITING]".into(), tone: Tone::Warning, state: None },
         None => {
-            let code = tool.exit_code.filter(|code| *code != 0);
+            let printed = shown.body.iter().find_map(|block| {
+                if let Block::Terminal(terminal) = block { terminal.exit_code } else { None }
+            });
+            let code = tool.exit_code.or(printed).filter(|code| *code != 0);
             let failed = code.filter(|_| tool.state == ToolState::Failed);
             let state = failed.map(|code| format!("exit {code}").into());
             let badge = badge(tool.state);

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use unspool_model::part::{Tool, ToolState};
 
+use super::envelope;
 use crate::block::{Block, Question, Span};
 
 /// A tool call with its JSON parsed.
@@ -88,23 +89,24 @@ impl<'a> ParsedCall<'a> {
         }
     }
 
-    /// The output as the model received it, unless the call failed.
+    /// What the agent reminds the model of after the output.
+    pub fn reminder(&self) -> Option<&str> {
+        envelope::open(self.tool.output.as_deref()?).reminder
+    }
+
+    /// The output without what the agent puts around it for the model, unless the call failed.
     pub fn output(&self) -> Option<&str> {
-        let output = self.tool.output.as_deref()?;
+        let output = envelope::open(self.tool.output.as_deref()?).text;
         (!self.is_failed() && !output.trim().is_empty()).then_some(output)
     }
 
-    /// The error text of a failed call. Claude Code wraps some errors in a tag for the model.
+    /// The error text of a failed call.
     pub fn error(&self) -> Option<String> {
         if !self.is_failed() {
             return None;
         }
         let text = self.tool.output.as_deref().or_else(|| self.result.as_str())?;
-        let text = text.trim();
-        let text = text
-            .strip_prefix("<tool_use_error>")
-            .and_then(|text| text.strip_suffix("</tool_use_error>"))
-            .unwrap_or(text);
+        let text = envelope::open(text).text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 }

@@ -25,7 +25,7 @@ pub fn agent(call: &ParsedCall) -> CardContent {
     }
     // A Claude Code background agent has no report yet; the result is only advice to the model.
     if call.result.get("isAsync").is_some_and(|flag| flag == true) {
-        let text = "Runs in the background".to_owned();
+        let text = "Started in the background: its report comes later".to_owned();
         shown.body.push(Block::Notice(Notice { tone: Tone::Background, code: None, text }));
     } else {
         shown.body.extend(report(call));

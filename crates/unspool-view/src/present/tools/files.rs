@@ -81,12 +81,10 @@ fn strip_line_numbers(output: &str, is_whole: bool) -> Option<(u64, String)> {
 /// The numbered lines of an output without the agent's notes to the model, and the possible
 /// separators after the numbers.
 fn content_of(output: &str) -> (&str, &'static [&'static str]) {
-    // Claude Code 1.0 appends a reminder to the model after the last line.
-    let text = output.split_once("\n<system-reminder>").map_or(output, |(text, _)| text);
     // OpenCode wraps the content with the path and a note on the file's length.
-    let wrapped = text.strip_prefix("<path>").and_then(|text| text.split_once("</path>\n"));
+    let wrapped = output.strip_prefix("<path>").and_then(|text| text.split_once("</path>\n"));
     let Some((_, text)) = wrapped.and_then(|(_, text)| text.split_once("<content>\n")) else {
-        return (text, &["\t", "→"]);
+        return (output, &["\t", "→"]);
     };
     let text = text.trim_end();
     let text = text.strip_suffix("</content>").unwrap_or(text).trim_end_matches('\n');

@@ -3,6 +3,7 @@
 use unspool_model::part::ToolState;
 
 use super::call::{CardContent, ParsedCall};
+use super::envelope;
 use crate::block::{Block, Code, Notice, Span, Terminal, Tone};
 use crate::present::{ansi, format};
 
@@ -101,5 +102,5 @@ fn printed(call: &ParsedCall) -> (String, Option<i64>) {
     if call.is_failed() && exit_code.is_none() && !ran {
         return (String::new(), None);
     }
-    (output.to_owned(), exit_code)
+    (envelope::open(output).text.to_owned(), exit_code)
 }
