@@ -38,6 +38,12 @@ export class Cursor {
       const piece = event.target.closest("[data-at]");
       if (piece && !event.buttons) this.hover(piece);
     });
+    view.turns.addEventListener("focusin", ({ target }) => {
+      const piece = target.closest(".turn-head, [data-at]");
+      if (piece) this.set(piece);
+      this.focused = true;
+    });
+    view.turns.addEventListener("focusout", ({ relatedTarget }) => { if (relatedTarget) this.focused = false; });
     this.bar.addEventListener("click", (event) => event.stopPropagation());
     document.body.append(this.bar);
     // While the page scrolls, the part under the pointer is not a choice: hide the bar.
@@ -72,10 +78,21 @@ export class Cursor {
     document.getElementById(this.id)?.classList.remove("chosen");
     this.id = piece.id;
     piece.classList.add("chosen");
+    // The cursor is the real focus: screen readers follow it, and Tab goes on from there.
+    if (!piece.contains(document.activeElement)) {
+      piece.tabIndex = -1;
+      piece.focus({ preventScroll: true });
+    }
   }
 
   /** Restores the selection after a piece was replaced. */
-  keep() { if (this.id) document.getElementById(this.id)?.classList.add("chosen"); }
+  keep() {
+    const piece = this.id && document.getElementById(this.id);
+    if (!piece) return;
+    const lost = document.activeElement === document.body && !piece.classList.contains("chosen");
+    piece.classList.add("chosen");
+    if (lost && this.focused) this.set(piece);
+  }
 
   near(all) {
     const at = all.findIndex((one) => one.id === this.id);

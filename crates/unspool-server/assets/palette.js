@@ -50,13 +50,19 @@ function show(sessions) {
     made.addEventListener("click", () => { box.close(); run(); });
     return made;
   });
+  if (words.length > 0) {
+    const made = Object.assign(document.createElement("button"), { type: "button", tabIndex: -1 });
+    const name = `Search all sessions for “${field.value.trim()}”`;
+    made.append(Object.assign(document.createElement("span"), { className: "title", textContent: name }));
+    made.addEventListener("click", () => { location.href = `/?q=${encodeURIComponent(field.value.trim())}`; });
+    sessions = [...sessions, made];
+  }
   for (const session of sessions) session.tabIndex = -1;
   list.replaceChildren(...(words.length > 0 ? [...buttons, ...sessions] : [...sessions, ...buttons]));
   [...list.children].forEach((one, at) => {
     one.setAttribute("role", "option");
     one.id = `palette-${at}`;
   });
-  if (list.childElementCount === 0) list.textContent = "No matches";
   select(list.firstElementChild);
 }
 

@@ -22,6 +22,7 @@ pub enum Action {
     End,
     Open,
     Back,
+    Close,
     Quit,
     Help,
     Filter,
@@ -98,7 +99,8 @@ pub const ACTIONS: &[(Action, &str, &str, &str)] = &[
     (Action::Redraw, "redraw", "ctrl-l", "redraw the screen"),
     (Action::Suspend, "suspend", "ctrl-z", "suspend"),
     (Action::Help, "help", "? f1", "this help"),
-    (Action::Quit, "quit", "q ctrl-c", "quit"),
+    (Action::Close, "close", "q", "back, and from the list: quit"),
+    (Action::Quit, "quit", "ctrl-c", "quit"),
 ];
 
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -162,7 +162,7 @@ fn head(view: &TurnView, id: &str) -> Markup {
     let header = &view.header;
     html! {
         header.turn-head id=(id) data-state=(header.state.name()) {
-            a.number href={ "#" (dom::turn(view.id)) } { "Turn " (header.number) }
+            h2 { a.number href={ "#" (dom::turn(view.id)) } { "Turn " (header.number) } }
             @for fact in header.facts() {
                 @let tone = fact.tone.map(|tone| format!(" {}", tone_class(tone)));
                 span class={ "fact" (tone.unwrap_or_default()) } {

@@ -39,6 +39,9 @@ const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// A dead process has written its last line by then.
 const MIN_SILENCE: Duration = Duration::from_secs(5);
 
+/// How soon after its first write the process of a session is looked for.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+
 /// A session that was silent for longer is not watched until it is written to again.
 const MAX_IDLE: SignedDuration = SignedDuration::from_hours(24);
 
@@ -49,8 +52,10 @@ const SESSIONS_PER_COMMIT: usize = 64;
 /// When a turn without an end counts as left by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SilencePolicy {
-    /// After this long without a write, if its process is gone.
+    /// After this long without a write, if its process was seen and is gone.
     pub gone_after: Duration,
+    /// After this long, if no process of it was ever seen: it may run where we cannot see it.
+    pub unseen_after: Duration,
     /// After this long, if that cannot be known.
     pub unknown_after: Duration,
     /// Our own folder of hook payloads: many sessions share its files.
@@ -66,6 +71,7 @@ impl SilencePolicy {
         let own = environment.process_folders();
         SilencePolicy {
             gone_after: idle_after.min(MIN_SILENCE),
+            unseen_after: idle_after,
             unknown_after: Duration::try_from(MAX_SILENCE).unwrap_or(idle_after),
             hook_spool: folder.spool(),
             other_homes: environment.other_homes.clone(),
@@ -79,6 +85,8 @@ pub struct SilenceCheck {
     policy: SilencePolicy,
     /// Sessions that may have a running turn or a process that waits for the next one.
     candidates: BTreeSet<SessionId>,
+    /// Those of them whose process was seen.
+    seen: BTreeSet<SessionId>,
     due: Instant,
 }
 
@@ -95,12 +103,16 @@ impl SilenceCheck {
         let lately = lately.iter().map(|stored| stored.summary.session.id);
         let running = block_on(view.sessions_with_running_turns())?;
         let candidates = running.into_iter().chain(lately).collect();
-        Ok(SilenceCheck { policy, candidates, due: Instant::now() })
+        Ok(SilenceCheck { policy, candidates, seen: BTreeSet::new(), due: Instant::now() })
     }
 
     /// Adds the sessions that were written to.
     pub fn add(&mut self, report: &SyncReport) {
         self.candidates.extend(&report.changed);
+        // A short run is over before the next regular check.
+        if report.changed.iter().any(|id| !self.seen.contains(id)) {
+            self.due = self.due.min(Instant::now() + FIRST_LOOK);
+        }
     }
 
     /// When to check next. None while there is no session to check.
@@ -119,13 +131,19 @@ impl SilenceCheck {
         let mut sessions = block_on(view.sessions_by_id(ids))?;
         sessions.retain(|stored| stored.summary.running || is_between_turns(stored));
         self.candidates = sessions.iter().map(|stored| stored.summary.session.id).collect();
+        self.seen.retain(|id| self.candidates.contains(id));
         let mut presence = Presence::default();
         for group in sessions.chunks(SESSIONS_PER_COMMIT) {
             let mut packer = recorder.packer(IngestMode::Live)?;
             let mut writers = Vec::new();
             for stored in group {
                 let last_write = self.last_write(&view, stored)?;
-                if presence.is_lost(&self.policy, stored, &last_write)
+                let sighting = presence.look(&self.policy, stored, &last_write);
+                let id = stored.summary.session.id;
+                if sighting == Sighting::Present {
+                    self.seen.insert(id);
+                }
+                if is_lost(&self.policy, stored, &last_write, sighting, self.seen.contains(&id))
                     && let Some(mut writer) = end(recorder, &view, stored, last_write.at)?
                 {
                     packer.add(&mut writer)?;
@@ -195,41 +213,73 @@ fn is_between_turns(stored: &StoredSession) -> bool {
         && heard.is_some_and(|heard| now.duration_since(heard) < MAX_IDLE)
 }
 
-/// The processes of this machine and their sessions. Read once, and only if a session is silent.
+/// The processes of this machine and their sessions, read once.
 #[derive(Default)]
 struct Presence(Option<Option<(ProcessList, ProcessRegistry)>>);
 
+/// What a look at the processes says about a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sighting {
+    Present,
+    /// The process that was registered for it is dead.
+    Dead,
+    /// No process of its agent could be it.
+    Absent,
+    /// Processes cannot be seen, or the session is of another machine.
+    Unknown,
+}
+
 impl Presence {
-    fn is_lost(
+    fn look(
         &mut self,
         policy: &SilencePolicy,
         stored: &StoredSession,
         last_write: &LastWrite,
-    ) -> bool {
-        let Some(written) = last_write.at else { return false };
-        let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
-        if silence < policy.gone_after || last_write.reach == Reach::Alive {
-            return false;
-        }
+    ) -> Sighting {
+        let (Some(written), Reach::Local) = (last_write.at, last_write.reach) else {
+            return Sighting::Unknown;
+        };
         let known = self.0.get_or_insert_with(|| {
             Some((ProcessList::read()?, ProcessRegistry::read(&policy.process_folders)))
         });
         let session = &stored.summary.session;
-        let program = Agent::named(&session.agent)
-            .and_then(Agent::program)
-            .filter(|_| last_write.reach == Reach::Local);
+        let program = Agent::named(&session.agent).and_then(Agent::program);
         let (Some(program), Some((processes, registry))) = (program, known) else {
-            return stored.summary.running && silence >= policy.unknown_after;
+            return Sighting::Unknown;
         };
         let id = &session.agent_session_id;
         match registry.process_of(id, processes) {
-            Registered::Alive => false,
-            Registered::Dead => true,
+            Registered::Alive => Sighting::Present,
+            Registered::Dead => Sighting::Dead,
             Registered::No => {
                 let project = session.facts.project.as_deref().map(Path::new);
                 let wanted = AgentProcess { program, project, started_before: written };
-                !processes.has(&wanted, &registry.others(id, processes))
+                let present = processes.has(&wanted, &registry.others(id, processes));
+                if present { Sighting::Present } else { Sighting::Absent }
             }
+        }
+    }
+}
+
+/// True if the session is silent for long enough to say that its agent is gone.
+fn is_lost(
+    policy: &SilencePolicy,
+    stored: &StoredSession,
+    last_write: &LastWrite,
+    sighting: Sighting,
+    seen: bool,
+) -> bool {
+    let Some(written) = last_write.at else { return false };
+    let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
+    match sighting {
+        Sighting::Present => false,
+        Sighting::Dead => silence >= policy.gone_after,
+        Sighting::Absent if seen => silence >= policy.gone_after,
+        Sighting::Absent => silence >= policy.unseen_after,
+        Sighting::Unknown => {
+            last_write.reach != Reach::Alive
+                && stored.summary.running
+                && silence >= policy.unknown_after.max(policy.unseen_after)
         }
     }
 }

@@ -119,6 +119,7 @@ fn tool() -> impl Strategy<Value = Tool> {
                 input,
                 input_text,
                 state,
+                reported_state: answered.then_some(state),
                 output,
                 result,
                 exit_code,

@@ -142,7 +142,7 @@ fn law_2_facts_of_the_session() {
             project: Some(path.to_owned()),
             branch: None,
             version: None,
-            cost_usd: None,
+            cost: None,
         })
     };
     same_after_restart(vec![folder("/a")], vec![folder("/b")]);

@@ -38,8 +38,7 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
                     span.link-state role="status" {}
                     button.notify type="button" hidden aria-label="Notifications" {
                         svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" {
-                            path fill="currentColor"
-                                d="M8 1a4 4 0 0 0-4 4v3.5L2.5 11v1h11v-1L12 8.500V5a4 4 0 0 0-4-4zM6.500 13a1.500 1.500 0 0 0 3 0z" {}
+                            path d="M8 1a4 4 0 0 0-4 4v3.5L2.5 11v1h11v-1L12 8.500V5a4 4 0 0 0-4-4zM6.500 13a1.500 1.500 0 0 0 3 0z" {}
                         }
                     }
                     button.keys type="button" title="Keys (?)" aria-label="Keys" { "?" }

@@ -15,6 +15,8 @@ impl State {
     pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
         match action {
             Action::Quit => return vec![Effect::Quit],
+            Action::Close if self.screens.is_empty() => return vec![Effect::Quit],
+            Action::Close => return self.act(Action::Back),
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
             Action::Help => self.overlay = Some(Overlay::Help { top: 0 }),

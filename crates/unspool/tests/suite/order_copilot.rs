@@ -52,7 +52,9 @@ fn results(transcript: &Transcript, raw_session: &copilot::RawSession, case: &st
         match raw_session.results.get(&tool.call_id) {
             Some((text, failed, exit)) => {
                 assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
-                assert_eq!(tool.state != ToolState::Completed, *failed, "{case} {}", tool.call_id);
+                // A command with another exit code than 0 has failed (C-25).
+                let failed = *failed || exit.is_some_and(|exit| exit != 0);
+                assert_eq!(tool.state != ToolState::Completed, failed, "{case} {}", tool.call_id);
                 assert_eq!(tool.exit_code, *exit, "{case} {}", tool.call_id);
             }
             // Without a result, the end of its turn ends the call.

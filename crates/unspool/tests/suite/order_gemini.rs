@@ -39,7 +39,9 @@ fn law_1_order_is_kept_by_gemini() {
             let Body::Tool(tool) = &part.body else { continue };
             let (text, wrong) = &chat.results[&tool.call_id];
             assert_eq!(tool.output.as_deref(), Some(&**text), "{case} {}", tool.call_id);
-            assert_eq!(tool.state != ToolState::Completed, *wrong, "{case} {}", tool.call_id);
+            // A command with another exit code than 0 has failed (C-25); the log has it in words.
+            let wrong = *wrong || text.contains("\nExit Code: ");
+            assert_eq!(tool.state != ToolState::Completed, wrong, "{case} {}", tool.call_id);
         }
     }
 }

@@ -43,7 +43,9 @@ fn law_1_order_is_kept_for_opencode() {
                             let (text, wrong) = &raw.results[&tool.call_id];
                             assert_eq!(tool.output.as_ref(), Some(text), "{at} {}", tool.call_id);
                             let state = tool.state != ToolState::Completed;
-                            assert_eq!(state, *wrong, "{at} {}", tool.call_id);
+                            // A command with another exit code than 0 has failed (C-25).
+                            let wrong = *wrong || tool.exit_code.is_some_and(|code| code != 0);
+                            assert_eq!(state, wrong, "{at} {}", tool.call_id);
                         }
                         _ => {}
                     }

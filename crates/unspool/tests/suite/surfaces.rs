@@ -184,7 +184,7 @@ fn is_added(element: &Element, within: &[Element]) -> bool {
         // The language of a block of code, and the name of a changed file.
         || (element.tag == "figcaption" && (inside("code") || inside("diff")))
         // The number of folded agents: all are shown.
-        || (element.tag == "summary" && inside("more"))
+        || (element.tag == "summary" && (inside("more") || inside("rest") || inside("whole")))
         // The summary of a closed fold.
         || (element.is("gist")
             && parent.is_some_and(|parent| parent.tag == "summary")

@@ -426,7 +426,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
     };
     let html = templates::sessions::sessions(&list).into_string();
     check(&html, "list");
-    assert!(html.contains("Waits for an answer") && html.contains("&lt;img src=x onerror"));
+    assert!(html.contains("Waiting for you") && html.contains("&lt;img src=x onerror"));
     let rows = vec![row(&third, None)];
     let projects = Some(vec![templates::sessions::Project { path: &question, sessions: 9, rows }]);
     let by =

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reminder_after_the_output_is_told_apart() {
+    fn a_reminder_after_the_output_is_split_off() {
         let output = "line 1\n\n<system-reminder>\nDo not run it.\n</system-reminder>\n";
         let opened = Opened { text: "line 1", reminder: Some("Do not run it.") };
         assert_eq!(open(output), opened);
