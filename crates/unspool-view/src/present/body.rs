@@ -249,7 +249,9 @@ fn notice_block(notice: &Notice) -> Block {
         "hook-feedback" | "hook-blocked" | "retry" | "denied" | "refusal" => Tone::Warning,
         _ => Tone::Muted,
     };
-    self::notice(tone, Some(notice_label(&notice.code)), &notice.text)
+    let label = notice_label(&notice.code);
+    let repeats = notice.text.eq_ignore_ascii_case(label);
+    self::notice(tone, Some(label).filter(|_| !repeats), &notice.text)
 }
 
 /// The words for a code. A code without words of its own is shown as it is: nothing is hidden
