@@ -49,12 +49,14 @@ class Agent {
     return this.write("user", { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "done" }] });
   }
 
-  ask(command) {
-    const payload = {
-      session_id: SESSION, transcript_path: this.log, cwd: this.home, hook_event_name: "PermissionRequest",
-      tool_name: "Bash", tool_input: { command },
-    };
-    return run(this.data, ["hook", "--agent", "claude-code"], JSON.stringify(payload));
+  async ask(id, command) {
+    for (const event of ["PreToolUse", "PermissionRequest"]) {
+      const payload = {
+        session_id: SESSION, transcript_path: this.log, cwd: this.home, hook_event_name: event,
+        tool_name: "Bash", tool_input: { command }, ...(event === "PreToolUse" ? { tool_use_id: id } : {}),
+      };
+      await run(this.data, ["hook", "--agent", "claude-code"], JSON.stringify(payload));
+    }
   }
 }
 
@@ -93,7 +95,7 @@ test("an agent that waits is told once, and not where somebody looks", async (t)
   await pause(2500);
 
   await agent.call("toolu_1", "rm -rf build/");
-  await agent.ask("rm -rf build/");
+  await agent.ask("toolu_1", "rm -rf build/");
   await until("the notification", async () => (await raised(page)).length > 0);
   assert.deepEqual(await raised(page), ["claude-code waits for you: rm -rf build/"]);
   assert.equal(await page.title(), `(1 waiting) ${title}`);
@@ -118,7 +120,7 @@ test("an agent that waits is told once, and not where somebody looks", async (t)
   await until("the wait is over", async () => page.locator(".waiting-bar").isHidden());
   assert.equal(await page.title(), await page.evaluate(() => document.title.replace(/^Waiting.*? · /, "")));
   await agent.call("toolu_2", "git push");
-  await agent.ask("git push");
+  await agent.ask("toolu_2", "git push");
   await page.waitForSelector(".waiting-bar:not([hidden])");
   await pause(1500);
   assert.deepEqual(await raised(page), []);

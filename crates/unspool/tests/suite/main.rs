@@ -10,6 +10,7 @@ mod archive;
 mod archive_gone;
 mod artifacts;
 mod attach;
+mod attention;
 mod auth;
 mod bug_report;
 mod by_source;
