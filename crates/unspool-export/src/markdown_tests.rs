@@ -176,7 +176,8 @@ fn answered(decision: Decision, text: &str, observed: bool) -> String {
         multi_select: false,
         answer: None,
     };
-    let question = Question { kind: QuestionKind::Permission, items: vec![item], answer };
+    let question =
+        Question { kind: QuestionKind::Permission, open: false, items: vec![item], answer };
     blocks(&[Block::Question(question)])
 }
 
@@ -211,7 +212,12 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
         Answer { decision: Decision::Answered, text: "Celsius".to_owned(), observed: true };
     let question_text = |item: &QuestionItem| {
         let (items, answer) = (vec![item.clone()], Some(answer.clone()));
-        blocks(&[Block::Question(Question { kind: QuestionKind::Choice, items, answer })])
+        blocks(&[Block::Question(Question {
+            kind: QuestionKind::Choice,
+            open: false,
+            items,
+            answer,
+        })])
     };
     let list = "- ◉ **Celsius** · Metric\n- ○ Kelvin";
     assert_eq!(question_text(&item), format!("**?** **Unit** · Which unit?\n\n{list}"));

@@ -21,6 +21,9 @@ struct Entry {
     pid: u32,
     #[serde(rename = "sessionId")]
     session: String,
+    /// Claude Code: `busy`, `idle`, `waiting`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
 }
 
 /// The processes of sessions.
@@ -34,12 +37,15 @@ struct Registration {
     process: u32,
     /// When it was written.
     at: SystemTime,
+    is_idle: bool,
 }
 
 /// What the registry knows about the process of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Registered {
     Alive,
+    /// Its process lives and has said at this time that it waits for a prompt.
+    Idle(SystemTime),
     Dead,
     /// No process is registered for it.
     No,
@@ -61,7 +67,10 @@ pub fn register_caller(folder: &DataFolder, session: &str) {
     if entry(&path).is_some_and(|(held, _)| held.session == session) {
         return;
     }
-    let Ok(text) = serde_json::to_vec(&Entry { pid, session: session.to_owned() }) else { return };
+    let Ok(text) = serde_json::to_vec(&Entry { pid, session: session.to_owned(), status: None })
+    else {
+        return;
+    };
     let _ = fs::create_dir_all(folder.processes());
     let _ = fs::write(path, text);
 }
@@ -70,7 +79,8 @@ impl ProcessRegistry {
     pub fn read(folders: &[PathBuf]) -> ProcessRegistry {
         let mut by_session: FxHashMap<String, Vec<Registration>> = FxHashMap::default();
         for (entry, at) in folders.iter().flat_map(|folder| entries(folder)) {
-            let registration = Registration { process: entry.pid, at };
+            let is_idle = entry.status.as_deref() == Some("idle");
+            let registration = Registration { process: entry.pid, at, is_idle };
             by_session.entry(entry.session).or_default().push(registration);
         }
         ProcessRegistry { by_session }
@@ -78,8 +88,14 @@ impl ProcessRegistry {
 
     pub fn process_of(&self, session: &str, processes: &ProcessList) -> Registered {
         let Some(known) = self.by_session.get(session) else { return Registered::No };
-        let alive = known.iter().any(|known| processes.is_alive(known.process, known.at));
-        if alive { Registered::Alive } else { Registered::Dead }
+        let alive = || known.iter().filter(|known| processes.is_alive(known.process, known.at));
+        if let Some(idle) = alive().find(|known| known.is_idle) {
+            Registered::Idle(idle.at)
+        } else if alive().next().is_some() {
+            Registered::Alive
+        } else {
+            Registered::Dead
+        }
     }
 
     /// The living processes of other sessions.
@@ -135,6 +151,10 @@ mod tests {
             (of("a"), of("b"), of("c")),
             (Registered::Alive, Registered::Alive, Registered::No)
         );
+        let idle = format!(r#"{{"pid":{},"sessionId":"i","status":"idle"}}"#, two.id());
+        fs::write(folder.path().join("idle.json"), idle).unwrap();
+        assert!(matches!(of("i"), Registered::Idle(_)));
+        fs::remove_file(folder.path().join("idle.json")).unwrap();
         let list = ProcessList::read().unwrap();
         let registry = ProcessRegistry::read(&folders);
         assert_eq!(registry.others("a", &list), [two.id()]);

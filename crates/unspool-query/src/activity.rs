@@ -2,7 +2,8 @@
 //! few parts that decide, looks for running commands, and lets a session wait for its sub-agents'
 //! questions.
 
-use std::time::SystemTime;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
@@ -16,10 +17,10 @@ use unspool_model::skeleton::PartSkeleton;
 use unspool_sources::agents::Agent;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, View};
 use unspool_view::present::UNTITLED;
-use unspool_view::present::activity::{Activity, Moment};
+use unspool_view::present::activity::{Activity, Moment, Request};
 
 use crate::attention::Seen;
-use crate::processes::ProcessList;
+use crate::processes::{ProcessList, RunningAgent};
 
 /// A session in the JSON of a list.
 #[derive(Serialize)]
@@ -29,6 +30,11 @@ pub struct ListDocument<'a> {
     /// None unless it is live.
     pub activity: Option<Activity>,
 }
+
+/// Processes that an agent starts this soon after a request are its hooks.
+const HOOKS_DURATION: Duration = Duration::from_secs(2);
+/// Start times of processes have whole seconds.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// Prose is open only at the end of a turn.
 const LAST_PARTS: usize = 4;
@@ -119,10 +125,16 @@ async fn own_activity<V: View>(
     turn.parts = view.parts(stored.row, turn.number, places).await?;
     let session = &stored.summary.session;
     let program = Agent::named(&session.agent).and_then(Agent::program);
-    let is_running = |command: &str, since: Option<Timestamp>| {
-        let since = since.map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
-        let list = program.and_then(|program| Some((program, ProcessList::latest()?)));
-        list.is_some_and(|(program, list)| list.runs(program, command, since))
+    let project = session.facts.project.as_deref().map(Path::new);
+    let agent = program.map(|program| RunningAgent { program, project });
+    let is_running = |command: &str, since: Option<Timestamp>, request: Request| {
+        let (Some(agent), Some(list)) = (&agent, ProcessList::latest()) else { return false };
+        let Some(since) = since.map(SystemTime::from) else { return false };
+        let child_since = match request {
+            Request::Permission => since + HOOKS_DURATION,
+            Request::Call => since - CLOCK_STEP,
+        };
+        list.runs(agent, command, since) || list.has_child_since(agent, child_since)
     };
     let last_heard = stored.summary.last_heard();
     Ok(Some(Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })))

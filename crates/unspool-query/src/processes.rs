@@ -19,6 +19,10 @@ const MAX_AGE: Duration = Duration::from_secs(1);
 const MIN_COMMAND_CHARS: usize = 2;
 /// Shells that stand between an agent and what it starts.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ash", "cmd.exe"];
+/// Programs whose second word is the program that counts.
+const INTERPRETERS: [&str; 6] = ["node", "bun", "deno", "python", "python3", "ruby"];
+/// Codex leaves a server behind, in the folder where it was started.
+const DAEMON_FLAG: &str = "--managed-daemon";
 /// A longer chain of parents is a loop.
 const MAX_PARENTS: usize = 64;
 
@@ -33,6 +37,8 @@ struct Process {
     program: Vec<String>,
     /// The letters and digits of the command line.
     command: String,
+    /// It outlives the agent that started it.
+    is_daemon: bool,
     /// None if it may not be read.
     folder: Option<PathBuf>,
     started: SystemTime,
@@ -47,21 +53,26 @@ pub struct AgentProcess<'a> {
     pub started_before: SystemTime,
 }
 
+/// An agent, to look for what it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningAgent<'a> {
+    pub program: &'a str,
+    pub project: Option<&'a Path>,
+}
+
 impl ProcessList {
     /// True unless it is certain that there is no such process. `others` are processes of other
     /// sessions.
     pub fn has(&self, wanted: &AgentProcess<'_>, others: &[u32]) -> bool {
         let AgentProcess { program, project, started_before } = *wanted;
         self.0.iter().any(|(id, process)| {
-            // An agent may have changed into a folder of its project, or have been started above.
-            let same_folder = match (&process.folder, project) {
-                (Some(folder), Some(project)) => {
-                    folder.starts_with(project) || project.starts_with(folder)
-                }
-                (None, _) | (_, None) => true,
-            };
+            let same_folder = process.is_in(project);
             let old = process.started <= started_before + START_TOLERANCE;
-            process.is_program(program) && same_folder && old && !others.contains(id)
+            process.is_program(program)
+                && same_folder
+                && old
+                && !process.is_daemon
+                && !others.contains(id)
         })
     }
 
@@ -70,16 +81,31 @@ impl ProcessList {
         self.0.get(&id).is_some_and(|process| process.started <= seen + START_TOLERANCE)
     }
 
-    /// True if a process below this agent runs the command, and has since it was requested. Agents
-    /// give commands to a shell, with quotes and more around them, so letters and digits count.
-    pub fn runs(&self, program: &str, command: &str, requested: SystemTime) -> bool {
+    /// True if a process below the agent of this project runs the command, and has since it was
+    /// requested. Agents give commands to a shell, with quotes and more around them, so letters and
+    /// digits count.
+    pub fn runs(&self, agent: &RunningAgent<'_>, command: &str, requested: SystemTime) -> bool {
         let command = letters_and_digits(command);
         command.len() >= MIN_COMMAND_CHARS
-            && self.0.values().any(|process| {
-                process.started + START_TOLERANCE >= requested
-                    && process.command.contains(&command)
-                    && self.parents(process).any(|parent| parent.is_program(program))
+            && self.below(agent).any(|process| {
+                process.started + START_TOLERANCE >= requested && process.command.contains(&command)
             })
+    }
+
+    /// True if the agent of this project started a process at this time or later: a shell may
+    /// replace itself by its command, with the words expanded.
+    pub fn has_child_since(&self, agent: &RunningAgent<'_>, since: SystemTime) -> bool {
+        self.below(agent).any(|process| process.started >= since)
+    }
+
+    fn below<'a>(&'a self, agent: &'a RunningAgent<'_>) -> impl Iterator<Item = &'a Process> {
+        let RunningAgent { program, project } = *agent;
+        self.0.values().filter(move |process| {
+            let mut parents = self.parents(process);
+            // A daemon of the agent runs commands too; its own folder says nothing.
+            parents.any(|parent| parent.is_program(program) && parent.is_in(project))
+                && !process.is_program(program)
+        })
     }
 
     fn parents<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a Process> {
@@ -126,19 +152,43 @@ impl Process {
         let words: Vec<String> =
             process.cmd().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let name = process.name().to_string_lossy().into_owned();
-        let program = std::iter::once(name).chain(words.iter().take(2).cloned()).collect();
+        let first = words.first().map(|word| last_component(word)).unwrap_or_default();
+        let interprets = INTERPRETERS.contains(&first) || INTERPRETERS.contains(&name.as_str());
+        let count = if interprets { 2 } else { 1 };
+        let program = std::iter::once(name).chain(words.iter().take(count).cloned()).collect();
         Process {
             parent: process.parent().map(Pid::as_u32),
             program,
             command: words.iter().map(|word| letters_and_digits(word)).collect(),
+            is_daemon: words.iter().any(|word| word == DAEMON_FLAG),
             folder: process.cwd().filter(|cwd| !cwd.as_os_str().is_empty()).map(Path::to_owned),
             started: SystemTime::UNIX_EPOCH + Duration::from_secs(process.start_time()),
         }
     }
 
+    /// True if a component of its program's path is the name, or begins with it: `claude`,
+    /// `claude-code/cli.js`, `gemini.js`.
     fn is_program(&self, program: &str) -> bool {
-        self.program.iter().any(|name| name.contains(program))
+        let is = |component: &str| {
+            let rest = component.strip_prefix(program);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        };
+        self.program.iter().any(|name| name.split(['/', '\\']).any(is))
     }
+
+    /// An agent may have changed into a folder of its project, or have been started above it.
+    fn is_in(&self, project: Option<&Path>) -> bool {
+        match (&self.folder, project) {
+            (Some(folder), Some(project)) => {
+                folder.starts_with(project) || project.starts_with(folder)
+            }
+            (None, _) | (_, None) => true,
+        }
+    }
+}
+
+fn last_component(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// The process that runs a hook: our nearest ancestor that is no shell.

@@ -11,6 +11,7 @@ fn process(program: &[&str], folder: Option<&str>, started: u64) -> Process {
         parent: None,
         program: program.iter().map(|&name| name.to_owned()).collect(),
         command: program.iter().map(|word| letters_and_digits(word)).collect(),
+        is_daemon: false,
         folder: folder.map(PathBuf::from),
         started: at(started),
     }
@@ -39,6 +40,13 @@ fn an_agent_is_found_by_program_folder_and_time() {
 }
 
 #[test]
+fn a_program_is_a_component_of_a_path() {
+    let is = |words: &[&str]| process(words, None, 0).is_program("codex");
+    assert!(is(&["codex"]) && is(&["node", "/x/bin/codex.js"]) && is(&["/x/codex-linux-x64/a"]));
+    assert!(!is(&["cat", "/home/a/.codex/notes.txt"]) && !is(&["codexample"]));
+}
+
+#[test]
 fn a_process_of_another_session_does_not_count() {
     let wanted = AgentProcess { program: "claude", project: None, started_before: at(100) };
     let one = list([process(&["claude"], None, 50)]);
@@ -59,13 +67,19 @@ fn a_command_runs_below_its_agent() {
     let shell = ["bash", "bash", "-c", "source snapshot && eval 'npm test -- --run' \\< /dev/null"];
     let below = |parent| Process { parent: Some(parent), ..process(&shell, None, 100) };
     let agent = || process(&["claude"], None, 50);
-    let runs = |list: &ProcessList, command, since| list.runs("claude", command, at(since));
+    let agent_of = |program| RunningAgent { program, project: Some(Path::new("/w")) };
+    let runs =
+        |list: &ProcessList, command, since| list.runs(&agent_of("claude"), command, at(since));
     let both = list([agent(), below(1)]);
     assert!(runs(&both, "npm test -- --run", 99));
     assert!(!runs(&both, "npm run build", 99));
     assert!(!runs(&both, "npm test -- --run", 200), "an earlier call of the same command");
     assert!(!runs(&both, "", 99));
     assert!(!runs(&list([agent(), below(3)]), "npm test -- --run", 99), "typed by a person");
+    let other = || process(&["claude"], Some("/other"), 50);
+    assert!(!runs(&list([other(), below(1)]), "npm test -- --run", 99), "another project");
+    let has_child = |since| both.has_child_since(&agent_of("claude"), at(since));
+    assert!(has_child(99) && !has_child(101));
 }
 
 #[test]
@@ -107,9 +121,10 @@ fn a_real_command_is_found_in_the_shell_that_runs_it() {
     // The list leaves this process out, so a copy of it stands for the agent.
     let mut list = ProcessList::read().unwrap();
     list.0.insert(std::process::id(), process(&[own], None, 0));
-    assert!(list.runs(own, script, since));
-    assert!(!list.runs(own, "sleep 62; true", since));
-    assert!(!list.runs("another-agent", script, since));
+    let agent = |program| RunningAgent { program, project: None };
+    assert!(list.runs(&agent(own), script, since));
+    assert!(!list.runs(&agent(own), "sleep 62; true", since));
+    assert!(!list.runs(&agent("another-agent"), script, since));
     shell.kill().unwrap();
     shell.wait().unwrap();
 }

@@ -183,6 +183,11 @@ async fn paint<S: Store>(
     let mut live: FxHashSet<SessionId> = FxHashSet::default();
     let mut latest: FxHashMap<SessionId, u64> = FxHashMap::default();
     let mut attention = Attention::default();
+    // The first look, so that the next one sees what has begun since.
+    if let Ok(rows) = load_rows(&app, &live).await {
+        attention.update(rows.iter().map(|row| row.session.seen()), Timestamp::now());
+        live = rows.iter().filter(|row| is_live(row)).map(PaintedRow::id).collect();
+    }
     loop {
         let mut changed: FxHashSet<SessionId> = FxHashSet::default();
         let mut all = false;

@@ -140,7 +140,7 @@ impl SilenceCheck {
                 let last_write = self.last_write(&view, stored)?;
                 let sighting = presence.look(&self.policy, stored, &last_write);
                 let id = stored.summary.session.id;
-                if sighting == Sighting::Present {
+                if matches!(sighting, Sighting::Present | Sighting::Resting) {
                     self.seen.insert(id);
                 }
                 if is_lost(&self.policy, stored, &last_write, sighting, self.seen.contains(&id))
@@ -151,9 +151,6 @@ impl SilenceCheck {
                 }
             }
             recorder.commit(&mut packer, &mut writers)?;
-            for writer in writers {
-                self.candidates.remove(&writer.id);
-            }
         }
         Ok(())
     }
@@ -221,6 +218,8 @@ struct Presence(Option<Option<(ProcessList, ProcessRegistry)>>);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sighting {
     Present,
+    /// Its process is there and waits for a prompt.
+    Resting,
     /// The process that was registered for it is dead.
     Dead,
     /// No process of its agent could be it.
@@ -249,12 +248,19 @@ impl Presence {
         };
         let id = &session.agent_session_id;
         match registry.process_of(id, processes) {
-            Registered::Alive => Sighting::Present,
+            // It said so after its last record: the turn was cancelled before it wrote anything.
+            Registered::Idle(at) if at >= written => Sighting::Resting,
+            Registered::Alive | Registered::Idle(_) => Sighting::Present,
             Registered::Dead => Sighting::Dead,
             Registered::No => {
                 let project = session.facts.project.as_deref().map(Path::new);
                 let wanted = AgentProcess { program, project, started_before: written };
-                let present = processes.has(&wanted, &registry.others(id, processes));
+                // A sub-agent runs in the process of its session, which is registered for that.
+                let others = match stored.is_agent() {
+                    true => Vec::new(),
+                    false => registry.others(id, processes),
+                };
+                let present = processes.has(&wanted, &others);
                 if present { Sighting::Present } else { Sighting::Absent }
             }
         }
@@ -273,6 +279,7 @@ fn is_lost(
     let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
     match sighting {
         Sighting::Present => false,
+        Sighting::Resting => stored.summary.running && silence >= policy.gone_after,
         Sighting::Dead => silence >= policy.gone_after,
         Sighting::Absent if seen => silence >= policy.gone_after,
         Sighting::Absent => silence >= policy.unseen_after,

@@ -61,6 +61,7 @@ fn runs() -> Vec<AnsiRun> {
 
 fn question() -> Question {
     Question {
+        open: true,
         kind: QuestionKind::Choice,
         items: vec![QuestionItem {
             header: None,

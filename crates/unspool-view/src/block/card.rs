@@ -24,6 +24,9 @@ pub struct Card {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub kind: QuestionKind,
+    /// The call waits for the answer.
+    #[serde(default)]
+    pub open: bool,
     pub items: Vec<QuestionItem>,
     pub answer: Option<Answer>,
 }

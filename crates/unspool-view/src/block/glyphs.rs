@@ -41,8 +41,7 @@ impl Question {
 
     /// Where an open question is answered. It is shown here and cannot be answered here.
     pub fn instruction(&self) -> Option<&'static str> {
-        let is_open = self.answer.is_none() && self.items.iter().all(|item| item.answer.is_none());
-        is_open.then_some(
+        self.open.then_some(
             "Answer in the agent's terminal: arrow keys choose, enter confirms, esc declines",
         )
     }

@@ -40,8 +40,17 @@ pub struct Moment<'a> {
     pub now: Timestamp,
     /// The time of the last record of the session.
     pub last_heard: Option<Timestamp>,
-    /// True if this command runs and started at or after the time.
-    pub is_running: &'a dyn Fn(&str, Option<Timestamp>) -> bool,
+    /// True if this command runs, given when and how it was requested.
+    pub is_running: &'a dyn Fn(&str, Option<Timestamp>, Request) -> bool,
+}
+
+/// How a command was requested.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A person was asked, so it starts some time later.
+    Permission,
+    /// It may have started at once.
+    Call,
 }
 
 impl Moment<'_> {
@@ -51,7 +60,12 @@ impl Moment<'_> {
     }
 
     fn runs(&self, part: &Part, tool: &Tool) -> bool {
-        shell_command(tool).is_some_and(|command| (self.is_running)(&command, part.started))
+        let request = match tools::open_question(tool) {
+            Some(_) => Request::Permission,
+            None => Request::Call,
+        };
+        shell_command(tool)
+            .is_some_and(|command| (self.is_running)(&command, part.started, request))
     }
 }
 
@@ -68,16 +82,17 @@ impl Activity {
         if agents > 0 {
             return Activity::Working { what: format::count(agents, "sub-agent"), since: None };
         }
-        let mut calls = turn.parts.iter().filter_map(running_tool);
-        if let Some((part, tool)) = calls.clone().find(|(part, tool)| may_wait(part, tool, moment))
+        let calls = || turn.parts.iter().filter_map(running_tool);
+        // While a command runs, the calls behind it wait for their turn.
+        let running = calls().rfind(|(part, tool)| moment.runs(part, tool));
+        if running.is_none()
+            && let Some((part, tool)) = calls().find(|(part, tool)| may_wait(part, tool, moment))
         {
             return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
         let silent = moment.is_later(moment.last_heard, SILENT_AFTER);
-        if let Some((part, tool)) = calls.next_back()
-            && (!silent || moment.runs(part, tool))
-        {
-            let (what, more) = (call(tool), calls.count());
+        if let Some((part, tool)) = running.or_else(|| calls().next_back().filter(|_| !silent)) {
+            let (what, more) = (call(tool), calls().count() - 1);
             let what = if more > 0 { format!("{what}, and {more} more") } else { what };
             return Activity::Working { what, since: part.started };
         }
@@ -186,7 +201,6 @@ fn may_wait(part: &Part, tool: &Tool, moment: &Moment<'_>) -> bool {
     AsksUser::of(&tool.name) == AsksUser::Usually
         && tool.input.is_some()
         && moment.is_later(part.started, MAY_WAIT_AFTER)
-        && !moment.runs(part, tool)
 }
 
 fn running_agents(part: &Part) -> usize {

@@ -30,7 +30,7 @@ fn activity(tools: Vec<Tool>, after: i64, running: &str) -> Activity {
     let bodies = tools.into_iter().map(|tool| Body::Tool(Box::new(tool)));
     let mut turn = turn(bodies.collect(), TurnState::Running);
     turn.parts.iter_mut().for_each(|part| part.started = Some(second(0)));
-    let is_running = |command: &str, _: Option<Timestamp>| command == running;
+    let is_running = |command: &str, _: Option<Timestamp>, _: Request| command == running;
     let (now, last_heard) = (second(after), Some(second(0)));
     Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })
 }
@@ -73,6 +73,12 @@ fn a_call_that_stands_may_wait() {
     let read = || vec![call("Read", json!({ "file_path": "/w/a.ts" }))];
     assert_eq!(sentence(read(), 30, ""), "Read: /w/a.ts · 30 s", "reading needs no permission");
     assert_eq!(sentence(read(), 90, ""), "Silent for 1 min");
+}
+
+#[test]
+fn a_call_behind_one_that_runs_does_not_wait() {
+    let both = vec![bash("npm test"), bash("npm publish")];
+    assert_eq!(sentence(both, 30, "npm test"), "Bash: npm test, and 1 more · 30 s");
 }
 
 #[test]

@@ -96,8 +96,13 @@ pub fn card(tool: &Tool) -> Card {
         shown.summary = generic::fallback_summary(&call);
     }
     // Question tools build their own question, with more detail than the attached one.
-    let question = shown.question.take().or_else(|| question::overlay(&call));
-    let badge = match open_question(tool) {
+    let mut question = shown.question.take().or_else(|| question::overlay(&call));
+    if let Some(question) = &mut question {
+        let answered =
+            question.answer.is_some() || question.items.iter().any(|item| item.answer.is_some());
+        question.open = !answered && !tool.state.is_terminal();
+    }
+    let badge = match question.as_ref().filter(|question| question.open) {
         Some(_) => Badge { word: "[WAITING]".into(), tone: Tone::Warning, state: None },
         None => {
             let printed = shown.body.iter().find_map(|block| {

@@ -52,7 +52,7 @@ fn shells() {
     let bash = failed("Bash", json!({"command": "a\nb"}), "Exit code 3\nwarning");
     shows(
         &bash,
-        "✕ Bash  a …                                         [FAILED]\n  │ a\n  │ b\n  │\n  │ warning\n  │ exit code 3\n",
+        "✕ Bash  a …                                  [FAILED] exit 3\n  │ a\n  │ b\n  │\n  │ warning\n  │ exit code 3\n",
     );
     let codex = done(
         "exec_command",
@@ -305,7 +305,7 @@ fn asking() {
     ask.state = ToolState::Running;
     shows(
         &ask,
-        "◐ AskUserQuestion  Which unit?                     [RUNNING]\n  │ ? Unit  Which unit?\n  │   ○ C  metric\n  │   ○ F\n",
+        "◐ AskUserQuestion  Which unit?                     [WAITING]\n  │ ? Unit  Which unit?\n  │   ○ C  metric\n  │   ○ F\n  │   Answer in the agent's terminal: arrow keys choose,\n  │   enter confirms, esc declines\n",
     );
     let answered =
         done("AskUserQuestion", input, "answered", json!({"answers": {"Which unit?": "F"}}));

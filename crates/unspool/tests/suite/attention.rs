@@ -213,7 +213,7 @@ fn the_terminal_rings_once_and_not_for_the_open_session() {
     command.env("TERM", "xterm-256color");
     command.env("PATH", std::env::var("PATH").unwrap());
     let mut pty = Pty::open(command, (100, 20));
-    let mut wait = |pty: &mut Pty, what: &str, seen: &dyn Fn(&Pty) -> bool| {
+    let wait = |pty: &mut Pty, what: &str, seen: &dyn Fn(&Pty) -> bool| {
         let begun = std::time::Instant::now();
         while !seen(pty) {
             let text = pty.screen.screen().contents();

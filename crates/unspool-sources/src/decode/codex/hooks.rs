@@ -2,6 +2,7 @@
 //! time of arrival (`{"event","t","payload"}`, ours `{"event","at","payload"}`). Turn and call ids
 //! are those of the rollout.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -26,6 +27,9 @@ pub(super) struct HooksDecoder {
     turn: Option<Arc<str>>,
     prompted: bool,
     compactions: u32,
+    /// The open calls of this turn, by hash of tool and input.
+    #[serde(default)]
+    open: BTreeMap<u64, Vec<Arc<str>>>,
 }
 
 impl Decoder for HooksDecoder {
@@ -61,11 +65,16 @@ impl Decoder for HooksDecoder {
             "PreToolUse" => {
                 let id: Arc<str> = payload.text("tool_use_id").unwrap_or_default().into();
                 let (name, input) = tool(&payload);
+                let hash = payload.content_hash(&name, "tool_input");
+                self.open.entry(hash).or_default().push(id.clone());
                 emit_call(&mut emit, &id, None, &name, input);
                 RecordOutcome::InParts
             }
             "PostToolUse" => {
-                let call = CallRef::Id(payload.text("tool_use_id").unwrap_or_default().into());
+                let id: Arc<str> = payload.text("tool_use_id").unwrap_or_default().into();
+                self.open.values_mut().for_each(|open| open.retain(|open| *open != id));
+                self.open.retain(|_, open| !open.is_empty());
+                let call = CallRef::Id(id);
                 let output = payload.string("tool_response");
                 let result = payload.json("tool_response").filter(|_| output.is_none());
                 let outcome = ToolOutcome { output, result, ..ToolOutcome::default() };
@@ -107,6 +116,7 @@ impl HooksDecoder {
             self.turn = Some(turn.into());
             self.prompted = false;
             self.compactions = 0;
+            self.open.clear();
         }
         emit.turn = self.turn.as_ref().map(turn_name);
     }
@@ -137,14 +147,17 @@ impl HooksDecoder {
         emit: &mut Emitter<'_>,
         payload: &Fields<'_>,
     ) -> RecordOutcome {
-        let Some(id) = payload.text("tool_use_id") else {
+        let (tool, _) = tool(payload);
+        // A request names no call: it is about the latest open one with this tool and input.
+        let hash = payload.content_hash(&tool, "tool_input");
+        let open = || self.open.get(&hash)?.last().cloned();
+        let Some(id) = payload.text("tool_use_id").map(Into::into).or_else(open) else {
             return RecordOutcome::left_out("hook/PermissionRequest without a call");
         };
-        let (tool, _) = tool(payload);
         let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
         let (kind, items) = (QuestionKind::Permission, vec![item]);
         let question = Question { request_id: None, kind, items };
-        let (call, requested) = (CallRef::Id(id.into()), true);
+        let (call, requested) = (CallRef::Id(id), true);
         emit.push(EventKind::QuestionAsked { call, tool, question, requested });
         RecordOutcome::InParts
     }

@@ -187,6 +187,11 @@ impl ChatDecoder {
                 emit.push(EventKind::Part(name(), Body::Error(failure)));
                 RecordOutcome::InParts
             }
+            // The only record of a turn that the user cancelled.
+            Some("info") if text_of(message) == "Request cancelled." => {
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
+                RecordOutcome::Metadata
+            }
             Some(kind @ ("info" | "warning")) => {
                 let code = if kind == "info" { "informational" } else { kind }.to_owned();
                 emit.push(EventKind::Part(

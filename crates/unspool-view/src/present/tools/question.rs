@@ -17,7 +17,12 @@ pub fn overlay(call: &ParsedCall) -> Option<Question> {
         // No feed recorded the question: a permission that was granted or denied.
         let answer = answer.filter(|_| question_input(&call.input).is_empty())?;
         let answer = Some(block_answer(answer));
-        return Some(Question { kind: QuestionKind::Permission, items: Vec::new(), answer });
+        return Some(Question {
+            kind: QuestionKind::Permission,
+            open: false,
+            items: Vec::new(),
+            answer,
+        });
     };
     let items = question.items.iter().map(|item| {
         let given = choices.iter().find(|(question_input, _)| *question_input == item.question);
@@ -36,7 +41,7 @@ pub fn overlay(call: &ParsedCall) -> Option<Question> {
         }
     });
     let items = items.collect();
-    Some(Question { kind: question.kind, items, answer: answer.map(block_answer) })
+    Some(Question { kind: question.kind, open: false, items, answer: answer.map(block_answer) })
 }
 
 fn block_answer(answer: &unspool_model::part::Answer) -> Answer {
@@ -134,6 +139,6 @@ pub fn question(call: &ParsedCall) -> CardContent {
         call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
     });
     let mut shown = CardContent::new(call.name(), summary);
-    shown.question = Some(Question { kind: QuestionKind::Choice, items, answer });
+    shown.question = Some(Question { kind: QuestionKind::Choice, open: false, items, answer });
     shown
 }
