@@ -141,8 +141,9 @@ fn question() -> impl Strategy<Value = Question> {
         text,
         observed,
     });
-    (prop::collection::vec(item, 0..3), prop::option::of(answer))
-        .prop_map(|(items, answer)| Question { kind: QuestionKind::Choice, items, answer })
+    (prop::collection::vec(item, 0..3), prop::option::of(answer)).prop_map(|(items, answer)| {
+        Question { kind: QuestionKind::Choice, open: true, items, answer }
+    })
 }
 
 fn node() -> impl Strategy<Value = Node> {
