@@ -150,6 +150,8 @@ pub struct State {
     inlines_due: FxHashMap<SessionId, Instant>,
     preview_due: Option<Instant>,
     attention: Attention,
+    /// The search screen was opened by typing, and closes when that is cancelled.
+    typed_search: bool,
     /// Whether the terminal has the focus, if it says so.
     pub focused: Option<bool>,
     /// Sessions with a requested change, to be reloaded when it is done.
@@ -184,6 +186,7 @@ impl State {
             inlines_due: FxHashMap::default(),
             preview_due: None,
             attention: Attention::default(),
+            typed_search: false,
             focused: None,
             changing: Vec::new(),
             began: now,

@@ -77,6 +77,8 @@ pub struct TranscriptPane {
     /// The part of a reasoning block that the last seek stopped at, and its entry. It counts only
     /// while the cursor is on that entry.
     stopped_at: Option<(EntryKey, PartId)>,
+    /// What to say about a seek that found nothing.
+    pub seek_end: Option<String>,
     pub find: Option<Find>,
     /// How many entries arrived while the user was scrolled away; `mark` is the first of them.
     pub unseen: usize,
@@ -125,6 +127,7 @@ impl TranscriptPane {
             scroll: Scroll::at_end(),
             cursor: None,
             stopped_at: None,
+            seek_end: None,
             find: None,
             unseen: 0,
             mark: None,

@@ -18,6 +18,8 @@ use crate::keys::Action;
 const WHEEL_LINES: isize = 3;
 /// The limit of a search.
 const MAX_HITS: usize = 200;
+/// A search while typing begins with this many letters.
+const MIN_TYPED_CHARS: usize = 2;
 
 impl State {
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -127,8 +129,36 @@ impl State {
         if input.what == InputPurpose::Filter && input.text != self.list.filter {
             self.list.set_filter(&input.text);
         }
+        let effects = self.search_while_typing(&input);
         self.overlay = Some(Overlay::Input(input));
-        Vec::new()
+        effects
+    }
+
+    /// Shows the hits of what is typed so far.
+    fn search_while_typing(&mut self, input: &Input) -> Vec<Effect> {
+        let text = input.text.trim();
+        if input.what != InputPurpose::Search || text.chars().count() < MIN_TYPED_CHARS {
+            return Vec::new();
+        }
+        let shown = match self.screens.last() {
+            Some(Screen::Search(search)) => search.query == text,
+            Some(Screen::Session(_)) | None => {
+                self.typed_search = true;
+                false
+            }
+        };
+        if shown { Vec::new() } else { self.search_for(text.to_owned()) }
+    }
+
+    fn search_for(&mut self, text: String) -> Vec<Effect> {
+        if matches!(self.screens.last(), Some(Screen::Search(_))) {
+            self.screens.pop();
+        }
+        let search =
+            Search { query: text.clone(), hits: None, reading: Reading::default(), at: 0, top: 0 };
+        self.screens.push(Screen::Search(search));
+        let query = Query::Search { query: text.clone(), session: None, limit: MAX_HITS };
+        vec![self.send_query(PendingQuery::Search(text), query)]
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
@@ -151,7 +181,12 @@ impl State {
                     transcript.find = None;
                 }
             }
-            InputPurpose::Search | InputPurpose::Tag(_) | InputPurpose::Rename(_) => {}
+            InputPurpose::Search => {
+                if std::mem::take(&mut self.typed_search) {
+                    self.screens.pop();
+                }
+            }
+            InputPurpose::Tag(_) | InputPurpose::Rename(_) => {}
         }
         Vec::new()
     }
@@ -170,22 +205,11 @@ impl State {
                     .collect()
             }
             InputPurpose::Search => {
-                if text.is_empty() {
-                    return Vec::new();
-                }
-                if matches!(self.screens.last(), Some(Screen::Search(_))) {
-                    self.screens.pop();
-                }
-                let search = Search {
-                    query: text.clone(),
-                    hits: None,
-                    reading: Reading::default(),
-                    at: 0,
-                    top: 0,
-                };
-                self.screens.push(Screen::Search(search));
-                let query = Query::Search { query: text.clone(), session: None, limit: MAX_HITS };
-                vec![self.send_query(PendingQuery::Search(text), query)]
+                self.typed_search = false;
+                let shown = matches!(
+                    self.screens.last(), Some(Screen::Search(search)) if search.query == text
+                );
+                if text.is_empty() || shown { Vec::new() } else { self.search_for(text) }
             }
             InputPurpose::Tag(session) => {
                 // `-word` removes a tag.

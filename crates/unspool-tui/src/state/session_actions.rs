@@ -83,6 +83,9 @@ impl State {
             Action::CopyPart => return self.copy_part(),
             _ => None,
         };
+        if let Some(text) = self.transcript_mut().and_then(|held| held.seek_end.take()) {
+            self.set_status(text);
+        }
         effect.into_iter().collect()
     }
 

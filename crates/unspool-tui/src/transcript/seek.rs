@@ -83,8 +83,12 @@ impl TranscriptPane {
             return None;
         }
         let edge = match direction {
-            Direction::Backward => self.earlier?,
-            Direction::Forward => self.later?,
+            Direction::Backward => self.earlier,
+            Direction::Forward => self.later,
+        };
+        let Some(edge) = edge else {
+            self.seek_end = Some(nothing_further(landmark, direction, &stops, from));
+            return None;
         };
         Some(self.request_seek(landmark, edge, direction))
     }
@@ -194,5 +198,22 @@ impl TranscriptPane {
             LoadReason::Seek(direction),
             Query::Window { session: self.session, anchor, filter: Some(filter), size },
         )
+    }
+}
+
+/// What a seek says at the end: `no edit below; 2 above`.
+fn nothing_further(landmark: Landmark, direction: Direction, stops: &[Stop], from: Stop) -> String {
+    let name = landmark.name();
+    let (here, there) = match direction {
+        Direction::Forward => ("below", "above"),
+        Direction::Backward => ("above", "below"),
+    };
+    let others = stops.iter().filter(|stop| match direction {
+        Direction::Forward => **stop < from,
+        Direction::Backward => **stop > from,
+    });
+    match others.count() {
+        0 => format!("no {name} {here}"),
+        count => format!("no {name} {here}; {count} {there}"),
     }
 }

@@ -602,3 +602,32 @@ fn a_panic_restores_the_terminal() {
     assert!(terminal.0.raw.windows(entered.len()).any(|bytes| bytes == entered));
     terminal.assert_restored();
 }
+
+#[test]
+fn a_search_shows_hits_while_it_is_typed() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (100, 30), &[]);
+    terminal.shows("1 session");
+    terminal.press("s");
+    terminal.press("ForecastCa");
+    terminal.press("che");
+    terminal.until("hits", |text| {
+        text.contains("Searched for the word “ForecastCache”") && text.contains("Edit  turn 1")
+    });
+    terminal.press("\x1b");
+    terminal.shows("1 session");
+}
+
+#[test]
+fn a_seek_says_that_there_is_nothing_further() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (100, 30), &[]);
+    terminal.shows("1 session");
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    terminal.press("g");
+    terminal.shows("── Turn 1");
+    terminal.press("D");
+    terminal
+        .until("the sentence", |text| text.contains("no edit above; ") && text.contains(" below"));
+}
