@@ -181,7 +181,9 @@ impl SessionCosts {
         sessions.sort_unstable_by_key(|(row, _)| *row);
         let counted: FxHashSet<RowId> = sessions.iter().map(|(row, _)| *row).collect();
         for (row, totals) in sessions {
-            let above = self.ancestors(row).into_iter().rfind(|row| counted.contains(row));
+            let above = self.ancestors(row).into_iter().filter(|row| counted.contains(row));
+            // A nested agent may name both its agent and the session above that.
+            let above = above.min_by_key(|above| (self.ancestors(*above).len(), *above));
             let figures = families.entry(above.unwrap_or(row)).or_default();
             figures.sub_agents += u64::from(above.is_some());
             figures.turns += totals.turns;
