@@ -120,7 +120,10 @@ fn tool_states(transcript: &Transcript) -> HashMap<String, StoredRows> {
     parts
         .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(PartField::State))))
         .filter(|(tool, _)| !tool.call_id.is_empty())
-        .map(|(tool, holder)| (tool.call_id, (tool.state, holder)))
+        .map(|(tool, holder)| {
+            // What feeds report; the exit code of a command may say otherwise (C-25).
+            (tool.call_id, (tool.reported_state.unwrap_or(tool.state), holder))
+        })
         .collect()
 }
 
@@ -192,6 +195,24 @@ fn no_state_of_a_call_moves_backward() {
             before = states;
         }
         Ok(())
+    });
+}
+
+#[test]
+fn a_command_has_failed_if_and_only_if_its_exit_code_says_so() {
+    // C-25: in whatever order ends and exit codes arrive.
+    hold(200, SENSIBLE.script_with_repeats(30), |script| {
+        at_every_moment(script, |transcript| {
+            let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+            for tool in parts.filter_map(as_tool) {
+                let reported = tool.reported_state.unwrap_or(tool.state);
+                let nonzero = tool.exit_code.is_some_and(|code| code != 0);
+                let failed = nonzero && reported == ToolState::Completed;
+                let state = if failed { ToolState::Failed } else { reported };
+                prop_assert_eq!(tool.state, state, "{:?}", tool);
+            }
+            Ok(())
+        })
     });
 }
 
