@@ -152,7 +152,7 @@ test("search while typing, the palette and the help, by keyboard only", async (t
   await page.keyboard.type("number 12");
   await until("one session", async () => {
     const found = await page.locator("dialog.palette [role=option] .title").allInnerTexts();
-    return JSON.stringify(found) === JSON.stringify(["Session number 12"]) || found;
+    return JSON.stringify(found) === JSON.stringify(["Session number 12", "Search all sessions for “number 12”"]) || found;
   });
   await page.keyboard.press("Enter");
   await page.waitForSelector(".turn");
@@ -188,7 +188,7 @@ test("a live session is on top, shows its activity, and moves to its day when it
   await appendFile(log, lines[question]);
   await until("it waits", async () => {
     const now = await row.locator(".now").textContent();
-    return /^Waits for an answer Which temperature unit/.test(now) || now;
+    return /^Waiting for you: Which temperature unit/.test(now) || now;
   });
   assert.equal(await page.evaluate(() => document.activeElement.closest(".live") !== null), true, "the focus stays");
   const id = await row.getAttribute("id");

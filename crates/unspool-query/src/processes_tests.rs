@@ -119,10 +119,18 @@ fn a_real_command_is_found_in_the_shell_that_runs_it() {
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap();
     // The list leaves this process out, so a copy of it stands for the agent.
-    let mut list = ProcessList::read().unwrap();
-    list.0.insert(std::process::id(), process(&[own], None, 0));
+    let read = || {
+        let mut list = ProcessList::read().unwrap();
+        list.0.insert(std::process::id(), process(&[own], None, 0));
+        list
+    };
     let agent = |program| RunningAgent { program, project: None };
-    assert!(list.runs(&agent(own), script, since));
+    let begun = Instant::now();
+    while !read().runs(&agent(own), script, since) {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let list = read();
     assert!(!list.runs(&agent(own), "sleep 62; true", since));
     assert!(!list.runs(&agent("another-agent"), script, since));
     shell.kill().unwrap();

@@ -320,7 +320,7 @@ fn asking() {
     );
     let mut single = tool("ask_user", json!({"question": "Which unit?", "choices": ["C", "F"]}));
     single.state = ToolState::Running;
-    assert!(painted(&single).ends_with("  │ ? Which unit?\n  │   ○ C\n  │   ○ F\n"));
+    assert!(painted(&single).contains("  │ ? Which unit?\n  │   ○ C\n  │   ○ F\n  │   Answer in"));
     let mut denied =
         failed("Bash", json!({"command": "rm -rf build"}), "The user doesn't want to proceed.");
     denied.state = ToolState::Denied;
