@@ -194,7 +194,7 @@ test("a live session is on top, shows its activity, and moves to its day when it
   const id = await row.getAttribute("id");
   await page.reload();
   assert.equal(await page.locator("section.live .row").getAttribute("id"), id, "as a page that is loaded has it");
-  assert.match(await page.locator("section.live .row .now").textContent(), /^Waits for an answer/);
+  assert.match(await page.locator("section.live .row .now").textContent(), /^Waiting for you/);
   // By project it is on top only, and so are all ids of the page unique.
   const here = page.url();
   await page.goto(new URL("/?by=project", here).href);
