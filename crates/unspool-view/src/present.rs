@@ -6,6 +6,7 @@ pub mod activity;
 pub mod agents;
 pub mod ansi;
 mod body;
+pub mod changes;
 pub mod diff;
 pub mod format;
 mod header;

@@ -1,6 +1,7 @@
 //! The commands, one file each, and the helpers they share.
 
 pub mod attach;
+pub mod changes;
 pub mod db;
 pub mod delete;
 pub mod doctor;

@@ -41,6 +41,12 @@ pub fn head(
     write_lines(&head, style, out)
 }
 
+/// Paints blocks.
+pub fn blocks(blocks: &[block::Block], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    write_lines(&layout(blocks, style.width, &style.options()), style, out)?;
+    out.flush()
+}
+
 /// Paints turns of a session, each after an empty line.
 pub fn turns(
     session: &Session,

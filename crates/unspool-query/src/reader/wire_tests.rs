@@ -107,6 +107,7 @@ fn blocks() -> Vec<Block> {
         old: None,
         new: Some(3),
         spans: vec![DiffSpan { text: "+".to_owned(), changed: true }],
+        no_newline: true,
     };
     let node = Node {
         key: "k".to_owned(),

@@ -104,6 +104,7 @@ fn diff() -> impl Strategy<Value = Diff> {
                 DiffSpan { text: one, changed: false },
                 DiffSpan { text: other, changed: true },
             ],
+            no_newline: false,
         },
     );
     let hunk = prop::collection::vec(line, 0..5).prop_map(|lines| Hunk { lines });

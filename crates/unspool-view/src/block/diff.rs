@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Span, Tone};
+
 /// The changes to one file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Diff {
@@ -19,6 +21,14 @@ impl Diff {
         };
         (count(DiffKind::Added), count(DiffKind::Removed))
     }
+
+    /// `+3 −1`; nothing for a number that is 0.
+    pub fn count_spans(added: usize, removed: usize) -> Vec<Span> {
+        let added = (added > 0).then(|| Span::plain(format!("  +{added}")).toned(Tone::Added));
+        let removed =
+            (removed > 0).then(|| Span::plain(format!("  −{removed}")).toned(Tone::Removed));
+        added.into_iter().chain(removed).collect()
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +43,15 @@ pub struct DiffLine {
     pub old: Option<u64>,
     pub new: Option<u64>,
     pub spans: Vec<DiffSpan>,
+    /// The last line of a file that does not end with a newline.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_newline: bool,
+}
+
+impl DiffLine {
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

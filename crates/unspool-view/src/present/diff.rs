@@ -85,7 +85,9 @@ pub fn patch(text: &str) -> Vec<Diff> {
     let mut open: Option<HunkBuilder> = None;
     for line in text.lines() {
         // A removed SQL comment looks like a `--- ` header; the hunk's line counts disambiguate.
-        if let Some(lines) = open.as_mut().filter(|lines| lines.is_short()) {
+        if let Some(lines) =
+            open.as_mut().filter(|lines| lines.is_short() || line.starts_with('\\'))
+        {
             lines.push_marked(line);
             continue;
         }
@@ -157,22 +159,22 @@ fn hunk_header(line: &str) -> HunkBuilder {
     }
 }
 
-fn file_diff(path: Option<&str>, hunks: Vec<Hunk>) -> Diff {
+pub(super) fn file_diff(path: Option<&str>, hunks: Vec<Hunk>) -> Diff {
     Diff { path: path.map(Into::into), language: path.and_then(format::language), hunks }
 }
 
 /// A hunk being parsed, with the numbers of its next old and new line.
 #[derive(Default)]
-struct HunkBuilder {
-    old: Option<u64>,
-    new: Option<u64>,
+pub(super) struct HunkBuilder {
+    pub(super) old: Option<u64>,
+    pub(super) new: Option<u64>,
     /// Remaining old and new lines according to the hunk header.
     left: (u64, u64),
-    lines: Vec<DiffLine>,
+    pub(super) lines: Vec<DiffLine>,
 }
 
 impl HunkBuilder {
-    fn numbered(old: u64, new: u64) -> HunkBuilder {
+    pub(super) fn numbered(old: u64, new: u64) -> HunkBuilder {
         HunkBuilder { old: Some(old), new: Some(new), ..HunkBuilder::default() }
     }
 
@@ -187,12 +189,14 @@ impl HunkBuilder {
             Some(("-", rest)) => self.push(DiffKind::Removed, rest),
             Some((" ", rest)) => self.push(DiffKind::Context, rest),
             // `\ No newline at end of file` refers to the previous line.
-            Some(("\\", _)) => {}
+            Some(("\\", _)) => {
+                self.lines.last_mut().into_iter().for_each(|line| line.no_newline = true);
+            }
             Some(_) | None => self.push(DiffKind::Context, line),
         }
     }
 
-    fn push(&mut self, kind: DiffKind, text: &str) {
+    pub(super) fn push(&mut self, kind: DiffKind, text: &str) {
         let step = |number: &mut Option<u64>| {
             let at = *number;
             *number = at.map(|at| at.saturating_add(1));
@@ -211,10 +215,10 @@ impl HunkBuilder {
             DiffKind::Removed => (step(&mut self.old), None),
         };
         let spans = vec![DiffSpan { text: text.to_owned(), changed: false }];
-        self.lines.push(DiffLine { kind, old, new, spans });
+        self.lines.push(DiffLine { kind, old, new, spans, no_newline: false });
     }
 
-    fn hunk(mut self) -> Hunk {
+    pub(super) fn hunk(mut self) -> Hunk {
         mark_words(&mut self.lines);
         Hunk { lines: self.lines }
     }
@@ -275,9 +279,7 @@ struct Pairing {
 }
 
 fn pair(removed: &DiffLine, added: &DiffLine) -> Option<Pairing> {
-    let text =
-        |line: &DiffLine| line.spans.iter().map(|span| span.text.as_str()).collect::<String>();
-    let (old_text, new_text) = (text(removed), text(added));
+    let (old_text, new_text) = (removed.text(), added.text());
     let (old, new) = (words(&old_text), words(&new_text));
     if old.len().saturating_mul(new.len()) > MAX_WORD_WORK {
         return None;

@@ -4,6 +4,7 @@
 
 mod call;
 mod delegation;
+pub(super) mod edits;
 mod envelope;
 mod files;
 mod generic;
@@ -14,10 +15,12 @@ mod search;
 mod shell;
 mod web;
 
+pub(super) use call::ParsedCall;
+pub(super) use files::whole_read;
 pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};
 
-use call::{CardContent, ParsedCall};
+use call::CardContent;
 use unspool_model::part::{Question, Tool, ToolState};
 use unspool_model::tools::Family;
 

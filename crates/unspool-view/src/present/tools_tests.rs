@@ -180,7 +180,7 @@ fn editing() {
             .collect::<String>(),
         "b"
     );
-    assert_eq!(body.len(), 2);
+    assert_eq!(diff.hunks.len(), 2);
     let write = done(
         "Write",
         json!({"file_path": "/w/n.md", "content": "# T\n\nx\n"}),

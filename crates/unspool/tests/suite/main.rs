@@ -16,6 +16,7 @@ mod bug_report;
 mod by_source;
 mod call_ids;
 mod case;
+mod changes;
 mod cli;
 mod compat;
 mod connections;

@@ -1,11 +1,11 @@
 //! File tools: read, write and edit.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::call::{CardContent, ParsedCall};
-use crate::block::{Block, Code, Diff, Span, Tone};
-use crate::present::{diff, format};
+use super::edits::{self, FileAction, FileEdit};
+use crate::block::{Block, Code, Diff, Span};
+use crate::present::format;
 
 /// Read: a range of lines of a file.
 pub fn read(call: &ParsedCall) -> CardContent {
@@ -53,6 +53,19 @@ fn read_range(call: &ParsedCall) -> (Option<Code>, Option<u64>) {
     (Some(code), offset())
 }
 
+/// The path and the text of a call that read a whole file.
+pub fn whole_read(call: &ParsedCall) -> Option<(String, String)> {
+    let number = |key: &str| call.result.pointer(key).and_then(Value::as_u64);
+    let is_cut = number("/file/numLines") != number("/file/totalLines")
+        || call.number(&["limit", "end_line"]).is_some()
+        || call.input.get("view_range").is_some();
+    let (code, _) = read_range(call);
+    let code = code.filter(|code| !is_cut && code.first_line == Some(1))?;
+    // A reader does not say whether the last line has a newline; most files end with one.
+    let end = if code.text.is_empty() { "" } else { "\n" };
+    Some((call.path()?.to_owned(), code.text + end))
+}
+
 /// Strips the line numbers that agents add for the model: `1\t`, `     1→` in Claude Code before
 /// 2.1, `1: ` in OpenCode. Returns `None` unless the lines are numbered consecutively. `is_whole`:
 /// the file was read to its end.
@@ -94,16 +107,18 @@ fn content_of(output: &str) -> (&str, &'static [&'static str]) {
 
 /// Edit and MultiEdit: the diff.
 pub fn edit(call: &ParsedCall) -> CardContent {
-    let diffs = recorded_patch(call).unwrap_or_else(|| requested_edits(call));
-    diff_content(call, diffs)
+    diff_content(call, diffs(call))
 }
 
 /// Write: a new file, or the diff of an existing one.
 pub fn write(call: &ParsedCall) -> CardContent {
-    if let Some(diffs) = recorded_patch(call) {
-        return diff_content(call, diffs);
+    let edits = edits::of(call);
+    let is_known =
+        |edit: &FileEdit| matches!(edit.action, FileAction::Patch(_) | FileAction::Rewrite { .. });
+    if edits.iter().any(is_known) {
+        return diff_content(call, edits.iter().filter_map(FileEdit::diff).collect());
     }
-    let content = call.text(&["content", "file_text", "contents", "text"]).unwrap_or_default();
+    let content = edits::written_text(call).unwrap_or_default();
     let mut summary = call.path_summary();
     let lines = format::count(content.lines().count(), "line");
     summary.push(Span::plain(format!("  {lines}")).dim());
@@ -118,12 +133,15 @@ pub fn write(call: &ParsedCall) -> CardContent {
 
 /// A patch to one or more files.
 pub fn patch(call: &ParsedCall) -> CardContent {
-    let text = call.input.as_str().or_else(|| call.text(&["patch", "input", "patchText", "diff"]));
-    let diffs = recorded_patch(call).unwrap_or_else(|| text.map(diff::patch).unwrap_or_default());
+    let diffs = diffs(call);
     if diffs.is_empty() {
         return super::generic::unknown(call);
     }
     diff_content(call, diffs)
+}
+
+fn diffs(call: &ParsedCall) -> Vec<Diff> {
+    edits::of(call).iter().filter_map(FileEdit::diff).collect()
 }
 
 fn diff_content(call: &ParsedCall, diffs: Vec<Diff>) -> CardContent {
@@ -135,84 +153,6 @@ fn diff_content(call: &ParsedCall, diffs: Vec<Diff>) -> CardContent {
         paths.dedup();
         summary.push(Span::plain(super::line(&paths.join(", "))).path());
     }
-    if added > 0 {
-        summary.push(Span::plain(format!("  +{added}")).toned(Tone::Added));
-    }
-    if removed > 0 {
-        summary.push(Span::plain(format!("  −{removed}")).toned(Tone::Removed));
-    }
+    summary.extend(Diff::count_spans(added, removed));
     CardContent::new(call.name(), summary).with(diffs.into_iter().map(Block::Diff).collect())
-}
-
-/// The patch that the agent stored with the result: it has the real line numbers.
-fn recorded_patch(call: &ParsedCall) -> Option<Vec<Diff>> {
-    if let Some(hunks) = call.result.get("structuredPatch") {
-        let hunks = Vec::<diff::PatchHunk>::deserialize(hunks).ok()?;
-        return (!hunks.is_empty()).then(|| vec![diff::from_structured_patch(call.path(), &hunks)]);
-    }
-    if let Some(changes) = call.result.get("changes") {
-        return Some(codex_changes(changes)).filter(|diffs| !diffs.is_empty());
-    }
-    // OpenCode: metadata. Copilot: detailed content. Gemini: `fileDiff`.
-    let places =
-        ["/diff", "/metadata/diff", "/fileDiff", "/resultDisplay/fileDiff", "/detailedContent"];
-    let text = places.iter().find_map(|place| call.result.pointer(place)?.as_str())?;
-    let mut diffs = diff::patch(text);
-    for diff in &mut diffs {
-        if diff.path.is_none() {
-            diff.path = call.path().map(Into::into);
-        }
-    }
-    (!diffs.is_empty()).then_some(diffs)
-}
-
-/// Codex's changes: an object keyed by path in rollouts, a list in the protocol.
-fn codex_changes(changes: &Value) -> Vec<Diff> {
-    let listed = changes.as_array().into_iter().flatten();
-    let listed = listed.filter_map(|change| Some((change.get("path")?.as_str()?, change)));
-    let named = changes.as_object().into_iter().flatten();
-    let named = named.map(|(path, change)| (path.as_str(), change));
-    let one = |(path, change): (&str, &Value)| {
-        let text = |keys: [&str; 2]| keys.iter().find_map(|key| change.get(key)?.as_str());
-        let kind = change.pointer("/kind/type").or_else(|| change.get("type"));
-        let kind = kind.and_then(Value::as_str).unwrap_or_default();
-        if let Some(content) = change.get("content").and_then(Value::as_str) {
-            return match kind {
-                "delete" => diff::between(Some(path), content, "", None),
-                _ => diff::between(Some(path), "", content, None),
-            };
-        }
-        let body = text(["unified_diff", "diff"]).unwrap_or_default();
-        match kind {
-            "add" => diff::between(Some(path), "", body, None),
-            "delete" => diff::between(Some(path), body, "", None),
-            _ => {
-                let mut found = diff::patch(&format!("--- {path}\n+++ {path}\n{body}"));
-                let mut diff = if found.is_empty() {
-                    diff::between(Some(path), "", "", None)
-                } else {
-                    found.swap_remove(0)
-                };
-                diff.path = Some(path.into());
-                diff
-            }
-        }
-    };
-    listed.chain(named).map(one).collect()
-}
-
-/// The edits requested in the input, if the result has no patch.
-fn requested_edits(call: &ParsedCall) -> Vec<Diff> {
-    let one = |edit: &Value| {
-        let text = |keys: [&str; 3]| keys.iter().find_map(|key| edit.get(key)?.as_str());
-        let old = text(["old_string", "oldString", "old_str"]).unwrap_or_default();
-        let new = text(["new_string", "newString", "new_str"])
-            .or_else(|| edit.get("new_source")?.as_str())
-            .unwrap_or_default();
-        diff::between(call.path(), old, new, None)
-    };
-    match call.input.get("edits").and_then(Value::as_array) {
-        Some(edits) => edits.iter().map(one).collect(),
-        None => vec![one(&call.input)],
-    }
 }
