@@ -4,6 +4,7 @@
 //! is what handlers return. The other files are the handlers.
 
 mod archive;
+mod changes;
 mod chat;
 mod history;
 mod openapi;
@@ -93,6 +94,7 @@ async fn handle<S: Store>(
         Endpoint::Messages => turns::messages(app, params).await,
         Endpoint::Groups => history::groups(app, params).await,
         Endpoint::ToolCalls => history::calls(app, params).await,
+        Endpoint::Changes => changes::one(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,

@@ -40,6 +40,7 @@ pub use pages::{Onboarding, OpenDemo, SearchedFolder};
 /// The templates of the pages, public so that tests can paint hostile content without a server.
 pub mod templates {
     pub use crate::auth::login::template as login;
+    pub use crate::pages::changes::template as changes;
     pub use crate::pages::filters;
     pub use crate::pages::search::template as search;
     pub use crate::pages::session::template as session;
@@ -141,6 +142,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copy_markdown))
+        .route("/s/{id}/changes", get(pages::changes))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))

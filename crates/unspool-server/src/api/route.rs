@@ -28,6 +28,7 @@ pub enum Endpoint {
     Messages,
     Groups,
     ToolCalls,
+    Changes,
     Export,
     Chat,
     Search,
@@ -51,6 +52,7 @@ impl Endpoint {
                 | Endpoint::Messages
                 | Endpoint::Groups
                 | Endpoint::ToolCalls
+                | Endpoint::Changes
         )
     }
 }
@@ -281,6 +283,17 @@ pub const ROUTES: &[Route] = &[
         summary: "All tool calls of a session in order, and those that have no result",
         parameters: &[],
         response: ResponseKind::One("ToolCalls"),
+    },
+    Route {
+        path: "/api/sessions/{id}/changes",
+        endpoint: Endpoint::Changes,
+        summary: "The files that a session changed, with the net diff of each: what `unspool changes --json` writes",
+        parameters: &[optional(
+            "turn",
+            ParameterKind::Number { min: 0, max: u32::MAX as u64 },
+            "only the changes of the turn with this number",
+        )],
+        response: ResponseKind::One("Changes"),
     },
     Route {
         path: "/api/sessions/{id}/export",

@@ -7,7 +7,7 @@ mod message;
 mod part;
 mod session;
 
-use archive::{hit, stats};
+use archive::{changes, hit, stats};
 use json_schema::{count, described, list, object, or_null, text};
 use message::{frame_part, group, message, tool_calls};
 use part::{bodies, raw};
@@ -49,6 +49,7 @@ pub fn all() -> Value {
     add("FramePart", frame_part());
     add("Group", group());
     add("ToolCalls", tool_calls());
+    add("Changes", changes());
     add("Hit", hit());
     add("Stats", stats());
     add(

@@ -3,6 +3,7 @@
 //! know.
 
 mod blocks;
+mod document;
 mod file_lines;
 mod file_state;
 mod net;

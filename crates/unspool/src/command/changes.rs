@@ -50,7 +50,7 @@ impl Changes {
         }
         let changes = block_on(changes(&view, &stored, self.turn))?;
         if self.json {
-            return super::write_json(&changes);
+            return super::write_json(&changes.document());
         }
         if self.patch {
             return write_patch(&changes);

@@ -1,8 +1,10 @@
-//! Schemas of responses about the whole archive: search hits and statistics.
+//! Schemas of responses about the whole archive: search hits and statistics; and of changed files.
 
 use serde_json::Value;
 
-use super::json_schema::{count, is, list, nullable, nullable_count, object, one_of, text, time};
+use super::json_schema::{
+    count, described, is, list, nullable, nullable_count, object, one_of, text, time,
+};
 use super::session::usage;
 
 pub fn hit() -> Value {
@@ -18,6 +20,36 @@ pub fn hit() -> Value {
         ("tool", nullable("string")),
         ("state", nullable("string")),
         ("at", time()),
+    ])
+}
+
+pub fn changes() -> Value {
+    let basis =
+        ["net", "no-positions", "changed-outside", "too-many", "before-unknown", "not-recorded"];
+    let file = object([
+        ("path", text()),
+        ("name", described(text(), "relative to the project folder if the file is inside")),
+        ("status", one_of(&["new", "modified", "deleted", "moved", "unchanged"])),
+        ("moved_from", nullable("string")),
+        (
+            "basis",
+            described(
+                one_of(&basis),
+                "net: the diff leads from the file before to the file after. Otherwise `note` says \
+                 what the diff is",
+            ),
+        ),
+        ("note", nullable("string")),
+        ("added", count()),
+        ("removed", count()),
+        ("diff", described(text(), "hunks of a unified diff")),
+        ("edits", list(object([("session", text()), ("turn", count()), ("part", text())]))),
+    ]);
+    object([
+        ("files", list(file)),
+        ("failed_edits", count()),
+        ("commands", described(count(), "shell commands whose changes are not in the log")),
+        ("notes", list(text())),
     ])
 }
 

@@ -170,6 +170,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
             @if let Some(resume) = &page.resume {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
+            a href={ "/s/" (id) "/changes" } { "What changed" }
             a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
             details.menu {
                 summary { "Export" }

@@ -45,7 +45,8 @@ impl FileChange {
             Block::Notice(Notice { tone: Tone::Warning, code: None, text: text.to_owned() })
         });
         let has_lines = !self.diff.hunks.is_empty() && self.basis != Basis::NotRecorded;
-        let diff = has_lines.then(|| Block::Diff(self.diff.clone()));
+        // The head has the name.
+        let diff = has_lines.then(|| Block::Diff(Diff { path: None, ..self.diff.clone() }));
         note.into_iter().chain(diff).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Basis, FileChange, FileStatus};
-use crate::block::{DiffKind, Hunk};
+use crate::block::{Diff, DiffKind, Hunk};
 
 /// The change of one file; empty if it is unknown or if nothing changed.
 pub fn file(change: &FileChange) -> String {
@@ -35,7 +35,13 @@ pub fn file(change: &FileChange) -> String {
     };
     let _ = writeln!(text, "--- {}", or_null(FileStatus::New, quoted("a/", old)));
     let _ = writeln!(text, "+++ {}", or_null(FileStatus::Deleted, quoted("b/", new)));
-    for hunk in &change.diff.hunks {
+    text + &hunks(&change.diff)
+}
+
+/// The hunks of a diff. Those without line numbers begin at line 1.
+pub fn hunks(diff: &Diff) -> String {
+    let mut text = String::new();
+    for hunk in &diff.hunks {
         write_hunk(&mut text, hunk);
     }
     text

@@ -1,0 +1,104 @@
+//! What a session changed: a list of files, and the net diff of each with the calls that made it.
+
+use maud::{Markup, html};
+use unspool_export::html::block::blocks;
+use unspool_export::html::dom;
+use unspool_export::html::text::{safe, spans};
+use unspool_model::summary::Summary;
+use unspool_view::block::DiffKind;
+use unspool_view::present::changes::{Changes, EditRef, FileChange};
+use unspool_view::present::{UNTITLED, format};
+
+use crate::api::percent_encode;
+use crate::pages::shell::shell;
+
+/// The data of the page.
+pub struct ChangesPage<'a> {
+    pub summary: &'a Summary,
+    /// Only this turn.
+    pub turn: Option<u32>,
+    pub changes: &'a Changes,
+}
+
+/// Links to calls beyond this number are not written.
+const MAX_LINKS: usize = 12;
+
+pub fn changes(page: &ChangesPage<'_>) -> Markup {
+    let id = page.summary.session.id.to_string();
+    let title = page.summary.title.as_deref().unwrap_or(UNTITLED);
+    let title = format::first_line(&safe(title), 120);
+    let files = &page.changes.files;
+    let main = html! {
+        div.session.changes-page data-changes=(id) {
+            div.side {
+                nav.outline aria-label="Changed files" {
+                    ol {
+                        @for (at, file) in files.iter().enumerate() {
+                            li { a href={ "#file-" (at) } { span.said { (spans(&file.head())) } } }
+                        }
+                    }
+                }
+            }
+            article.transcript {
+                header.changes-head {
+                    p.kicker { a href={ "/s/" (id) } { (title) } }
+                    h1 {
+                        "What changed"
+                        @if let Some(turn) = page.turn { " in turn " (turn) }
+                    }
+                    p { (spans(&page.changes.summary())) }
+                    @for note in page.changes.notes() { p.dim { (note) } }
+                }
+                div.actions role="toolbar" aria-label="Changes" {
+                    a href={ "/s/" (id) } { "Transcript" }
+                    @if page.turn.is_some() { a href={ "/s/" (id) "/changes" } { "Whole session" } }
+                    button type="button" data-file="1" title="Next file (n)" { "Next file" }
+                    button type="button" data-file="-1" title="Previous file (p)" { "Previous file" }
+                    @let turn = page.turn.map(|turn| format!(" --turn {turn}")).unwrap_or_default();
+                    button type="button" data-copy={ "unspool changes " (id) (turn) " --patch" } {
+                        "Copy patch command"
+                    }
+                }
+                @if files.is_empty() {
+                    p.dim { "The calls of this session edited no file." }
+                }
+                @for (at, file) in files.iter().enumerate() { (section(at, file)) }
+            }
+        }
+    };
+    shell(&format!("What changed: {title}"), "changes.js", main)
+}
+
+fn section(at: usize, file: &FileChange) -> Markup {
+    html! {
+        section.changed-file id={ "file-" (at) } tabindex="-1" {
+            h2 { (spans(&file.head())) }
+            p.changed-by {
+                @for (index, edit) in file.edits.iter().take(MAX_LINKS).enumerate() {
+                    a href=(link(edit)) { "Edit " (index + 1) } " "
+                }
+                @if file.edits.len() > MAX_LINKS { span.dim { "of " (file.edits.len()) " " } }
+                @if let Some(url) = editor_url(file) {
+                    a.editor href=(url) title="Opens the file in VS Code on this computer" {
+                        "Open in editor"
+                    }
+                }
+            }
+            (blocks(&file.body()))
+        }
+    }
+}
+
+fn link(edit: &EditRef) -> String {
+    let EditRef { session, turn, part } = edit;
+    format!("/s/{session}?turn={turn}&part={part}#{}", dom::part(part))
+}
+
+/// The file at its first changed line.
+fn editor_url(file: &FileChange) -> Option<String> {
+    let path = file.path.strip_prefix('/')?;
+    let lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+    let line = lines.filter(|line| line.kind == DiffKind::Added).find_map(|line| line.new);
+    let path: Vec<String> = path.split('/').map(percent_encode).collect();
+    Some(format!("vscode://file/{}:{}", path.join("/"), line.unwrap_or(1)))
+}
