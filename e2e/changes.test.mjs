@@ -9,7 +9,7 @@ after(closeBrowser);
 
 test("what changed: files, net diffs, keys and links", async (t) => {
   const data = await folder(t);
-  assert.equal(await run(data, ["import", join(root, "fixtures/changes/codex-edits/log.jsonl")]), 0);
+  assert.equal(await run(data, ["import", join(root, "crates/unspool/tests/changes/codex-edits/log.jsonl")]), 0);
   const server = await serve(t, data, ["--port", "0"]);
   const page = await open(t);
   await page.goto(server.address);
@@ -44,7 +44,7 @@ test("what changed: files, net diffs, keys and links", async (t) => {
 
 test("what changed on a narrow screen does not scroll sideways", async (t) => {
   const data = await folder(t);
-  assert.equal(await run(data, ["import", join(root, "fixtures/changes/codex-edits/log.jsonl")]), 0);
+  assert.equal(await run(data, ["import", join(root, "crates/unspool/tests/changes/codex-edits/log.jsonl")]), 0);
   const server = await serve(t, data, ["--port", "0"]);
   const page = await open(t, { viewport: { width: 400, height: 800 }, colorScheme: "light" });
   await page.goto(server.address);

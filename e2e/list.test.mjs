@@ -333,3 +333,39 @@ test("all pages fit a phone and have landmarks", async (t) => {
   }
   assert.deepEqual(page.troubles, []);
 });
+
+test("the list stays beside the transcript, and J and K go through it", async (t) => {
+  const server = await serve(t, await folder(t), ["--demo", "--port", "0"]);
+  const page = await open(t);
+  await page.goto(server.address);
+  await until("all demo sessions are listed", async () => {
+    await page.goto(server.origin);
+    const rows = await page.locator(".row").count();
+    return rows >= 9 || rows;
+  });
+  await page.locator(".row a").first().click();
+  await page.waitForSelector(".session[data-live=on]");
+  assert.equal(await page.locator(".beside").isVisible(), false);
+  await page.keyboard.press("s");
+  await page.waitForSelector(".beside li");
+  assert.equal(await page.locator(".outline").isVisible(), false);
+  const ids = await page.locator(".beside li").evaluateAll((rows) => rows.map((row) => row.dataset.session));
+  const open_ = () => page.locator(".session").getAttribute("data-session");
+  const at = ids.indexOf(await open_());
+  assert.equal(await page.locator(".beside a[aria-current=page]").count(), 1);
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/beside.png` });
+  await page.keyboard.press("J");
+  await page.waitForURL(`**/s/${ids[at + 1]}`);
+  // The choice stays.
+  await page.waitForSelector(".beside li");
+  await page.keyboard.press("K");
+  await page.waitForURL(`**/s/${ids[at]}`);
+  await page.waitForSelector(".beside li");
+  // A session that grew since it was open here is marked; one that was never open is not.
+  assert.equal(await page.locator(".beside .unread:visible").count(), 0);
+  await page.evaluate((id) => localStorage.setItem(`read:${id}`, "0"), ids[at + 1]);
+  await page.waitForSelector(`.beside li[data-session="${ids[at + 1]}"] .unread:visible`);
+  await page.setViewportSize({ width: 400, height: 800 });
+  assert.equal(await page.locator(".beside").isVisible(), false);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+});

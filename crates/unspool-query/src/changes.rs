@@ -89,7 +89,7 @@ async fn collect<V: View>(
             .collect();
         let session = frame.stored.summary.session.id;
         for part in view.parts(row, number, places).await? {
-            builder.add(&part, EditRef { session, turn: number, part: part.id });
+            builder.add(&part, EditRef { session, turn: number, place: part.place, part: part.id });
         }
         for stored in view.sessions_by_id(children).await?.into_iter().rev() {
             frames.push(Frame::new(view, stored, None).await?);

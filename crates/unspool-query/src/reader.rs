@@ -18,9 +18,11 @@ use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{ListPosition, SessionFilter, StoreError, StoredSession, View};
 use unspool_view::block::Block;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::changes::Changes;
 use unspool_view::present::{self, UNTITLED};
 
 use crate::activity::activity;
+use crate::changes::changes;
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
@@ -41,6 +43,8 @@ pub enum Query {
     Window { session: SessionId, anchor: Anchor, filter: Option<PartFilter>, size: Size },
     /// A text search, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
+    /// What a session or one of its turns changed.
+    Changes { session: SessionId, turn: Option<u32> },
     /// Redacted Markdown, to be copied or saved.
     Markdown { session: SessionId, excerpt: Excerpt },
 }
@@ -61,7 +65,7 @@ impl Query {
                 let size = Size { parts, block, long: long.min(MAX_WINDOW_PARTS) };
                 Query::Window { session, anchor, filter, size }
             }
-            Query::Session { .. } | Query::Markdown { .. } => self,
+            Query::Session { .. } | Query::Changes { .. } | Query::Markdown { .. } => self,
         }
     }
 }
@@ -81,6 +85,7 @@ pub enum Response {
         hits: Vec<SearchHit>,
         reading: Reading,
     },
+    Changes(Box<Changes>),
     Markdown(String),
     /// What went wrong and what to do next.
     Failed(String),
@@ -203,6 +208,12 @@ async fn run<V: View>(
             let Outcome { results, reading } = search::search(view, request).await?;
             let hits = results.hits.into_iter().map(SearchHit::from).collect();
             Ok(Response::Hits { hits, reading })
+        }
+        Query::Changes { session, turn } => {
+            let Some(stored) = view.session(session).await? else {
+                return Ok(no_session());
+            };
+            Ok(Response::Changes(Box::new(changes(view, &stored, turn).await?)))
         }
         Query::Markdown { session, excerpt } => {
             let Some(stored) = view.session(session).await? else {

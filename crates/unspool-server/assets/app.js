@@ -110,6 +110,7 @@ document.addEventListener("keydown", (event) => {
     openHelp();
   } else if (event.timeStamp - leader < 1000 && places[event.key]) {
     leader = -Infinity;
+    event.preventDefault();
     go(places[event.key]);
   } else {
     leader = event.key === "g" ? event.timeStamp : -Infinity;

@@ -1,5 +1,6 @@
 // The page of one session: outline, keys, filters, find.
 
+import "./beside.js";
 import { isTyping } from "./app.js";
 import { Cursor } from "./cursor.js";
 import { Find } from "./find.js";

@@ -23,6 +23,7 @@ macro_rules! modules {
 const MODULES: &[(&str, &str)] = modules![
     "app.js",
     "attention.js",
+    "beside.js",
     "changes.js",
     "cursor.js",
     "find.js",

@@ -40,6 +40,7 @@ pub use pages::{Onboarding, OpenDemo, SearchedFolder};
 /// The templates of the pages, public so that tests can paint hostile content without a server.
 pub mod templates {
     pub use crate::auth::login::template as login;
+    pub use crate::pages::beside::template as beside;
     pub use crate::pages::changes::template as changes;
     pub use crate::pages::filters;
     pub use crate::pages::search::template as search;
@@ -132,6 +133,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/", get(pages::sessions))
         .route("/rows", get(pages::rows))
         .route("/found", get(pages::found))
+        .route("/beside", get(pages::beside))
         .route("/suggested", get(pages::suggestions))
         .route("/stats", get(pages::stats))
         .route("/demo", post(pages::demo))

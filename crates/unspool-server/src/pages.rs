@@ -1,6 +1,7 @@
 //! The HTML pages. Each is a handler that reads the archive, `pages/<name>.rs`, and the template
 //! that it fills, `pages/<name>/template.rs`. `shell` is the frame of all pages.
 
+pub mod beside;
 pub mod changes;
 mod chart;
 pub mod filters;
@@ -26,6 +27,7 @@ use std::error::Error as _;
 use crate::api::etag_matches;
 use crate::problem::Problem;
 
+pub use beside::beside;
 pub use changes::changes;
 pub use part::{copy_markdown, find, raw};
 pub use search::found;

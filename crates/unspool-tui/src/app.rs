@@ -5,13 +5,16 @@
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use unspool_store::replace_file::replace_file;
 
 use crate::backend::{Backend, EventSender};
+use crate::editor;
 use crate::event::AppEvent;
 use crate::highlight_cache::HighlightThread;
 use crate::keys::Keys;
@@ -118,6 +121,13 @@ pub fn run(
     }
 }
 
+/// Held while keys are read. An editor that the application starts must get its keys.
+static KEYBOARD: Mutex<()> = Mutex::new(());
+/// True while an editor runs or waits for the keyboard.
+static EDITING: AtomicBool = AtomicBool::new(false);
+/// How long an editor waits for the keyboard at most.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 #[derive(PartialEq, Eq)]
 enum NextStep {
     Continue,
@@ -139,6 +149,7 @@ fn run_effects(
                 Ok(()) => state.set_status(format!("written to {name}")),
                 Err(error) => state.set_status(format!("✕ cannot write {name}: {error}")),
             },
+            Effect::Edit { path, line } => edit(&path, line, state, screen)?,
             Effect::Alert(alert) => screen.alert(&alert)?,
             Effect::Mouse(mouse) => screen.set_mouse(mouse)?,
             Effect::Redraw => screen.redraw()?,
@@ -149,12 +160,42 @@ fn run_effects(
     Ok(NextStep::Continue)
 }
 
+/// Runs the user's editor in place of the application.
+fn edit(path: &str, line: u64, state: &mut State, screen: &mut TerminalScreen) -> io::Result<()> {
+    let path = Path::new(path);
+    if !path.is_absolute() || !path.is_file() {
+        state.set_status(format!("✕ {} is not on this machine any more", path.display()));
+        return Ok(());
+    }
+    EDITING.store(true, Ordering::SeqCst);
+    let keyboard = KEYBOARD.lock().unwrap_or_else(PoisonError::into_inner);
+    let ran = screen.run(&mut editor::command(path, line));
+    EDITING.store(false, Ordering::SeqCst);
+    drop(keyboard);
+    if let Err(error) = ran? {
+        state.set_status(format!("✕ cannot start the editor: {error}; set EDITOR"));
+    }
+    Ok(())
+}
+
 /// Starts the thread that reads keys and the mouse, and the one that waits for signals.
 fn spawn_input_thread(sender: EventSender) {
     spawn_signal_thread(sender.clone());
     thread::spawn(move || {
         loop {
-            let event = match crossterm::event::read() {
+            let read = {
+                let _reading = KEYBOARD.lock().unwrap_or_else(PoisonError::into_inner);
+                match crossterm::event::poll(POLL_INTERVAL) {
+                    Ok(false) => None,
+                    Ok(true) => Some(crossterm::event::read()),
+                    Err(error) => Some(Err(error)),
+                }
+            };
+            while EDITING.load(Ordering::SeqCst) {
+                thread::sleep(POLL_INTERVAL / 4);
+            }
+            let Some(read) = read else { continue };
+            let event = match read {
                 Ok(crossterm::event::Event::Key(key)) => AppEvent::Key(key),
                 Ok(crossterm::event::Event::Mouse(mouse)) => AppEvent::Mouse(mouse),
                 Ok(crossterm::event::Event::Paste(text)) => AppEvent::Paste(text),

@@ -4,6 +4,8 @@
 
 pub mod app;
 pub mod backend;
+mod changes;
+mod editor;
 mod entry;
 pub mod event;
 pub mod highlight_cache;

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
+use std::process::Command;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -151,6 +152,14 @@ impl TerminalScreen {
             write!(self.backend, "\x07\x1b]9;{headline}: {text}\x1b\\")?;
         }
         Write::flush(&mut self.backend)
+    }
+
+    /// Gives the terminal to a program until it ends.
+    pub fn run(&mut self, command: &mut Command) -> io::Result<io::Result<()>> {
+        restore_terminal();
+        let ran = command.status().map(drop);
+        self.enter()?;
+        Ok(ran)
     }
 
     /// Stops the process, as Ctrl-Z should, and resumes when it is continued.

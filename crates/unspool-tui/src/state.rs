@@ -2,6 +2,7 @@
 //! main loop to run. It does no I/O and draws nothing; `view` reads it.
 
 mod actions;
+mod changes_actions;
 mod input;
 mod refresh;
 mod replay;
@@ -18,6 +19,7 @@ use unspool_query::request::Request;
 use unspool_query::search::Reading;
 
 use crate::backend::QueryId;
+use crate::changes::ChangesPane;
 use crate::event::AppEvent;
 use crate::keys::Keys;
 use crate::list::List;
@@ -44,6 +46,11 @@ pub enum Effect {
     Mouse(bool),
     /// Rings the bell and asks the terminal to show a notification.
     Alert(Alert),
+    /// Opens a file of this machine in the user's editor.
+    Edit {
+        path: String,
+        line: u64,
+    },
     Redraw,
     Suspend,
     Quit,
@@ -53,6 +60,7 @@ pub enum Effect {
 pub enum Screen {
     Session(Box<TranscriptPane>),
     Search(Search),
+    Changes(Box<ChangesPane>),
 }
 
 /// Hits in all sessions.
@@ -109,6 +117,7 @@ pub enum PendingQuery {
     Window(SessionId, LoadReason),
     Find(SessionId, String),
     Search(String),
+    Changes(SessionId),
     /// The session that was named on the command line.
     Named {
         replay: Option<ReplayRange>,
@@ -125,6 +134,10 @@ pub struct State {
     pub overlay: Option<Overlay>,
     pub preview: Option<TranscriptPane>,
     pub with_preview: bool,
+    /// The list is drawn beside an open session, if there is room.
+    pub with_side: bool,
+    /// The seq of each session when it was last open.
+    read: FxHashMap<SessionId, u64>,
     pub replay: Option<Replay>,
     pub size: (u16, u16),
     pub now: Instant,
@@ -145,6 +158,8 @@ pub struct State {
     rows_due: FxHashMap<SessionId, Instant>,
     /// When to reload the open session.
     refresh_due: Option<Instant>,
+    /// When to reload what a session changed.
+    changes_due: Option<Instant>,
     refreshed: Instant,
     /// When to reload each sub-agent that is shown inline.
     inlines_due: FxHashMap<SessionId, Instant>,
@@ -168,6 +183,8 @@ impl State {
             overlay: None,
             preview: None,
             with_preview: true,
+            with_side: true,
+            read: FxHashMap::default(),
             replay: None,
             size,
             now,
@@ -182,6 +199,7 @@ impl State {
             next: 0,
             rows_due: FxHashMap::default(),
             refresh_due: None,
+            changes_due: None,
             refreshed: now,
             inlines_due: FxHashMap::default(),
             preview_due: None,
@@ -219,14 +237,14 @@ impl State {
     pub fn transcript(&self) -> Option<&TranscriptPane> {
         match self.screens.last()? {
             Screen::Session(transcript) => Some(transcript),
-            Screen::Search(_) => None,
+            Screen::Search(_) | Screen::Changes(_) => None,
         }
     }
 
     pub fn transcript_mut(&mut self) -> Option<&mut TranscriptPane> {
         match self.screens.last_mut()? {
             Screen::Session(transcript) => Some(transcript),
-            Screen::Search(_) => None,
+            Screen::Search(_) | Screen::Changes(_) => None,
         }
     }
 
@@ -275,10 +293,19 @@ impl State {
         let status_text = self.status_text.as_ref().map(|(_, until)| *until);
         let replay = self.replay.as_ref().and_then(|replay| replay.next_frame_at(self.now));
         let motion = self.is_animating().then(|| self.now + Duration::from_millis(120));
-        [rows, inlines, status_text, self.refresh_due, self.preview_due, replay, motion]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            rows,
+            inlines,
+            status_text,
+            self.refresh_due,
+            self.changes_due,
+            self.preview_due,
+            replay,
+            motion,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// True if something visible is animated.
@@ -307,7 +334,11 @@ impl State {
         for screen in &mut self.screens {
             match screen {
                 Screen::Session(transcript) => {
-                    transcript.resize(width.saturating_sub(3).max(1), screen_layout.body);
+                    let width = width.saturating_sub(3 + screen_layout.side).max(1);
+                    transcript.resize(width, screen_layout.body);
+                }
+                Screen::Changes(pane) => {
+                    pane.resize(width.saturating_sub(3).max(1), screen_layout.body);
                 }
                 Screen::Search(search) => {
                     search.settle(crate::view::hits_per_page(screen_layout.body))
@@ -315,6 +346,7 @@ impl State {
             }
         }
         self.list.settle(screen_layout.body);
+        self.mark_read();
         if let (Some(preview), Some(columns)) = (&mut self.preview, screen_layout.preview) {
             preview.resize(columns.saturating_sub(3).max(1), height.saturating_sub(3));
         }
@@ -328,10 +360,23 @@ impl State {
         }
     }
 
+    /// True if the session grew since it was open.
+    pub fn is_unread(&self, session: SessionId, seq: u64) -> bool {
+        self.read.get(&session).is_some_and(|read| *read < seq)
+    }
+
+    /// Notes that the user sees the open session as it is now.
+    fn mark_read(&mut self) {
+        let Some(session) = self.transcript().map(|transcript| transcript.session) else { return };
+        if let Some(row) = self.list.all.iter().find(|row| row.id == session) {
+            self.read.insert(session, row.seq);
+        }
+    }
+
     fn apply_highlights(&mut self) {
         let transcripts = self.screens.iter().filter_map(|screen| match screen {
             Screen::Session(transcript) => Some(&**transcript),
-            Screen::Search(_) => None,
+            Screen::Search(_) | Screen::Changes(_) => None,
         });
         for transcript in transcripts.chain(&self.preview) {
             transcript.entries.iter().for_each(crate::entry::Entry::invalidate);

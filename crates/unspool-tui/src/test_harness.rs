@@ -94,6 +94,8 @@ impl<S: Store> TestHarness<S> {
             let (code, modifiers) = match letter {
                 '\n' => (KeyCode::Enter, KeyModifiers::NONE),
                 '\x1b' => (KeyCode::Esc, KeyModifiers::NONE),
+                '\x05' => (KeyCode::Char('e'), KeyModifiers::CONTROL),
+                '\x19' => (KeyCode::Char('y'), KeyModifiers::CONTROL),
                 '\x0f' => (KeyCode::Char('o'), KeyModifiers::CONTROL),
                 letter => (KeyCode::Char(letter), KeyModifiers::NONE),
             };

@@ -1,5 +1,6 @@
 //! Draws the state into a ratatui buffer, and returns the visible hyperlinks. Changes nothing.
 
+mod changes;
 mod list;
 mod overlay;
 mod search;
@@ -19,6 +20,10 @@ use crate::theme::Theme;
 /// The smallest width, in columns, at which the list shows a preview beside it.
 const MIN_PREVIEW_WIDTH: u16 = 110;
 
+/// The smallest width at which an open session has the list beside it, and the list's width.
+const MIN_SIDE_WIDTH: u16 = 150;
+const SIDE_WIDTH: usize = 40;
+
 /// The layout of the screen, in lines and columns.
 pub struct ScreenLayout {
     /// The first line below the header.
@@ -27,16 +32,23 @@ pub struct ScreenLayout {
     pub body: usize,
     /// The columns of the preview at the right.
     pub preview: Option<usize>,
+    /// The columns of the list at the left of an open session; 0 if it is not shown.
+    pub side: usize,
 }
 
 pub fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = state.size;
     let foot = 1 + u16::from(state.replay.is_some());
     let preview = state.with_preview && width >= MIN_PREVIEW_WIDTH && state.screens.is_empty();
+    let side = state.with_side && width >= MIN_SIDE_WIDTH && state.replay.is_none();
+    let side = side
+        && state.list.all.len() > 1
+        && matches!(state.screens.as_slice(), [Screen::Session(_)]);
     ScreenLayout {
         top: 1,
         body: usize::from(height.saturating_sub(1 + foot)),
         preview: preview.then(|| usize::from(width) * 2 / 5),
+        side: if side { SIDE_WIDTH } else { 0 },
     }
 }
 
@@ -54,8 +66,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
     status::head(state, head, &mut canvas);
     match state.screens.last() {
         Some(Screen::Session(transcript)) => {
-            session::draw(state, transcript, body, &mut canvas);
+            let side = screen_layout.side as u16;
+            if side > 0 {
+                list::beside(state, transcript.session, Rect { width: side, ..body }, &mut canvas);
+            }
+            session::draw(state, transcript, inset(body, side), &mut canvas);
         }
+        Some(Screen::Changes(pane)) => changes::draw(pane, body, &mut canvas),
         Some(Screen::Search(search)) => search::draw(search, body, &mut canvas),
         None => {
             let right = screen_layout.preview.map_or(0, |columns| columns as u16);

@@ -274,6 +274,7 @@ fn every_query_round_trips() {
         Query::List { after: None, limit: 0 },
         Query::Session { id: "\"".to_owned() },
         Query::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
+        Query::Changes { session: session(), turn: Some(3) },
     ];
     for query in windows.chain(others) {
         same(ClientMessage { number: 0, query });

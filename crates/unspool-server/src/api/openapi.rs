@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::route::{Parameter, ROUTES, ResponseKind, Route, path_parameter};
+use super::request_params::path_parameter;
+use super::route::{Parameter, ROUTES, ResponseKind, Route};
 use super::schema::{self, named};
 
 /// What is served under `/api`, as an OpenAPI 3.1 document.

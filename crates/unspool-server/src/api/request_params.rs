@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use unspool_model::id::{Id, digest};
 use unspool_query::times::{ACCEPTED_TIMES, parse_time};
 
-use super::route::{Parameter, ParameterKind, Route, path_parameter};
+use super::route::{Parameter, ParameterKind, Route};
 use crate::problem::Problem;
 
 /// The validated parameters and headers of a request.
@@ -186,6 +186,21 @@ fn span(value: &str) -> Option<(u32, u32)> {
     let (first, last) = value.split_once('-').unwrap_or((value, value));
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first <= last).then_some((first, last))
+}
+
+/// The kind and description of a path parameter.
+pub fn path_parameter(name: &str) -> (ParameterKind, &'static str) {
+    match name {
+        "number" => {
+            let kind = ParameterKind::Number { min: 0, max: u32::MAX as u64 };
+            (kind, "the number of a turn")
+        }
+        "part" => (ParameterKind::Id, "the id of a part"),
+        _ => (
+            ParameterKind::Text,
+            "our session id, a unique prefix of it, or the agent's own session id",
+        ),
+    }
 }
 
 /// Percent-encodes text for a URL.

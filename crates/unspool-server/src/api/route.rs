@@ -396,18 +396,3 @@ impl Route {
         self.path.split('/').filter_map(between)
     }
 }
-
-/// The kind and description of a path parameter.
-pub fn path_parameter(name: &str) -> (ParameterKind, &'static str) {
-    match name {
-        "number" => {
-            let kind = ParameterKind::Number { min: 0, max: u32::MAX as u64 };
-            (kind, "the number of a turn")
-        }
-        "part" => (ParameterKind::Id, "the id of a part"),
-        _ => (
-            ParameterKind::Text,
-            "our session id, a unique prefix of it, or the agent's own session id",
-        ),
-    }
-}

@@ -32,11 +32,16 @@ impl State {
             Action::Search => {
                 let query = match self.screens.last() {
                     Some(Screen::Search(search)) => search.query.clone(),
-                    Some(Screen::Session(_)) | None => String::new(),
+                    Some(Screen::Session(_) | Screen::Changes(_)) | None => String::new(),
                 };
                 self.begin_input(InputPurpose::Search, &query);
             }
-            Action::Tag | Action::Rename | Action::Delete | Action::CopyResume | Action::Export => {
+            Action::Tag
+            | Action::Rename
+            | Action::Delete
+            | Action::CopyResume
+            | Action::Export
+            | Action::Changes => {
                 return self.act_on_session(action);
             }
             Action::Up
@@ -69,10 +74,14 @@ impl State {
             | Action::CopyPart
             | Action::Replay
             | Action::ReplayTurn
+            | Action::Editor
+            | Action::NextSession
+            | Action::PreviousSession
             | Action::Everything => {
                 return match self.screens.last() {
                     Some(Screen::Session(_)) => self.act_in_session(action),
                     Some(Screen::Search(_)) => self.act_in_search(action),
+                    Some(Screen::Changes(_)) => self.act_in_changes(action),
                     None => self.act_in_list(action),
                 };
             }
@@ -150,6 +159,9 @@ impl State {
 
     /// Runs an action on the open session, or on the one selected in the list.
     fn act_on_session(&mut self, action: Action) -> Vec<Effect> {
+        if let Some(Screen::Changes(_)) = self.screens.last() {
+            return Vec::new();
+        }
         let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
         let Some(session_row) = open.or_else(|| self.list.chosen()).cloned() else {
             return Vec::new();
@@ -170,6 +182,7 @@ impl State {
                 None => self.set_status("this agent has no command that resumes a session"),
             },
             Action::Export => return self.export(session_row.id),
+            Action::Changes => return self.open_changes(session_row.id),
             _ => {}
         }
         Vec::new()
@@ -177,10 +190,10 @@ impl State {
 }
 
 /// How far an action moves in a list.
-fn rows(action: Action, page: isize) -> Option<isize> {
+pub(super) fn rows(action: Action, page: isize) -> Option<isize> {
     match action {
-        Action::Up | Action::LineUp => Some(-1),
-        Action::Down | Action::LineDown => Some(1),
+        Action::Up | Action::LineUp | Action::PreviousSession => Some(-1),
+        Action::Down | Action::LineDown | Action::NextSession => Some(1),
         Action::PageUp => Some(-page),
         Action::PageDown => Some(page),
         Action::HalfUp => Some(-page / 2),

@@ -142,7 +142,7 @@ impl State {
         }
         let shown = match self.screens.last() {
             Some(Screen::Search(search)) => search.query == text,
-            Some(Screen::Session(_)) | None => {
+            Some(Screen::Session(_) | Screen::Changes(_)) | None => {
                 self.typed_search = true;
                 false
             }
@@ -245,6 +245,7 @@ impl State {
         }
         match self.screens.last_mut() {
             Some(Screen::Session(transcript)) => transcript.move_by(move_by),
+            Some(Screen::Changes(pane)) => pane.scroll_by(move_by),
             Some(Screen::Search(search)) => search.move_by(move_by.signum()),
             None => self.list.move_by(move_by.signum()),
         }
@@ -259,6 +260,10 @@ impl State {
         }
         if self.overlay.is_some() || line >= screen_layout.body {
             return Vec::new();
+        }
+        if usize::from(column) < screen_layout.side {
+            let by = (self.list.top + line) as isize - self.list.at as isize;
+            return if by == 0 { Vec::new() } else { self.step_session(by) };
         }
         match self.screens.last_mut() {
             Some(Screen::Session(transcript)) => {
@@ -279,6 +284,7 @@ impl State {
                 }
                 Vec::new()
             }
+            Some(Screen::Changes(_)) => Vec::new(),
             Some(Screen::Search(search)) => {
                 let Some(line) = line.checked_sub(crate::view::SEARCH_HEAD_LINES) else {
                     return Vec::new();

@@ -21,6 +21,8 @@ const TEXT_REFRESH_INTERVAL: Duration = Duration::from_millis(100);
 const STATE_REFRESH_INTERVAL: Duration = Duration::from_millis(33);
 /// The delay before a changed row of the list is reloaded.
 const ROW_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
+/// What a session changed is computed from all its edits: not for each write.
+const CHANGES_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// Live rows are reloaded this often: a session falls silent or waits without a write.
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -72,6 +74,9 @@ impl State {
         self.rows_due.entry(session).and_modify(|held| *held = due.min(*held)).or_insert(due);
         if self.preview.as_ref().is_some_and(|preview| preview.session == session) {
             self.preview_due.get_or_insert(now + TEXT_REFRESH_INTERVAL);
+        }
+        if matches!(self.screens.last(), Some(Screen::Changes(pane)) if pane.session == session) {
+            self.changes_due.get_or_insert(now + CHANGES_REFRESH_INTERVAL);
         }
         if self.transcript().is_some_and(|transcript| transcript.has_inline(session)) {
             self.inlines_due.entry(session).or_insert(now + TEXT_REFRESH_INTERVAL);
@@ -132,6 +137,13 @@ impl State {
         effects
     }
 
+    /// Queries what the session of the visible screen changed.
+    pub(super) fn request_changes(&mut self) -> Option<Effect> {
+        let Some(Screen::Changes(pane)) = self.screens.last() else { return None };
+        let (session, query) = (pane.session, pane.query());
+        Some(self.send_query(PendingQuery::Changes(session), query))
+    }
+
     /// Queries whose time has come.
     pub(super) fn due(&mut self) -> Vec<Effect> {
         let now = self.now;
@@ -152,6 +164,10 @@ impl State {
         if self.preview_due.is_some_and(|due| due <= now) {
             self.preview_due = None;
             effects.extend(self.request_preview());
+        }
+        if self.changes_due.is_some_and(|due| due <= now) {
+            self.changes_due = None;
+            effects.extend(self.request_changes());
         }
         effects.extend(self.request_inlines());
         effects.extend(self.query_from_transcript(TranscriptPane::request_more));

@@ -35,11 +35,7 @@ impl State {
             }
             (PendingQuery::Row(id), Response::Session(session_row)) => {
                 if session_row.is_none() {
-                    // It was deleted, here or by another process.
-                    self.screens.retain(|screen| match screen {
-                        Screen::Session(held) => held.session != id,
-                        Screen::Search(_) => true,
-                    });
+                    self.close_screens_of(id);
                 }
                 self.list.update(id, session_row.map(|session_row| *session_row));
                 self.schedule_live_rows();
@@ -77,6 +73,10 @@ impl State {
                 }
                 Vec::new()
             }
+            (PendingQuery::Changes(session), Response::Changes(changes)) => {
+                self.take_changes(session, *changes);
+                Vec::new()
+            }
             (PendingQuery::Named { replay }, Response::Session(session_row)) => match session_row {
                 Some(session_row) => self.open(*session_row, replay),
                 None => {
@@ -87,6 +87,15 @@ impl State {
             // A response of the wrong kind for its query is ignored.
             (_, _) => Vec::new(),
         }
+    }
+
+    /// Closes the screens of a session that was deleted, here or by another process.
+    fn close_screens_of(&mut self, id: SessionId) {
+        self.screens.retain(|screen| match screen {
+            Screen::Session(held) => held.session != id,
+            Screen::Changes(held) => held.session != id,
+            Screen::Search(_) => true,
+        });
     }
 
     /// Goes to the first hit of a find, or says that there is none.
@@ -110,7 +119,7 @@ impl State {
     pub(super) fn session_mut(&mut self, session: SessionId) -> Option<&mut TranscriptPane> {
         self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
-            Screen::Session(_) | Screen::Search(_) => None,
+            Screen::Session(_) | Screen::Search(_) | Screen::Changes(_) => None,
         })
     }
 
@@ -170,6 +179,7 @@ impl State {
             false => Some(transcript.request_window(Anchor::End)),
         });
         effects.extend(effect);
+        effects.extend(self.request_changes());
         effects
     }
 }

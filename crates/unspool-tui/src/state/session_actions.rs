@@ -81,6 +81,12 @@ impl State {
             Action::Replay => return self.toggle_replay(),
             Action::ReplayTurn => return self.replay_turn(),
             Action::CopyPart => return self.copy_part(),
+            Action::NextSession => return self.step_session(1),
+            Action::PreviousSession => return self.step_session(-1),
+            Action::Preview => {
+                self.with_side = !self.with_side;
+                None
+            }
             _ => None,
         };
         if let Some(text) = self.transcript_mut().and_then(|held| held.seek_end.take()) {
@@ -99,6 +105,21 @@ impl State {
             effects.push(self.send_query(PendingQuery::Window(session, reason), reader_query));
         }
         effects
+    }
+
+    /// Opens the next or the previous session of the list in place of the open one.
+    pub(super) fn step_session(&mut self, by: isize) -> Vec<Effect> {
+        let before = self.list.at;
+        self.list.move_by(by);
+        if self.list.at == before {
+            let edge = if by > 0 { "last" } else { "first" };
+            self.set_status(format!("this is the {edge} session of the list"));
+            return Vec::new();
+        }
+        let Some(session_row) = self.list.chosen().cloned() else { return Vec::new() };
+        self.replay = None;
+        self.screens.clear();
+        self.open(session_row, None)
     }
 
     /// Goes back one level: ends the find, then the replay, then closes the session.

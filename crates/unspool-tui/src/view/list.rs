@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use ratatui::layout::Rect;
+use unspool_model::id::SessionId;
 use unspool_model::session::SessionState;
 use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
@@ -60,6 +61,44 @@ fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     };
     for (y, text) in lines.iter().enumerate() {
         canvas.text(text, muted.clone(), inset(nth(area, y + 1), 2));
+    }
+}
+
+/// The list beside an open session: one line each, with what it does, and a dot if it grew since it
+/// was open.
+pub fn beside(state: &State, open: SessionId, area: Rect, canvas: &mut Canvas<'_>) {
+    let border = Rect { x: area.right().saturating_sub(1), width: 1, ..area };
+    for y in 0..usize::from(area.height) {
+        canvas.text("│", Style::gutter(), nth(border, y));
+    }
+    let list = &state.list;
+    let width = usize::from(area.width).saturating_sub(6);
+    let rows = list.rows.iter().skip(list.top).take(usize::from(area.height)).enumerate();
+    for (y, row) in rows {
+        let place = Rect { width: area.width.saturating_sub(1), ..nth(area, y) };
+        let Row::Session(at) = row else {
+            if let Row::Group(name, _) = row {
+                let strong = Style { strong: true, ..Style::default() };
+                canvas.text(&format!(" {name}"), strong, place);
+            }
+            continue;
+        };
+        let Some(row) = list.all.get(*at) else { continue };
+        let mut line = Line::of(" ", Style::default());
+        match &row.activity {
+            Some(activity) => {
+                line.push(activity.glyph(state.animation_frame()), Style::tone(activity.tone()));
+            }
+            None if state.is_unread(row.id, row.seq) => line.push("•", Style::tone(Tone::Accent)),
+            None => line.push(" ", Style::default()),
+        }
+        let title = lines::truncate(&format::first_line(&row.title, 200), width);
+        let strong = state.is_unread(row.id, row.seq);
+        line.push(&format!(" {title}"), Style { strong, ..Style::default() });
+        canvas.line(&line, place);
+        if row.id == open {
+            canvas.select(place);
+        }
     }
 }
 

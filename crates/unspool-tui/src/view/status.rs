@@ -55,6 +55,7 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
                 let max_chars = if last { 200 } else { 18 };
                 line.push(&format::first_line(title, max_chars), style);
             }
+            Screen::Changes(_) => line.push("what changed", style),
             Screen::Search(search) => line.push(&format!("search: {}", search.query), style),
         }
     }
@@ -115,6 +116,14 @@ fn facts(state: &State) -> (Line, Line) {
             if let Some(session_row) = &transcript.session_row {
                 session_facts(&mut left, session_row);
             }
+            keys.push(&format!("{name}{hint} "), muted);
+        }
+        Some(Screen::Changes(pane)) => {
+            let count = pane.changes.as_ref().map_or(0, |changes| changes.files.len());
+            if count > 0 {
+                left.push(&format!("file {} of {count}", pane.at + 1), muted.clone());
+            }
+            let hint = "n N files  enter the edit  i editor  esc back";
             keys.push(&format!("{name}{hint} "), muted);
         }
         Some(Screen::Search(search)) => {

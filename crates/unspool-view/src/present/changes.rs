@@ -12,7 +12,7 @@ mod unified;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use unspool_model::id::{PartId, SessionId};
-use unspool_model::part::{Body, Part, Tool, ToolState};
+use unspool_model::part::{Body, Part, Place, Tool, ToolState};
 use unspool_model::tools::Family;
 
 use self::file_state::FileState;
@@ -101,6 +101,7 @@ impl Basis {
 pub struct EditRef {
     pub session: SessionId,
     pub turn: u32,
+    pub place: Place,
     pub part: PartId,
 }
 

@@ -6,7 +6,7 @@ use unspool_model::id::{Id, PartId, SessionId};
 use unspool_model::json::Json;
 
 use super::*;
-use crate::block::DiffKind;
+use crate::block::{DiffKind, Hunk};
 use crate::present::diff;
 
 const FILE: &str = "/w/a.txt";
@@ -20,7 +20,10 @@ fn add(builder: &mut ChangesBuilder, name: &str, state: ToolState, input: Value,
         ..Tool::default()
     };
     let part = PartId(Id::derive([builder.first_seen.to_string().as_bytes()]));
-    builder.add_call(&tool, EditRef { session: SessionId::of("test", "s"), turn: 1, part });
+    builder.add_call(
+        &tool,
+        EditRef { session: SessionId::of("test", "s"), turn: 1, place: Place(1), part },
+    );
 }
 
 /// An edit that Claude Code recorded without the text before.

@@ -63,7 +63,7 @@ fn every_route_answers_what_its_schema_says() {
 
     let sessions = all_of(&server, "/api/sessions");
     assert!(sessions.len() > 50, "{}", sessions.len());
-    let (mut kinds, mut dangling) = (BTreeSet::new(), 0);
+    let (mut kinds, mut dangling, mut changed_files) = (BTreeSet::new(), 0, 0);
     let mut asked = BTreeSet::new();
     let mut request = |route: &str, path: &str| -> Value {
         asked.insert(route.to_owned());
@@ -104,6 +104,8 @@ fn every_route_answers_what_its_schema_says() {
         let calls =
             request("/api/sessions/{id}/tool-calls", &format!("/api/sessions/{id}/tool-calls"));
         dangling += check_calls(&turns, &calls);
+        let changes = request("/api/sessions/{id}/changes", &format!("/api/sessions/{id}/changes"));
+        changed_files += changes["files"].as_array().unwrap().len();
         let turns = turns.as_array().unwrap();
         for turn in turns {
             kinds.extend(
@@ -132,6 +134,7 @@ fn every_route_answers_what_its_schema_says() {
     }
     assert!(kinds.len() > 10, "{kinds:?}");
     assert!(dangling > 0, "some recordings end in a call");
+    assert!(changed_files > 10, "{changed_files}");
 
     // Every route was requested except those that return no JSON.
     let files =

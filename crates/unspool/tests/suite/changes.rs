@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::case::root;
 use crate::harness::Machine;
 
-/// An archive with one session of `fixtures/changes`.
+/// An archive with one of the recorded sessions.
 fn machine(case: &str) -> Machine {
     let machine = Machine::new();
     let path = match case.split('-').next() {
@@ -21,12 +21,16 @@ fn machine(case: &str) -> Machine {
         _ => "log.jsonl",
     };
     let name = if path.ends_with(".db") { "log.db" } else { "log.jsonl" };
-    machine.put(&format!("changes/{case}/{name}"), path);
+    machine.write(path, &fs::read(recordings().join(case).join(name)).unwrap());
     // Gemini CLI names the project in a file beside its chats.
     machine.write("tmp/weather/.project_root", b"/home/dev/weather");
     let log = machine.home().join(path);
     machine.ok("data", &["import", log.to_str().unwrap()]);
     machine
+}
+
+fn recordings() -> PathBuf {
+    root().join("crates/unspool/tests/changes")
 }
 
 fn id(machine: &Machine) -> String {
@@ -66,7 +70,7 @@ fn apply(folder: &Path, patch: &[u8], arguments: &[&str]) -> String {
 /// The project after a patch.
 fn patched(before: &str, patch: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let folder = TempDir::new().unwrap();
-    for (name, bytes) in files(&root().join("fixtures/changes").join(before)) {
+    for (name, bytes) in files(&recordings().join(before)) {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
@@ -76,7 +80,7 @@ fn patched(before: &str, patch: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn true_patch(case: &str) -> Vec<u8> {
-    fs::read(root().join("fixtures/changes").join(case).join("diff.patch")).unwrap()
+    fs::read(recordings().join(case).join("diff.patch")).unwrap()
 }
 
 #[test]

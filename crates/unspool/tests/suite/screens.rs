@@ -81,7 +81,7 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
                 .filter(|step| !before.contains(&format!("step-{step} "))),
         );
         before = text;
-        test_harness.press("K".repeat(12).as_str());
+        test_harness.press("\u{19}".repeat(12).as_str());
         test_harness.advance_time(Duration::from_millis(20));
         if test_harness.text() == before {
             break;
@@ -124,7 +124,7 @@ fn walk_down(test_harness: &mut TestHarness<Sqlite>) -> Vec<u32> {
             steps_in(&text).into_iter().filter(|step| !before.contains(&format!("step-{step} "))),
         );
         before = text;
-        test_harness.press("J".repeat(12).as_str());
+        test_harness.press("\u{5}".repeat(12).as_str());
         test_harness.advance_time(Duration::from_millis(20));
         if test_harness.text() == before {
             break;

@@ -29,11 +29,17 @@ impl Terminal {
         command.arg("--data");
         command.arg(machine.data("archive"));
         command.args(arguments);
-        Terminal::with(machine, size, command)
+        Terminal::with(machine, size, command, &[])
     }
 
-    fn with(machine: &Machine, size: (u16, u16), mut command: CommandBuilder) -> Terminal {
+    fn with(
+        machine: &Machine,
+        size: (u16, u16),
+        mut command: CommandBuilder,
+        variables: &[(&str, &str)],
+    ) -> Terminal {
         command.env_clear();
+        variables.iter().for_each(|(name, value)| command.env(name, value));
         command.env("HOME", machine.home());
         command.env("PATH", "/usr/bin:/bin");
         command.env("TERM", "xterm-256color");
@@ -518,7 +524,7 @@ fn it_is_suspended_and_comes_back_and_the_wheel_scrolls() {
     let machine = machine(&[(LOOP, "one")]);
     let mut shell = CommandBuilder::new("bash");
     shell.args(["--norc", "--noprofile", "-i"]);
-    let mut terminal = Terminal::with(&machine, (80, 20), shell);
+    let mut terminal = Terminal::with(&machine, (80, 20), shell, &[]);
     let (program, data) = (env!("CARGO_BIN_EXE_unspool"), machine.data("archive"));
     terminal.press("bind 'set enable-bracketed-paste off'; PS1='ready> '\r");
     terminal.shows("ready> ");
@@ -595,7 +601,7 @@ fn a_panic_restores_the_terminal() {
     let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
     command.args(["--exact", "terminal::breaks", "--ignored", "--nocapture"]);
     command.env("RUST_BACKTRACE", "0");
-    let mut terminal = Terminal::with(&machine, (100, 30), command);
+    let mut terminal = Terminal::with(&machine, (100, 30), command, &[]);
     assert_ne!(terminal.ends(), 0);
     assert!(terminal.text().contains("broken on purpose"), "{}", terminal.text());
     let entered = b"\x1b[?1049h";
@@ -630,4 +636,55 @@ fn a_seek_says_that_there_is_nothing_further() {
     terminal.press("D");
     terminal
         .until("the sentence", |text| text.contains("no edit above; ") && text.contains(" below"));
+}
+
+#[test]
+fn changed_files_are_shown_and_opened_in_the_editor() {
+    let machine = Machine::new();
+    let project = machine.home().join("weather");
+    let log = String::from_utf8(recorded("../crates/unspool/tests/changes/codex-edits/log.jsonl"))
+        .unwrap();
+    let log = log.replace("/home/dev/weather", project.to_str().unwrap());
+    machine.write("log.jsonl", log.as_bytes());
+    machine.write("weather/src/app.ts", b"line\n");
+    // The editor notes what it was asked for and which key it got.
+    machine.write("editor.sh", b"echo \"$@\" > opened; read -n 1 key; echo \"got $key\" >> opened");
+    machine.ok("archive", &["import", machine.home().join("log.jsonl").to_str().unwrap()]);
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspool"));
+    command.arg("--data");
+    command.arg(machine.data("archive"));
+    let mut terminal = Terminal::with(&machine, (80, 24), command, &[("EDITOR", "bash editor.sh")]);
+    terminal.shows("Add humidity");
+    terminal.press("c");
+    let shown = terminal.shows("6 files changed  +28  −11");
+    assert!(shown.contains("1 failed edit left out."), "{shown}");
+    assert!(shown.contains("▎ src/app.ts  +13  −2"), "{shown}");
+    assert!(shown.contains("file 1 of 7"), "{shown}");
+    for (key, file) in [("n", "src/cache.ts"), ("n", "src/new.ts"), ("N", "src/cache.ts")] {
+        terminal.press(key);
+        terminal.shows(&format!("▎ {file}"));
+    }
+    terminal.press("N");
+    terminal.shows("▎ src/app.ts");
+    terminal.press("i");
+    let opened = machine.home().join("opened");
+    let said = || std::fs::read_to_string(&opened).unwrap_or_default();
+    terminal.until("the editor", |_| said().contains("src/app.ts"));
+    terminal.press("z");
+    terminal.until("the key in the editor", |_| said().contains("got z"));
+    assert!(said().starts_with("+2 "), "the first changed line: {}", said());
+    terminal.shows("▎ src/app.ts");
+    // A file that is gone.
+    terminal.press("n");
+    terminal.shows("▎ src/cache.ts");
+    terminal.press("i");
+    terminal.shows("is not on this machine any more");
+    // From a file to the call that made it, and back.
+    terminal.press("N");
+    terminal.press(ENTER);
+    terminal.shows("apply_patch");
+    terminal.press(ESC);
+    terminal.shows("6 files changed");
+    terminal.press("q");
+    terminal.hides("6 files changed");
 }

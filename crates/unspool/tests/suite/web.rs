@@ -18,6 +18,7 @@ use unspool_server::templates::UrlQuery;
 use unspool_store::stats::{HourFigures, UsageFigures};
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::changes::{ChangesBuilder, EditRef};
 use unspool_view::present::tools::Tasks;
 
 use crate::by_source::by_source;
@@ -112,9 +113,11 @@ const ATTRIBUTES: &[&str] = &[
     "data-act",
     "data-agent",
     "data-at",
+    "data-changes",
     "data-copy",
     "data-day",
     "data-figure",
+    "data-file",
     "data-from",
     "data-gap",
     "data-inline",
@@ -128,6 +131,7 @@ const ATTRIBUTES: &[&str] = &[
     "data-query",
     "data-seq",
     "data-session",
+    "data-side",
     "data-sign",
     "data-started",
     "data-state",
@@ -268,6 +272,8 @@ fn check(html: &str, whose: &str) {
                 (_, "href") => {
                     let ours = value.starts_with('#') || value.starts_with('/');
                     let safe = ["http://", "https://", "mailto:"];
+                    // The link that opens a changed file in an editor.
+                    let ours = ours || value.starts_with("vscode://file/");
                     let safe = ours || safe.iter().any(|start| value.starts_with(start));
                     assert!(safe && !value.starts_with("//"), "{whose}: {value}");
                 }
@@ -276,6 +282,23 @@ fn check(html: &str, whose: &str) {
             }
         }
     }
+}
+
+/// The page of what a session changed.
+fn changed(transcript: &Transcript) -> String {
+    let summary = transcript.summary(Completeness::Full, &[]);
+    let session = transcript.session.id;
+    let mut builder = ChangesBuilder::new(transcript.session.facts.project.as_deref());
+    for turn in &transcript.turns {
+        for part in &turn.parts {
+            let (turn, place) = (turn.number, part.place);
+            builder.add(part, EditRef { session, turn, place, part: part.id });
+        }
+    }
+    let changes = builder.finish();
+    let page =
+        templates::changes::ChangesPage { summary: &summary, turn: Some(1), changes: &changes };
+    templates::changes::changes(&page).into_string()
 }
 
 /// The flow page of a session's runs.
@@ -307,6 +330,7 @@ fn law_8_no_recording_becomes_markup(source: &str) {
         let transcript = main_session(&session_set).transcript();
         check(&render(&transcript), &name(&case));
         check(&drawn(&transcript), &name(&case));
+        check(&changed(&transcript), &name(&case));
     }
 }
 
@@ -356,6 +380,7 @@ fn law_8_no_attack_becomes_markup() {
             }
         }
     }
+    check(&changed(&transcript), "changes");
     let html = render(&transcript);
     check(&html, "attacks");
     assert_eq!(html.matches("<script").count(), 2, "only ours");

@@ -90,7 +90,7 @@ fn section(at: usize, file: &FileChange) -> Markup {
 }
 
 fn link(edit: &EditRef) -> String {
-    let EditRef { session, turn, part } = edit;
+    let EditRef { session, turn, part, .. } = edit;
     format!("/s/{session}?turn={turn}&part={part}#{}", dom::part(part))
 }
 

@@ -65,7 +65,12 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
         div.session data-session=(id) data-seq=(page.seq) data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
             data-only=[choice.only.map(safe)] {
             div.side {
+                div.side-switch role="group" aria-label="At the side" hidden {
+                    button type="button" data-side="outline" aria-pressed="true" { "Outline" }
+                    button type="button" data-side="sessions" aria-pressed="false" title="Sessions beside the transcript (s)" { "Sessions" }
+                }
                 nav.outline aria-label="Outline" { (outline(&page.window)) }
+                nav.beside aria-label="Sessions" hidden {}
                 (tasks(page.tasks))
             }
             article.transcript {

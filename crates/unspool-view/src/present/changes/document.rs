@@ -1,6 +1,7 @@
 //! Changes as JSON, for `--json` and REST: diffs are texts in the unified format.
 
 use serde::Serialize;
+use unspool_model::id::{PartId, SessionId};
 
 use super::{Basis, Changes, EditRef, FileStatus, unified};
 
@@ -23,7 +24,20 @@ struct FileDocument<'a> {
     added: usize,
     removed: usize,
     diff: String,
-    edits: &'a [EditRef],
+    edits: Vec<EditDocument>,
+}
+
+#[derive(Serialize)]
+struct EditDocument {
+    session: SessionId,
+    turn: u32,
+    part: PartId,
+}
+
+impl EditDocument {
+    fn of(edit: &EditRef) -> EditDocument {
+        EditDocument { session: edit.session, turn: edit.turn, part: edit.part }
+    }
 }
 
 impl Changes {
@@ -38,7 +52,7 @@ impl Changes {
             added: file.added,
             removed: file.removed,
             diff: unified::hunks(&file.diff),
-            edits: &file.edits,
+            edits: file.edits.iter().map(EditDocument::of).collect(),
         });
         ChangesDocument {
             files: files.collect(),

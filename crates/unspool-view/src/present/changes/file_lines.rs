@@ -69,7 +69,7 @@ impl FileLines {
     }
 
     /// Whether every line of the original is known.
-    pub fn original_is_known(&self) -> bool {
+    pub fn has_whole_original(&self) -> bool {
         self.original_length.is_some_and(|length| self.original.len() as u64 == length)
     }
 
@@ -158,7 +158,7 @@ impl FileLines {
                 return true;
             }
         }
-        let is_known = self.original_is_known();
+        let is_known = self.has_whole_original();
         self.pieces = vec![Piece::Added(split(text))];
         is_known
     }

@@ -117,7 +117,7 @@ impl FileState {
                 if let Some(text) = text {
                     self.lines.learn(text).map_err(basis)?;
                 }
-                let known = self.lines.text().is_some() || self.lines.original_is_known();
+                let known = self.lines.text().is_some() || self.lines.has_whole_original();
                 self.lines.clear();
                 if known { Ok(()) } else { Err(Basis::BeforeUnknown) }
             }

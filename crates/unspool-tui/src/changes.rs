@@ -1,0 +1,121 @@
+//! The screen of what a session changed: its files one below another, laid out as lines.
+
+use unspool_model::id::SessionId;
+use unspool_query::reader::Query;
+use unspool_view::block::{Block, DiffKind, Span};
+use unspool_view::lines::{Line, LineOptions, layout};
+use unspool_view::present::changes::{Changes, EditRef, FileChange};
+
+pub struct ChangesPane {
+    pub session: SessionId,
+    /// None while they are loaded.
+    pub changes: Option<Changes>,
+    /// All lines, for the current width.
+    pub lines: Vec<Line>,
+    /// The line at which each file starts.
+    starts: Vec<usize>,
+    /// The first visible line.
+    pub top: usize,
+    /// The file that an action is for.
+    pub at: usize,
+    size: (usize, usize),
+}
+
+impl ChangesPane {
+    pub fn new(session: SessionId) -> ChangesPane {
+        ChangesPane {
+            session,
+            changes: None,
+            lines: Vec::new(),
+            starts: Vec::new(),
+            top: 0,
+            at: 0,
+            size: (0, 0),
+        }
+    }
+
+    pub fn query(&self) -> Query {
+        Query::Changes { session: self.session, turn: None }
+    }
+
+    pub fn take(&mut self, changes: Changes) {
+        self.changes = Some(changes);
+        self.lay();
+    }
+
+    pub fn resize(&mut self, width: usize, height: usize) {
+        if self.size != (width, height) {
+            self.size = (width, height);
+            self.lay();
+        }
+    }
+
+    fn lay(&mut self) {
+        let Some(changes) = &self.changes else { return };
+        let (width, _) = self.size;
+        let options = LineOptions::everything();
+        let paragraph = |spans: Vec<Span>| Block::Paragraph { spans };
+        let mut head = vec![paragraph(changes.summary())];
+        head.extend(changes.notes().into_iter().map(|note| paragraph(vec![Span::plain(note)])));
+        self.lines = layout(&head, width, &options);
+        self.starts.clear();
+        for file in &changes.files {
+            self.lines.push(Line::default());
+            self.starts.push(self.lines.len());
+            let mut blocks = vec![paragraph(file.head())];
+            blocks.extend(file.body());
+            self.lines.extend(layout(&blocks, width, &options));
+        }
+        self.scroll_to(self.top);
+    }
+
+    fn scroll_to(&mut self, top: usize) {
+        let (_, height) = self.size;
+        self.top = top.min(self.lines.len().saturating_sub(height));
+    }
+
+    pub fn scroll_by(&mut self, lines: isize) {
+        self.scroll_to(self.top.saturating_add_signed(lines));
+        // The file at the top of the screen, unless the selected one is still visible.
+        let (_, height) = self.size;
+        let visible = self.top..self.top + height;
+        if self.starts.get(self.at).is_none_or(|start| !visible.contains(start)) {
+            let above = self.starts.partition_point(|start| *start <= self.top);
+            self.at = above.saturating_sub(1);
+        }
+    }
+
+    /// Selects another file and shows its start. False if there is none.
+    pub fn step(&mut self, by: isize) -> bool {
+        let next = self.at.saturating_add_signed(by);
+        let Some(start) = self.starts.get(next).copied().filter(|_| next != self.at) else {
+            return false;
+        };
+        self.at = next;
+        // Above the first file is the summary.
+        self.scroll_to(if next == 0 { 0 } else { start.saturating_sub(1) });
+        true
+    }
+
+    pub fn chosen(&self) -> Option<&FileChange> {
+        self.changes.as_ref()?.files.get(self.at)
+    }
+
+    /// The line on which the selected file starts.
+    pub fn chosen_line(&self) -> Option<usize> {
+        self.starts.get(self.at).copied()
+    }
+
+    /// The last edit of the selected file.
+    pub fn last_edit(&self) -> Option<EditRef> {
+        self.chosen()?.edits.last().copied()
+    }
+
+    /// The selected file and its first changed line.
+    pub fn editor_target(&self) -> Option<(String, u64)> {
+        let file = self.chosen()?;
+        let lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+        let line = lines.filter(|line| line.kind == DiffKind::Added).find_map(|line| line.new);
+        Some((file.path.clone(), line.unwrap_or(1)))
+    }
+}
