@@ -40,10 +40,12 @@ pub fn session(all: &[Block]) -> String {
 pub fn turn(view: &TurnView) -> String {
     let mut out = heading(&view.header);
     out.push(block_quote(&blocks(&view.user)));
-    out.extend(view.items.iter().map(|item| match item {
-        Item::Part(one) => part(one),
-        Item::Reasoning(one) => reasoning(one),
-    }));
+    for item in &view.items {
+        match item {
+            Item::Part(one) => card::add_part(&mut out, one, part(one)),
+            Item::Reasoning(one) => out.push(reasoning(one)),
+        }
+    }
     format!("{}\n", join_blocks(out))
 }
 
@@ -82,7 +84,9 @@ pub fn part(view: &PartView) -> String {
 }
 
 fn reasoning(view: &ReasoningView) -> String {
-    let inside = join_blocks(view.parts.iter().map(inner));
+    let mut parts = Vec::new();
+    view.parts.iter().for_each(|part| card::add_part(&mut parts, part, inner(part)));
+    let inside = join_blocks(parts);
     let title = if view.tool_calls == 0 { "Reasoning" } else { view.title.as_str() };
     let title = gist_of(title, &view.summary);
     if inside.is_empty() { format!("*{}*", escape(&title)) } else { details(&title, &inside) }

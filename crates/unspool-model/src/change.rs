@@ -15,7 +15,7 @@ use crate::provenance::{Evidence, Origin};
 use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
 
 pub use change_set::ChangeSet;
-pub use touched::{Delta, Touched, Urgency};
+pub use touched::{Delta, ToolUpdate, Touched, Urgency};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -26,6 +26,10 @@ pub struct PartSkeleton {
     pub step: Option<StepId>,
     pub tool: Option<Arc<str>>,
     pub state: Option<ToolState>,
+    /// Milliseconds, as the archive's columns have them: a skeleton is the same from rows and from
+    /// loaded parts.
+    pub started_ms: Option<i64>,
+    pub ended_ms: Option<i64>,
 }
 
 impl PartSkeleton {
@@ -38,6 +42,8 @@ impl PartSkeleton {
             step: part.step,
             tool: tool.map(|tool| Arc::from(tool.name.as_str())),
             state: tool.map(|tool| tool.state),
+            started_ms: part.started.map(|at| at.as_millisecond()),
+            ended_ms: part.ended.map(|at| at.as_millisecond()),
         }
     }
 }

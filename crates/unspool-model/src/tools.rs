@@ -166,6 +166,18 @@ pub fn plan_tool_names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().filter(|(_, family)| family.is_plan()).map(|(name, _)| *name)
 }
 
+/// True for a tool from inside which other calls are made: the code mode of Codex. Its log lists
+/// those calls beside it, in the same model call.
+pub fn makes_other_calls(name: &str) -> bool {
+    matches!(name, "exec" | "wait")
+}
+
+/// True for a tool that the provider runs while the model still writes, one call after the other:
+/// the web search of Anthropic and OpenAI. (`WebSearch` of Claude Code is a tool of the agent.)
+pub fn is_run_by_provider(name: &str) -> bool {
+    name == "web_search"
+}
+
 /// A tool name in lower case, without `_`, `-` and `.`.
 fn normalise(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

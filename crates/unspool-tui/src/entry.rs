@@ -135,8 +135,9 @@ impl Entry {
             let Some((key, place)) = place_of(&item) else { continue };
             let dense = lines::is_dense(&item);
             let position = Position { turn: number, place };
+            let continues = lines::continues_group(&item);
             let mut entry = Entry::new(key, position, EntryContent::Item(item));
-            entry.dense = dense && last_dense;
+            entry.dense = (dense && last_dense) || continues;
             // A call that is shown as its agents has no lines of its own.
             if !entry.parts().iter().all(|part| part.blocks.is_empty()) {
                 last_dense = dense;
@@ -292,7 +293,7 @@ impl Entry {
             EntryContent::Foot(header) => vec![foot_line(header)],
         };
         if fold == FoldState::Closed {
-            layout.truncate(1);
+            layout.truncate(self.parts().first().map_or(1, lines::closed_height));
         }
         if fold == FoldState::Open {
             for (name, session) in self.agents() {

@@ -27,7 +27,9 @@ use unspool_model::summary::Summary;
 pub use body::body;
 pub use header::{HeaderFact, HeaderFactKind, TurnHeader};
 pub use items::{ItemLayout, layout};
-pub use turn::{Item, PartView, ReasoningView, StepFooter, TurnView, part, partial_turn, turn};
+pub use turn::{
+    GroupMember, Item, PartView, ReasoningView, StepFooter, TurnView, part, partial_turn, turn,
+};
 
 use crate::block::{Block, Field, Span};
 use crate::segment::SegmentRule;

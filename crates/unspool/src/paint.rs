@@ -9,7 +9,7 @@ use unspool_model::session::{Session, Turn};
 use unspool_model::summary::Summary;
 use unspool_view::block::{self, Tone};
 use unspool_view::lines::{
-    Line, LineOptions, Style as Look, TextRole, item_lines, layout, turn_lines,
+    Line, LineOptions, Style as Look, TextRole, continues_group, item_lines, layout, turn_lines,
 };
 use unspool_view::present::agents::SubagentSessions;
 use unspool_view::segment::SegmentRule;
@@ -75,7 +75,8 @@ pub fn turn_head(
     turns(session, &[head], SubagentSessions::default(), style, out)
 }
 
-/// Paints the parts of a turn without its header, each item after an empty line.
+/// Paints the parts of a turn without its header, each item after an empty line, and parallel calls
+/// together.
 pub fn items(
     session: &Session,
     turn: &Turn,
@@ -87,7 +88,9 @@ pub fn items(
     for item in &present::turn(turn, &shown).items {
         let lines = item_lines(item, style.width, &style.options());
         if !lines.is_empty() {
-            writeln!(out)?;
+            if !continues_group(item) {
+                writeln!(out)?;
+            }
             write_lines(&lines, style, out)?;
         }
     }

@@ -213,11 +213,19 @@ fn landmarks(view: &PartView) -> Option<String> {
     (!names.is_empty()).then(|| names.join(" "))
 }
 
+/// The title above the first call of a group of parallel calls.
+fn group_title(view: &PartView) -> Option<&str> {
+    view.group.as_ref()?.title.as_deref().filter(|_| !view.blocks.is_empty())
+}
+
 fn paint_part(view: &PartView, turn: u32) -> Markup {
     html! {
         div.part.bullet[view.bullet].growing[view.open].(view.kind.name())
+            .parallel[view.group.is_some()].leads[group_title(view).is_some()]
+            .after-block[view.group.as_ref().is_some_and(|member| member.after_block)]
             id=(dom::part(view.id)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
             data-landmark=[landmarks(view)] data-at={ (turn) "." (view.place.0) } {
+            @if let Some(title) = group_title(view) { p.group-title { (title) } }
             @match (view.kind, view.blocks.split_first()) {
                 // The prompts and reports of sub-agents are set apart from the parent's own text.
                 (Kind::Agent, Some((tree, rest))) => {

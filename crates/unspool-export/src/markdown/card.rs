@@ -5,10 +5,30 @@ use unspool_view::block::{
     Badge, Block, Card, Code, Diff, Icon, Node, Question, QuestionItem, Span, Terminal, Tone, Tree,
     TreeDetail, text_of,
 };
-use unspool_view::present::{agents, format};
+use unspool_view::present::{PartView, agents, format};
 
 use super::inline::{escape, head, line};
-use super::{block, blocks, details, gist_of, is_short, join_blocks};
+use super::{block, blocks, details, gist_of, indent, is_short, join_blocks};
+
+/// Adds a painted part. Parallel calls are the items of one list, below the title of their group.
+pub fn add_part(out: &mut Vec<String>, view: &PartView, painted: String) {
+    // A call that is shown as its agents.
+    if painted.trim().is_empty() {
+        return;
+    }
+    let Some(member) = &view.group else {
+        out.push(painted);
+        return;
+    };
+    // A single agent is an item already.
+    let agent = painted.strip_prefix("- ").filter(|rest| !rest.contains("\n- "));
+    let item = format!("- {}", indent(agent.unwrap_or(&painted), 2));
+    out.extend(member.title.as_ref().map(|title| format!("*{title}*")));
+    match out.last_mut().filter(|last| member.title.is_none() && last.starts_with("- ")) {
+        Some(list) => list.push_str(&format!("\n\n{item}")),
+        None => out.push(item),
+    }
+}
 
 pub fn lay(card: &Card) -> String {
     let mut facts = vec![badge(&card.badge)];

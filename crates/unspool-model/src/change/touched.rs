@@ -60,8 +60,16 @@ pub struct Touched {
     pub opened_parts: Vec<(TurnId, PartSkeleton)>,
     /// Ids of parts that are gone: removed, renamed or merged.
     pub removed: Vec<PartId>,
-    /// New states of tool calls.
-    pub tool_states: Vec<(PartId, ToolState)>,
+    /// New states and times of tool calls.
+    pub tool_updates: Vec<(PartId, ToolUpdate)>,
+}
+
+/// What changed of a tool call that its skeleton has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ToolUpdate {
+    pub state: Option<ToolState>,
+    pub started_ms: Option<i64>,
+    pub ended_ms: Option<i64>,
 }
 
 impl Touched {
@@ -162,8 +170,14 @@ impl Touched {
         if before.find_part(id).is_some_and(|part| rewrites(part, patch)) {
             self.rewritten.extend(before.turn_of(id));
         }
-        if let Some(state) = patch.tool.as_ref().and_then(|tool| tool.state) {
-            self.tool_states.push((id, state));
+        let update = ToolUpdate {
+            state: patch.tool.as_ref().and_then(|tool| tool.state),
+            started_ms: patch.started.map(|at| at.as_millisecond()),
+            ended_ms: patch.ended.map(|at| at.as_millisecond()),
+        };
+        let is_tool = || before.find_part(id).is_some_and(|part| part.body.tool().is_some());
+        if update != ToolUpdate::default() && is_tool() {
+            self.tool_updates.push((id, update));
         }
     }
 

@@ -171,3 +171,15 @@ fn what_was_touched_crosses_the_change_socket() {
     let line = serde_json::to_string(&delta).unwrap();
     assert_eq!(serde_json::from_str::<Delta>(&line).unwrap(), delta);
 }
+
+#[test]
+fn the_end_of_a_call_has_its_state_and_its_time() {
+    // A view that keeps skeletons needs both for the title of parallel calls.
+    let ended = jiff::Timestamp::from_millisecond(1_200).ok();
+    let tool = ToolPatch { state: Some(ToolState::Completed), ..Default::default() };
+    let patch = PartPatch { ended, tool: Some(Box::new(tool)), ..Default::default() };
+    let touched = touched([patched("call", patch)]);
+    let state = Some(ToolState::Completed);
+    let update = ToolUpdate { state, ended_ms: Some(1_200), ..ToolUpdate::default() };
+    assert_eq!(touched.tool_updates, [(id("call"), update)]);
+}

@@ -105,7 +105,9 @@ impl<V: View> WindowLoader<'_, V> {
     ) -> Result<usize, StoreError> {
         let mut left = budget;
         for size in self.turns_to(position.turn).into_iter().rev() {
-            if (left == 0 && !self.turns.is_empty()) || self.turns_left == 0 {
+            // Without budget, what belongs to the piece at the position is still added.
+            let is_spent = left == 0 && size.number != position.turn;
+            if (is_spent && !self.turns.is_empty()) || self.turns_left == 0 {
                 return Ok(0);
             }
             let Some(slice) = self.slice(size).await? else { continue };

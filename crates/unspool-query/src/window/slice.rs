@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use unspool_model::part::{Kind, Place};
 use unspool_model::skeleton::Skeleton;
+use unspool_view::parallel::call_groups;
 use unspool_view::present::{self, Item, TurnView};
 use unspool_view::segment::{SegmentRange, segment_ranges};
 
@@ -11,6 +12,10 @@ use super::PartFilter;
 
 /// A long reasoning block shows its first part and its last ones, this many in all.
 pub const MAX_BLOCK_PARTS: usize = 40;
+
+/// A window shows the beginning of a group of parallel calls, where its title is, if the group has
+/// at most this many parts.
+const MAX_GROUP_PARTS: usize = 40;
 
 /// The pieces of a turn and the range of them that is selected.
 pub struct TurnSlice {
@@ -23,6 +28,8 @@ pub struct TurnSlice {
     pub filter: Option<Range<usize>>,
     /// Number of parts shown of a block.
     pub block: usize,
+    /// The groups of parallel calls that a window shows from their beginning.
+    groups: Vec<Range<usize>>,
 }
 
 /// Whether a range starts at the piece that contains a place or after it.
@@ -43,7 +50,12 @@ impl TurnSlice {
                     .collect()
             }
         };
-        TurnSlice { skeleton, pieces, selected: 0..0, around: None, filter: None, block }
+        let groups = match filter {
+            None => call_groups(&skeleton.parts).into_iter().map(|group| group.range).collect(),
+            Some(_) => Vec::new(),
+        };
+        let (selected, around) = (0..0, None);
+        TurnSlice { skeleton, pieces, selected, around, filter: None, block, groups }
     }
 
     pub fn take(&mut self, more: Range<usize>) {
@@ -77,11 +89,21 @@ impl TurnSlice {
     }
 
     /// True if this piece must be shown with the one before it: a tree of agents is drawn in place
-    /// of its call.
+    /// of its call, and parallel calls stand below the title of their group.
     pub fn belongs_before(&self, piece: usize) -> bool {
-        let first = self.pieces.get(piece).map(|piece| piece.range().start);
-        let part_skeleton = first.and_then(|first| self.skeleton.parts.get(first));
+        let Some(first) = self.pieces.get(piece).map(|piece| piece.range().start) else {
+            return false;
+        };
+        let part_skeleton = self.skeleton.parts.get(first);
         part_skeleton.is_some_and(|part_skeleton| part_skeleton.kind == Kind::Agent)
+            || self.is_inside_group(first)
+    }
+
+    /// True for a part of a group that is not its first.
+    fn is_inside_group(&self, at: usize) -> bool {
+        let nth = self.groups.partition_point(|group| group.end <= at);
+        let group = self.groups.get(nth).filter(|group| group.len() <= MAX_GROUP_PARTS);
+        group.is_some_and(|group| group.start < at)
     }
 
     /// The places of the parts to load.

@@ -6,8 +6,9 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_export::html::dom;
 use unspool_export::html::turn::fragments;
+use unspool_model::change::ToolUpdate;
 use unspool_model::id::{PartId, TurnId, digest};
-use unspool_model::part::{Kind, Place, ToolState};
+use unspool_model::part::{Kind, Place};
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
 use unspool_query::window::block_parts;
 use unspool_view::present::{self, ItemLayout, TurnView};
@@ -65,12 +66,16 @@ impl PaintedTurn {
         true
     }
 
-    /// Updates the state of a tool call.
-    pub fn set_state(&mut self, part: PartId, state: ToolState) {
+    /// Updates the state and the times of a tool call. The line above a group of parallel calls
+    /// depends on them, so the layout is compared again.
+    pub fn update_tool(&mut self, part: PartId, update: ToolUpdate) {
         if let Some(at) = self.position(part)
             && let Some(part_skeleton) = self.skeleton.parts.get_mut(at)
         {
-            part_skeleton.state = Some(state);
+            part_skeleton.state = update.state.or(part_skeleton.state);
+            part_skeleton.started_ms = update.started_ms.or(part_skeleton.started_ms);
+            part_skeleton.ended_ms = update.ended_ms.or(part_skeleton.ended_ms);
+            self.stale = true;
         }
     }
 

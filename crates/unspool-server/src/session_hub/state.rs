@@ -78,8 +78,8 @@ impl HubState {
                 pending.new_parts.insert(part.id);
             }
         }
-        for (part, state) in &touched.tool_states {
-            painted.iter_mut().for_each(|painted| painted.set_state(*part, *state));
+        for (part, update) in &touched.tool_updates {
+            painted.iter_mut().for_each(|painted| painted.update_tool(*part, *update));
         }
         for turn in &touched.restructured {
             // Without the old layout it is not known which elements pages must remove.

@@ -92,7 +92,7 @@ pub fn skeleton(
     let Some(row) = find(connection, session, number)? else { return Ok(None) };
     let turn = load_head(connection, row)?;
     let mut statement = connection.prepare_cached(
-        "SELECT id, place, kind, step, tool, state FROM part
+        "SELECT id, place, kind, step, tool, state, started, ended FROM part
          WHERE turn = ?1 AND role = 'assistant' AND NOT hidden ORDER BY place",
     )?;
     let mut rows = statement.query([row])?;
@@ -117,6 +117,8 @@ pub fn skeleton(
             step: step.map(StepId),
             tool,
             state: row.get_ref(5)?.as_str_or_null()?.and_then(ToolState::of_name),
+            started_ms: row.get(6)?,
+            ended_ms: row.get(7)?,
         });
     }
     Ok(Some(Skeleton { turn, parts }))

@@ -21,7 +21,8 @@ pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> V
         if laid.is_empty() {
             continue;
         }
-        if last.is_none_or(|last| !(is_dense(last) && is_dense(item))) {
+        let joins = |last: &Item| (is_dense(last) && is_dense(item)) || continues_group(item);
+        if !last.is_some_and(joins) {
             lines.push(Line::default());
         }
         lines.extend(laid);
@@ -113,6 +114,17 @@ pub fn is_dense(item: &Item) -> bool {
     }
 }
 
+/// True for an item inside a group of parallel calls that directly follows another one of the
+/// group: no blank line parts them.
+pub fn continues_group(item: &Item) -> bool {
+    match item {
+        Item::Reasoning(_) => false,
+        Item::Part(part) => {
+            part.before == 0 && part.group.as_ref().is_some_and(|member| member.title.is_none())
+        }
+    }
+}
+
 fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
     match item {
         Item::Part(part) => lay_part(part, frame),
@@ -120,7 +132,31 @@ fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
     }
 }
 
+/// A part; of a group of parallel calls indented behind a rail, the first one below the group's
+/// title.
 fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
+    let Some(member) = part.group.as_ref().filter(|_| !part.blocks.is_empty()) else {
+        return lay_content(part, frame);
+    };
+    let mut lines = Vec::new();
+    if let Some(title) = &member.title {
+        let mut head = Line::of("┌ ", Style::gutter());
+        head.push(title, Style::tone(Tone::Muted));
+        lines.push(clip(head, frame.line_width()));
+    }
+    // Behind a reasoning block the rail continues in the column that it has inside the block.
+    let rail = (if member.after_block { "  │ " } else { "│ " }, Style::gutter());
+    lines.extend(frame.inside(rail.clone(), rail, |frame| lay_content(part, frame)));
+    lines
+}
+
+/// The number of lines that a part takes while it is closed: one, below the title of its group.
+pub fn closed_height(part: &PartView) -> usize {
+    let has_title = part.group.as_ref().is_some_and(|member| member.title.is_some());
+    1 + usize::from(has_title && !part.blocks.is_empty())
+}
+
+fn lay_content(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
     match part.kind {
         Kind::Text => {
             let mark = if part.bullet { "◆ " } else { "  " };
@@ -177,9 +213,10 @@ pub fn closed_reasoning_lines(
         let laid = frame.inside(rail.clone(), rail.clone(), |frame| {
             if part.kind == Kind::Agent {
                 // Each agent of the tree has a line of its own.
-                return blocks::lay(part.blocks.get(..1).unwrap_or_default(), frame);
+                let tree = part.blocks.get(..1).unwrap_or_default().to_vec();
+                return lay_part(&PartView { blocks: tree, ..part.clone() }, frame);
             }
-            lay_part(part, frame).into_iter().take(1).collect()
+            lay_part(part, frame).into_iter().take(closed_height(part)).collect()
         });
         lines.extend(laid);
     }

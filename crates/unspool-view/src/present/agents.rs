@@ -124,6 +124,10 @@ impl SubagentSessions {
             return;
         }
         agents.landmarks.append(&mut call.landmarks);
+        // The call is not shown, so the title of its group is shown above the agents.
+        if let (Some(first), Some(member)) = (&mut call.group, &mut agents.group) {
+            member.title = first.title.take();
+        }
         for block in std::mem::take(&mut call.blocks) {
             if let Block::Card(card) = block {
                 agents.blocks.extend(card.question.map(Block::Question));

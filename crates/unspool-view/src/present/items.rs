@@ -11,8 +11,11 @@ use unspool_model::part::{Body, Kind, Part};
 use unspool_model::session::Turn;
 use unspool_model::skeleton::PartSkeleton;
 
-use super::turn::{Item, PartView, ReasoningView, StepFooter, reasoning_summary_of, view};
+use super::turn::{
+    GroupMember, Item, PartView, ReasoningView, StepFooter, reasoning_summary_of, view,
+};
 use super::{body, format};
+use crate::parallel::{CallGroup, call_groups};
 use crate::segment::{SegmentRange, SegmentRule, segment_ranges};
 
 /// The layout of one item of a turn: its parts, and a hash of the context that affects its view.
@@ -40,6 +43,8 @@ pub(super) struct ItemContext<'a> {
     thinking: bool,
     /// Footers of the steps that end in the item, by index of the part.
     step_footers: Vec<(usize, StepFooter)>,
+    /// The parts of the item that belong to groups of parallel calls, by index of the part.
+    members: Vec<(usize, GroupMember)>,
 }
 
 pub(super) type Loaded<'a> = Peekable<Iter<'a, Part>>;
@@ -54,11 +59,27 @@ pub(super) fn item_contexts<'a>(
     let mut step_footers = step_footers(turn, part_skeletons);
     let thinking = turn.thinking_mode;
     let mut after_text = false;
+    let mut groups = call_groups(part_skeletons).into_iter().peekable();
+    // The group that the last item began inside a reasoning block.
+    let mut begun_in_block: Option<usize> = None;
     segment_ranges(&kinds, thinking, rule).into_iter().map(move |stretch| {
         let range = stretch.range();
         let is_text =
             matches!(stretch, SegmentRange::Part(at) if kinds.get(at) == Some(&Kind::Text));
         let footers = range.clone().enumerate();
+        let is_block = matches!(stretch, SegmentRange::Block(_));
+        let mut members = Vec::new();
+        for (nth, at) in range.clone().enumerate() {
+            while groups.next_if(|group| group.range.end <= at).is_some() {}
+            let Some(group) = groups.peek().filter(|group| group.range.contains(&at)) else {
+                continue;
+            };
+            if is_block {
+                begun_in_block = Some(group.range.start);
+            }
+            let after_block = !is_block && begun_in_block == Some(group.range.start);
+            members.push((nth, member(group, at, after_block)));
+        }
         ItemContext {
             part_skeletons: part_skeletons.get(range).unwrap_or_default(),
             after_text: std::mem::replace(&mut after_text, is_text),
@@ -66,9 +87,14 @@ pub(super) fn item_contexts<'a>(
             step_footers: footers
                 .filter_map(|(nth, at)| Some((nth, step_footers.remove(&at)?)))
                 .collect(),
+            members,
             stretch,
         }
     })
+}
+
+fn member(group: &CallGroup, at: usize, after_block: bool) -> GroupMember {
+    GroupMember { title: (group.range.start == at).then(|| group.title()), after_block }
 }
 
 impl ItemContext<'_> {
@@ -82,6 +108,7 @@ impl ItemContext<'_> {
         for (nth, footer) in &self.step_footers {
             (nth, footer.number, &footer.model, footer.usage).hash(&mut hasher);
         }
+        self.members.hash(&mut hasher);
         Some(ItemLayout { stretch: self.stretch, first, context_hash: hasher.finish() })
     }
 
@@ -100,6 +127,11 @@ impl ItemContext<'_> {
         Some(self.step_footers.swap_remove(at).1)
     }
 
+    fn member(&self, nth: usize) -> Option<GroupMember> {
+        let at = self.members.binary_search_by_key(&nth, |(part, _)| *part).ok()?;
+        self.members.get(at).map(|(_, member)| member.clone())
+    }
+
     fn part(&mut self, loaded: &mut Loaded<'_>) -> Option<PartView> {
         let wanted = self.part_skeletons.first()?.id;
         let part = loaded.next_if(|part| part.id == wanted)?;
@@ -111,6 +143,7 @@ impl ItemContext<'_> {
             view.blocks = body::plain_reasoning(reasoning);
         }
         view.step_end = self.step_footer(0);
+        view.group = self.member(0);
         Some(view)
     }
 
@@ -132,6 +165,7 @@ impl ItemContext<'_> {
             summary = summary.or_else(|| reasoning_summary_of(part));
             open |= view.open;
             view.step_end = self.step_footer(nth);
+            view.group = self.member(nth);
             view.before = std::mem::take(&mut missing);
             parts.push(view);
         }
@@ -167,3 +201,7 @@ fn step_footers(turn: &Turn, part_skeletons: &[PartSkeleton]) -> FxHashMap<usize
     })
     .collect()
 }
+
+#[cfg(test)]
+#[path = "items_tests.rs"]
+mod tests;

@@ -56,9 +56,22 @@ pub struct PartView {
     pub landmarks: Vec<Landmark>,
     /// Set on the last part of a step.
     pub step_end: Option<StepFooter>,
+    /// Set on the parts of a group of parallel calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupMember>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
+}
+
+/// A part of a group of parallel calls. Its neighbours may not be loaded, so it does not depend on
+/// them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct GroupMember {
+    /// `3 calls in parallel · 1.2 s`. Set on the first part of the group, which is shown below it.
+    pub title: Option<String>,
+    /// The group began inside a reasoning block, and this part follows the block.
+    pub after_block: bool,
 }
 
 /// Usage of a model call, shown at its end.
@@ -205,6 +218,7 @@ pub(super) fn view(part: &Part, after_text: bool) -> PartView {
         tool: PartSkeleton::of(part).tool,
         landmarks: part.landmarks(),
         step_end: None,
+        group: None,
         started: part.started,
         ended: part.ended,
         blocks: self::part(part),

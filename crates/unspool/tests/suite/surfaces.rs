@@ -14,7 +14,7 @@ use crate::case::{captures, case_sessions, cases, fold_in, name};
 const WIDTH: usize = 1_000_000;
 
 /// Bullets, boxes, icons, rails, rules and other symbols of either surface.
-const MARKS: &str = "│┊▎•☐☑☒◐●○◉✕✓⋯◆❯▾▸◌▣→—·!?+-−#⧈─┼└├";
+const MARKS: &str = "┌│┊▎•☐☑☒◐●○◉✕✓⋯◆❯▾▸◌▣→—·!?+-−#⧈─┼└├";
 
 /// The words of one surface, and the heads of cards, which a terminal keeps on one line.
 #[derive(Default, Debug, PartialEq)]

@@ -257,3 +257,31 @@ fn a_window_of_fifty_messages_leaves_out_those_before() {
         assert_eq!(before, outside, "{count}");
     }
 }
+
+/// The first part that a window shows: a call that is shown as its agents has nothing of its own.
+fn first_shown(shown: &WindowView) -> Option<&PartView> {
+    shown.turns.iter().flat_map(parts).find(|part| !part.blocks.is_empty())
+}
+
+#[test]
+fn a_window_begins_with_the_title_of_its_parallel_calls() {
+    let archive = TestArchive::new(&["claude-code", "codex", "opencode", "gemini"]);
+    let (mut titles, mut inside) = (0, 0);
+    for stored in archive.sessions() {
+        let all = archive.load(&stored, WindowRequest { size: WHOLE, ..Anchor::End.into() });
+        for view in &all.turns {
+            for part in parts(view).into_iter().filter(|part| part.group.is_some()) {
+                titles += usize::from(part.group.as_ref().is_some_and(|one| one.title.is_some()));
+                let at = Position { turn: view.header.number, place: part.place };
+                for anchor in [Anchor::From(at), Anchor::Around(at)] {
+                    let small = WindowRequest { size: SMALL, ..anchor.into() };
+                    let shown = archive.load(&stored, small);
+                    let first = first_shown(&shown).and_then(|first| first.group.as_ref());
+                    assert!(first.is_none_or(|first| first.title.is_some()), "{at:?}");
+                    inside += 1;
+                }
+            }
+        }
+    }
+    assert!(titles > 60 && inside > 200, "{titles} titles, {inside} windows");
+}

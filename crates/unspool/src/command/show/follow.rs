@@ -12,11 +12,13 @@ use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_model::id::SessionId;
 use unspool_model::part::Place;
 use unspool_model::session::{SessionState, Turn, TurnState};
+use unspool_model::skeleton::PartSkeleton;
 use unspool_query::live::Update;
 use unspool_query::subagents::subagents;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
+use unspool_view::parallel::call_groups;
 
 use crate::archive::{Archive, find};
 use crate::{artifacts, config, paint};
@@ -154,9 +156,14 @@ impl<W: Write> Follower<'_, W> {
         let new: Vec<Place> = places.filter(|place| *place > printed.place).collect();
         let mut parts = block_on(self.view.parts(stored.row, number, new))?;
         if !ended {
-            // Nothing is printed before the parts that come before it.
-            let complete = parts.iter().position(|part| part.body.is_open());
-            parts.truncate(complete.unwrap_or(parts.len()));
+            // Nothing is printed before the parts that come before it, and parallel calls are
+            // printed together, below a title that counts all of them.
+            if let Some(open) = parts.iter().position(|part| part.body.is_open()) {
+                let skeletons: Vec<PartSkeleton> = parts.iter().map(PartSkeleton::of).collect();
+                let groups = call_groups(&skeletons);
+                let cut = groups.iter().find(|group| group.range.contains(&open));
+                parts.truncate(cut.map_or(open, |group| group.range.start));
+            }
         }
         if let Some(last) = parts.last() {
             printed.place = last.place;
