@@ -168,6 +168,9 @@ impl Assembler {
             EventKind::StartedBy(parent) => self.set_parent(head, parent),
             EventKind::BranchedOff(from) => self.set_forked_from(head, from),
             EventKind::OutcomesOnly(only) => self.set_outcomes_only(only),
+            EventKind::ContextWindowReported { model, tokens } => {
+                self.set_context_window(model, tokens);
+            }
             EventKind::SessionEnded => self.end_session(),
             EventKind::TurnStarted { names, trigger, user } => {
                 self.start_turn(head, names, trigger, user);

@@ -157,6 +157,8 @@ pub enum EventKind {
     BranchedOff(ForkedFrom),
     /// Whether the source has only prompts and their results, and nothing in between.
     OutcomesOnly(bool),
+    /// The size of a model's context window, in tokens.
+    ContextWindowReported { model: String, tokens: u64 },
     /// The agent left the session.
     SessionEnded,
 
@@ -261,6 +263,7 @@ impl EventKind {
             | EventKind::StartedBy(_)
             | EventKind::BranchedOff(_)
             | EventKind::OutcomesOnly(_)
+            | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
             | EventKind::TurnStarted { .. }
             | EventKind::UserAdded(_)
@@ -359,6 +362,7 @@ impl EventKind {
             | EventKind::StartedBy(_)
             | EventKind::BranchedOff(_)
             | EventKind::OutcomesOnly(_)
+            | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod assemble;
 pub mod change;
+pub mod context;
 pub mod document;
 pub mod event;
 pub mod history;

@@ -6,6 +6,7 @@
 mod step;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -125,6 +126,9 @@ pub struct Facts {
     /// The source has only prompts and their results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcomes_only: bool,
+    /// The sizes of context windows that the agent reports, in tokens, by model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context_windows: BTreeMap<String, u64>,
     #[serde(default)]
     pub ranks: Ranks<SessionField>,
     /// Ends of sub-agents whose start has not been seen yet.

@@ -6,6 +6,7 @@ pub mod activity;
 pub mod artifacts;
 pub mod attention;
 pub mod changes;
+pub mod context;
 pub mod live;
 pub mod params;
 pub mod processes;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_export::export::{self, ExportError};
 use unspool_export::project::{Excerpt, Options};
+use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
 use unspool_model::part::Place;
 use unspool_model::price::Prices;
@@ -23,6 +24,7 @@ use unspool_view::present::{self, UNTITLED};
 
 use crate::activity::activity;
 use crate::changes::changes;
+use crate::context::context;
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
@@ -120,6 +122,9 @@ pub struct SessionRow {
     pub resume: Option<String>,
     /// The time of its last record.
     pub last_heard: Option<Timestamp>,
+    /// How full its context is. Not in lists, where no surface shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextUse>,
 }
 
 impl SessionRow {
@@ -188,7 +193,11 @@ async fn run<V: View>(
             let mut found = view.find(id).await?;
             let only = found.pop().filter(|_| found.is_empty());
             Ok(Response::Session(match only {
-                Some(stored) => Some(Box::new(session_row(view, prices, &stored).await?)),
+                Some(stored) => {
+                    let mut session_row = session_row(view, prices, &stored).await?;
+                    session_row.context = context(view, &stored).await?;
+                    Some(Box::new(session_row))
+                }
                 None => None,
             }))
         }
@@ -200,7 +209,8 @@ async fn run<V: View>(
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
             let loaded = window(view, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
-            let session_row = session_row(view, prices, &stored).await?;
+            let mut session_row = session_row(view, prices, &stored).await?;
+            session_row.context = context(view, &stored).await?;
             Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
         }
         Query::Search { query, session, limit } => {
@@ -262,6 +272,7 @@ async fn session_row<V: View>(
         sub_agent: stored.is_agent(),
         seq: stored.seq,
         resume: resume(session),
+        context: None,
     })
 }
 

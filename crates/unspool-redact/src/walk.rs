@@ -78,6 +78,7 @@ impl Redactor<'_> {
             reported_parent,
             forked_from: _,
             outcomes_only: _,
+            context_windows: _,
             ranks: _,
             orphan_agent_ends,
         } = facts;

@@ -13,6 +13,7 @@ mod error_paths;
 mod facets;
 mod failures;
 mod file_identity;
+mod last_prompt;
 mod load;
 mod maintenance;
 mod migrate;

@@ -180,6 +180,15 @@ pub struct TurnPrompt {
     pub errors: u64,
 }
 
+/// The last prompt of a session, and its compactions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LastPrompt {
+    /// `None` if there was no model call since the last compaction.
+    pub tokens: Option<u64>,
+    pub model: Option<String>,
+    pub compactions: u64,
+}
+
 /// The result of checking the archive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckReport {

@@ -7,6 +7,7 @@ pub mod agents;
 pub mod ansi;
 mod body;
 pub mod changes;
+pub mod context;
 pub mod diff;
 pub mod format;
 mod header;

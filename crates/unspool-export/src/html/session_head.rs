@@ -1,16 +1,18 @@
 //! The head of a session, on its page and in an HTML export.
 
 use maud::{Markup, html};
+use unspool_model::context::ContextUse;
 use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
 use unspool_view::block::{Block, text_of};
 use unspool_view::present;
+use unspool_view::present::context::{compactions_text, context_text};
 
 use crate::html::block::blocks;
 use crate::html::text::safe;
 
-/// Title and facts.
-pub fn session_head(summary: &Summary, prices: &Prices) -> Markup {
+/// Title, facts and the use of the context, if it is known.
+pub fn session_head(summary: &Summary, prices: &Prices, context: Option<&ContextUse>) -> Markup {
     let mut shown = present::session(summary, prices);
     let title = match shown.first() {
         Some(Block::Heading { spans, .. }) => text_of(spans),
@@ -21,6 +23,23 @@ pub fn session_head(summary: &Summary, prices: &Prices) -> Markup {
         header.session-head id="session-head" {
             h1 { (safe(&title)) }
             (blocks(&shown))
+            @if let Some(used) = context { (context_meter(used)) }
+        }
+    }
+}
+
+/// The meter is beside its text, which says the same.
+fn context_meter(used: &ContextUse) -> Markup {
+    let texts = [context_text(used), compactions_text(used)];
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    html! {
+        p.context {
+            @if let Some(percent) = used.percent() {
+                meter min="0" max="100" value=(percent) aria-label="Context window in use" {
+                    (percent) " %"
+                }
+            }
+            span { (texts.join(" · ")) }
         }
     }
 }

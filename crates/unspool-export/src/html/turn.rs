@@ -261,6 +261,7 @@ fn step_foot(foot: &StepFooter) -> Markup {
             "step " (foot.number)
             @if let Some(model) = &foot.model { " · " (safe(model)) }
             " · tokens " (usage_text(foot.usage))
+            @if foot.usage.prompt() > 0 { " · context " (format::compact(foot.usage.prompt())) }
         }
     }
 }

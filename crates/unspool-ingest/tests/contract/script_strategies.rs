@@ -104,6 +104,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
         | EventKind::BranchedOff(_)
         | EventKind::TurnInherited
         | EventKind::OutcomesOnly(_)
+        | EventKind::ContextWindowReported { .. }
         | EventKind::SessionEnded
         | EventKind::UserAdded(_)
         | EventKind::ThinkingUpdated(_)

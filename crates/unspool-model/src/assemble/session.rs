@@ -84,6 +84,15 @@ impl Assembler {
         }
     }
 
+    /// Of several sizes the largest one stays, so that the order of feeds does not matter.
+    pub(super) fn set_context_window(&mut self, model: String, tokens: u64) {
+        let held = self.facts.context_windows.get(&model).copied();
+        if held < Some(tokens) {
+            self.facts.context_windows.insert(model, tokens);
+            self.emit_session();
+        }
+    }
+
     pub(super) fn end_session(&mut self) {
         if self.state != SessionState::Ended {
             self.state = SessionState::Ended;

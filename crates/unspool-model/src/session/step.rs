@@ -58,6 +58,11 @@ impl Usage {
             .saturating_add(self.cache_write)
     }
 
+    /// Tokens of the prompt, from a cache or not: what the model had in its context.
+    pub fn prompt(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
     /// Tokens of all kinds but those read from a cache, which cost a tenth or less.
     pub fn fresh(&self) -> u64 {
         self.total().saturating_sub(self.cache_read)

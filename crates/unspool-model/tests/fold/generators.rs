@@ -327,6 +327,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | EventKind::StartedBy(_)
             | EventKind::BranchedOff(_)
             | EventKind::OutcomesOnly(_)
+            | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)

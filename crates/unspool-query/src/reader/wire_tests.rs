@@ -1,6 +1,7 @@
 //! Every message survives a round trip through JSON.
 
 use unspool_model::change::Urgency;
+use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
 use unspool_model::part::{Kind, Place};
 use unspool_model::session::SessionState;
@@ -192,6 +193,7 @@ fn session_row() -> SessionRow {
         seq: 9,
         resume: None,
         last_heard: "2026-05-31T12:00:00.123456789Z".parse().ok(),
+        context: Some(ContextUse { tokens: Some(88), window: Some(200), compactions: 2 }),
     }
 }
 

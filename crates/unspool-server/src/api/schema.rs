@@ -12,7 +12,7 @@ use json_schema::{count, described, list, object, or_null, text};
 use message::{frame_part, group, message, tool_calls};
 use part::{bodies, raw};
 use serde_json::{Map, Value, json};
-use session::{listed_session, records, session, turn, usage};
+use session::{context, listed_session, records, session, turn, usage};
 
 pub use json_schema::named;
 
@@ -28,6 +28,7 @@ pub fn all() -> Value {
         object([
             ("session", named("Session")),
             ("turns", list(named("Turn"))),
+            ("context", or_null(context())),
             ("records", records()),
             ("warnings", list(object([("file", text()), ("line", count()), ("what", text())]))),
             ("seq", described(count(), "live updates continue from here")),

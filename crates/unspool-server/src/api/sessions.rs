@@ -6,11 +6,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use unspool_export::export;
 use unspool_export::project::{Options, Projection};
+use unspool_model::context::ContextUse;
 use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::id::{Id, SessionId, digest};
 use unspool_model::session::Turn;
 use unspool_model::source::RecordCounts;
 use unspool_query::activity::{ListDocument, activity};
+use unspool_query::context::context;
 use unspool_redact::Rules;
 use unspool_store::store::{
     ListPosition, SessionFilter, Store, StoreError, StoredSession, StoredWarning, TurnWindow, View,
@@ -80,6 +82,7 @@ fn parse_cursor(cursor: &str) -> Result<ListPosition, Problem> {
 struct Document<'a> {
     session: SessionDocument<'a>,
     turns: Vec<TurnDocument<'a>>,
+    context: Option<ContextUse>,
     records: &'a RecordCounts,
     warnings: Vec<Warning<'a>>,
     seq: u64,
@@ -105,6 +108,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
             return Ok(ApiResponse::NotModified { tag });
         }
         let (turns, more) = range.load(app, &stored).await?;
+        let used = context(&app.view(), &stored).await?;
         let records = app.view().records(stored.row).await?;
         let warnings = app.view().warnings(stored.row).await?;
         tries += 1;
@@ -117,6 +121,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
         let body = to_json(&Document {
             session,
             turns: turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect(),
+            context: used,
             records: &records,
             warnings: warnings.iter().map(warning).collect(),
             seq: stored.seq,

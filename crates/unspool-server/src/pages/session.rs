@@ -10,8 +10,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
+use unspool_model::context::ContextUse;
 use unspool_model::id::{Id, PartId};
 use unspool_model::session::Turn;
+use unspool_query::context::context;
 use unspool_query::reader::resume;
 use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
@@ -105,11 +107,13 @@ fn with_page<S: Store, T>(
     shown: &WindowView,
     prompts: &[template::Prompt],
     tasks: &Tasks,
+    context: Option<ContextUse>,
     paint: impl FnOnce(&template::SessionPage<'_>) -> T,
 ) -> T {
     paint(&template::SessionPage {
         summary: &stored.summary,
         prices: &app.prices,
+        context,
         seq: stored.seq,
         window: template::TranscriptWindow {
             turns: &shown.turns,
@@ -142,7 +146,9 @@ pub async fn session<S: Store>(
         })
         .collect();
     let choice = template::Choice { only: requested.only.as_deref() };
-    Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks(&app, &stored).await?, |page| {
+    let tasks = tasks(&app, &stored).await?;
+    let used = context(&app.view(), &stored).await?;
+    Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks, used, |page| {
         template::session(page, &choice)
     })))
 }
@@ -172,7 +178,8 @@ pub async fn window<S: Store>(
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
     };
-    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, template::window);
+    let used = context(&app.view(), &stored).await?;
+    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, used, template::window);
     let tag = format!("W/\"{version}\"");
     if etag_matches(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
@@ -185,5 +192,5 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let stored = find(&app, &id).await?;
     let requested = WindowParams { turn: Some(0), ..WindowParams::default() };
     let shown = load(&app, &stored, &requested).await?;
-    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), template::inline)))
+    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), None, template::inline)))
 }

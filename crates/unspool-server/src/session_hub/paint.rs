@@ -9,6 +9,7 @@ use unspool_export::html::turn::turn;
 use unspool_model::id::{PartId, TurnId, digest};
 use unspool_model::part::Place;
 use unspool_model::skeleton::Skeleton;
+use unspool_query::context::context;
 use unspool_query::subagents::subagents;
 use unspool_query::window::fill;
 use unspool_store::blocking::block_on;
@@ -44,7 +45,8 @@ impl<S: Store> SessionHub<S> {
             ops.push(DomOp::Load);
         }
         let Some(stored) = self.stored()? else { return Ok(()) };
-        let head = session_head(&stored.summary, &self.app.prices).into_string();
+        let used = block_on(context(&self.app.view(), &stored))?;
+        let head = session_head(&stored.summary, &self.app.prices, used.as_ref()).into_string();
         let latest = digest(head.as_bytes());
         if std::mem::replace(&mut state.head, latest) != latest {
             ops.push(DomOp::Head { html: head });

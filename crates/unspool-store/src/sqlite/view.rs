@@ -7,14 +7,15 @@ use unspool_model::session::Turn;
 use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
+use super::last_prompt::last_prompt;
 use super::{Sqlite, facets, read, search, stats, subagents, windows};
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 use crate::store::{
-    MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage, StoredSession,
-    StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow, View, Viewer,
+    LastPrompt, MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage,
+    StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow, View, Viewer,
 };
 
 /// The archive as its one user sees it.
@@ -91,6 +92,10 @@ impl View for SqliteView {
 
     async fn plans(&self, session: RowId) -> Result<Vec<Part>, StoreError> {
         self.run("plans", move |connection| windows::plans(connection, session)).await
+    }
+
+    async fn last_prompt(&self, session: RowId) -> Result<LastPrompt, StoreError> {
+        self.run("last_prompt", move |connection| last_prompt(connection, session)).await
     }
 
     async fn skeleton(&self, session: RowId, number: u32) -> Result<Option<Skeleton>, StoreError> {

@@ -10,8 +10,8 @@ use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
 use super::{
-    MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage, StoredSession,
-    StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+    LastPrompt, MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage,
+    StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
 };
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId};
@@ -91,6 +91,12 @@ pub trait View: Clone + Send + Sync + 'static {
 
     /// The calls of planning tools, in session order.
     fn plans(&self, session: RowId) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
+    /// How large the last prompt of a session was, and how often it was compacted.
+    fn last_prompt(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<LastPrompt, StoreError>> + Send;
 
     /// A turn without its parts, and an outline of them from columns, without reading payloads.
     fn skeleton(

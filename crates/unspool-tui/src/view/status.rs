@@ -7,6 +7,7 @@ use unspool_model::session::SessionState;
 use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
+use unspool_view::present::context::{compactions_text, context_text};
 use unspool_view::present::format;
 
 use super::{Canvas, nth};
@@ -164,6 +165,10 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
         session_row.started.zip(end).map(|(from, to)| to.duration_since(from).as_millis());
     if let Some(elapsed) = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok()) {
         fact(line, &format::duration(elapsed), muted.clone());
+    }
+    if let Some(used) = &session_row.context {
+        let texts = [context_text(used), compactions_text(used)];
+        texts.into_iter().flatten().for_each(|text| fact(line, &text, muted.clone()));
     }
     if session_row.tokens > 0 {
         let tokens = format::token_phrase(session_row.fresh_tokens(), session_row.cached_tokens);

@@ -20,6 +20,7 @@ mod changes;
 mod cli;
 mod compat;
 mod connections;
+mod context_use;
 mod crate_dependencies;
 mod d2;
 mod erasure;

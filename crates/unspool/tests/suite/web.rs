@@ -238,6 +238,7 @@ fn render(transcript: &Transcript) -> String {
     let page = templates::session::SessionPage {
         summary: &summary,
         prices: &prices,
+        context: None,
         seq: 0,
         window: templates::session::TranscriptWindow {
             turns: &turns,

@@ -59,6 +59,17 @@ fn session_fields() -> Vec<SchemaField> {
     fields
 }
 
+/// How full the model's context is.
+pub fn context() -> Value {
+    let tokens = "of the last prompt; null right after a compaction";
+    let window = "the size of the model's window; null if the agent does not report it";
+    object([
+        ("tokens", described(nullable("integer"), tokens)),
+        ("window", described(nullable("integer"), window)),
+        ("compactions", count()),
+    ])
+}
+
 pub fn records() -> Value {
     let left_out = json!({ "type": "object", "additionalProperties": count() });
     let counts = ["read", "in_parts", "metadata", "unreadable"].map(|name| (name, count()));

@@ -8,6 +8,7 @@ use unspool_export::html::session_head::session_head;
 use unspool_export::html::text::safe;
 use unspool_export::html::turn::{Gap, gap, turn};
 use unspool_export::project;
+use unspool_model::context::ContextUse;
 use unspool_model::id::{TurnId, digest};
 use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
@@ -21,6 +22,8 @@ use crate::pages::shell::shell;
 pub struct SessionPage<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
+    /// How full the model's context is.
+    pub context: Option<ContextUse>,
     /// The seq it was read at.
     pub seq: u64,
     pub window: TranscriptWindow<'a>,
@@ -60,7 +63,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let title = summary.title.as_deref().unwrap_or(UNTITLED);
     let title = format::first_line(&safe(title), 120);
     let turns = turns(&id, &page.window);
-    let head = session_head(summary, page.prices);
+    let head = session_head(summary, page.prices, page.context.as_ref());
     let main = html! {
         div.session data-session=(id) data-seq=(page.seq) data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
             data-only=[choice.only.map(safe)] {
@@ -253,7 +256,7 @@ fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) 
 pub fn window(page: &SessionPage<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
-    let head = session_head(page.summary, page.prices);
+    let head = session_head(page.summary, page.prices, page.context.as_ref());
     let version = version(&[&head, &turns, &self::tasks(page.tasks)]);
     let painted = html! {
         div.window data-seq=(page.seq) data-version=(version) {

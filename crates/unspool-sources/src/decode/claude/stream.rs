@@ -185,6 +185,13 @@ impl StreamDecoder {
         let cost = reported_cost(fields, "total_cost_usd");
         let (project, branch, version) = (None, None, None);
         emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+        let models = fields.fields("modelUsage");
+        for model in models.names() {
+            if let Some(tokens) = models.fields(&model).number("contextWindow") {
+                let model = model.into_owned();
+                emit.push(EventKind::ContextWindowReported { model, tokens });
+            }
+        }
         (self.message, self.fresh, self.idle) = (None, None, true);
         RecordOutcome::Metadata
     }

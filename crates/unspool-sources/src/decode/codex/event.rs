@@ -158,6 +158,10 @@ impl LogDecoder {
         let value = (count("input_tokens"), count("output_tokens"));
         let grew = self.total.is_none_or(|held| value > held) && value != (0, 0);
         self.total = Some(value);
+        let window = info.number("model_context_window");
+        if let (Some(tokens), Some(model), true) = (window, self.model.clone(), grew) {
+            emit.push(EventKind::ContextWindowReported { model, tokens });
+        }
         if grew && !self.records_usage {
             self.usage(emit, &info.fields("last_token_usage"));
         }

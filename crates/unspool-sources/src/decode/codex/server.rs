@@ -135,7 +135,12 @@ impl ServerDecoder {
             | "item/permissions/requestApproval"
             | "item/tool/requestUserInput" => self.request(emit, method, message, params),
             "thread/tokenUsage/updated" => {
-                self.usage(emit, &params.fields("tokenUsage").fields("total"), turn.as_deref());
+                let usage = params.fields("tokenUsage");
+                self.usage(emit, &usage.fields("total"), turn.as_deref());
+                let window = usage.number("modelContextWindow");
+                if let (Some(tokens), Some(model)) = (window, self.model.clone()) {
+                    emit.push(EventKind::ContextWindowReported { model, tokens });
+                }
                 RecordOutcome::Metadata
             }
             "error" => self.error(emit, params),

@@ -1,0 +1,42 @@
+//! The size of a session's last prompt, from the usage of its steps, and its compactions.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::rows::RowId;
+use crate::store::{LastPrompt, StoreError};
+
+/// A place in a session: the number of a turn, and a place in it.
+type SessionPlace = (i64, i64);
+
+pub fn last_prompt(connection: &Connection, session: RowId) -> Result<LastPrompt, StoreError> {
+    // The first table of a cross join is the outer loop: the index of kinds finds the few
+    // compactions of an archive, the index of turns would read all parts of the session.
+    let mut statement = connection.prepare_cached(
+        "SELECT turn.number, part.place FROM part CROSS JOIN turn ON turn.row = part.turn
+         WHERE part.kind = 'compaction' AND NOT part.hidden AND turn.session = ?1",
+    )?;
+    let places = statement.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let compactions: Vec<SessionPlace> = places.collect::<Result<_, _>>()?;
+    let mut statement = connection.prepare_cached(
+        "SELECT step.input + step.cache_read + step.cache_write, step.model, turn.number,
+             coalesce((SELECT max(place) FROM part
+                 WHERE part.turn = turn.row AND part.step = step.id AND part.kind <> 'compaction'
+                     AND NOT part.hidden), 0)
+         FROM turn JOIN step ON step.turn = turn.row
+         WHERE turn.session = ?1 AND step.input + step.cache_read + step.cache_write > 0
+         ORDER BY turn.number DESC, step.number DESC LIMIT 1",
+    )?;
+    let found = statement
+        .query_row([session], |row| {
+            let at: SessionPlace = (row.get(2)?, row.get(3)?);
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, at))
+        })
+        .optional()?;
+    let last = compactions.iter().max().copied();
+    let found = found.filter(|(_, _, at)| last < Some(*at));
+    let (tokens, model) = match found {
+        Some((tokens, model, _)) => (u64::try_from(tokens).ok(), model),
+        None => (None, None),
+    };
+    Ok(LastPrompt { tokens, model, compactions: compactions.len() as u64 })
+}
