@@ -36,15 +36,9 @@ impl State {
             return Vec::new();
         }
         match action {
-            Action::NextHit | Action::NextEdit | Action::NextPrompt => {
-                if !pane.step(1) {
-                    self.set_status("this is the last file");
-                }
-            }
+            Action::NextHit | Action::NextEdit | Action::NextPrompt => self.step_file(1),
             Action::PreviousHit | Action::PreviousEdit | Action::PreviousPrompt => {
-                if !pane.step(-1) {
-                    self.set_status("this is the first file");
-                }
+                self.step_file(-1);
             }
             Action::Open | Action::Agent => return self.open_last_edit(),
             Action::Editor => match pane.editor_target() {
@@ -58,6 +52,14 @@ impl State {
             _ => {}
         }
         Vec::new()
+    }
+
+    fn step_file(&mut self, by: isize) {
+        let Some(Screen::Changes(pane)) = self.screens.last_mut() else { return };
+        if !pane.step(by) {
+            let edge = if by > 0 { "last" } else { "first" };
+            self.set_status(format!("this is the {edge} file"));
+        }
     }
 
     /// Opens the transcript at the last edit of the selected file.
