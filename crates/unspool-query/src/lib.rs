@@ -5,6 +5,8 @@
 pub mod activity;
 pub mod artifacts;
 pub mod attention;
+pub mod budget;
+pub mod burn_rate;
 pub mod changes;
 pub mod context;
 pub mod live;

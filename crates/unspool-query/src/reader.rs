@@ -4,7 +4,7 @@
 
 pub mod wire;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 use unspool_export::export::{self, ExportError};
 use unspool_export::project::{Excerpt, Options};
@@ -19,10 +19,14 @@ use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{ListPosition, SessionFilter, StoreError, StoredSession, View};
 use unspool_view::block::Block;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::budget::BudgetUse;
+use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::changes::Changes;
 use unspool_view::present::{self, UNTITLED};
 
 use crate::activity::activity;
+use crate::budget::{Budgets, warnings};
+use crate::burn_rate::burn_rate;
 use crate::changes::changes;
 use crate::context::context;
 use crate::search::{self, Outcome, Reading};
@@ -32,6 +36,22 @@ use crate::window::{
 
 /// Maximum number of sessions or hits in a response to a remote client.
 const MAX_RESULTS: usize = 500;
+
+/// What the config file says about answers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub prices: Prices,
+    /// What copies and exports redact.
+    pub rules: Rules,
+    pub budgets: Budgets,
+}
+
+impl Settings {
+    /// Without budgets.
+    pub fn new(prices: Prices, rules: Rules) -> Settings {
+        Settings { prices, rules, budgets: Budgets::default() }
+    }
+}
 
 /// A read request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -45,6 +65,8 @@ pub enum Query {
     Window { session: SessionId, anchor: Anchor, filter: Option<PartFilter>, size: Size },
     /// A text search, in one session or in all of them.
     Search { query: String, session: Option<SessionId>, limit: usize },
+    /// The budgets that are nearly spent.
+    Budgets,
     /// What a session or one of its turns changed.
     Changes { session: SessionId, turn: Option<u32> },
     /// Redacted Markdown, to be copied or saved.
@@ -67,7 +89,10 @@ impl Query {
                 let size = Size { parts, block, long: long.min(MAX_WINDOW_PARTS) };
                 Query::Window { session, anchor, filter, size }
             }
-            Query::Session { .. } | Query::Changes { .. } | Query::Markdown { .. } => self,
+            Query::Session { .. }
+            | Query::Budgets
+            | Query::Changes { .. }
+            | Query::Markdown { .. } => self,
         }
     }
 }
@@ -87,6 +112,7 @@ pub enum Response {
         hits: Vec<SearchHit>,
         reading: Reading,
     },
+    Budgets(Vec<BudgetUse>),
     Changes(Box<Changes>),
     Markdown(String),
     /// What went wrong and what to do next.
@@ -125,6 +151,9 @@ pub struct SessionRow {
     /// How full its context is. Not in lists, where no surface shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextUse>,
+    /// How fast it uses tokens. Not in lists either.
+    #[serde(default)]
+    pub burn_rate: Option<BurnRate>,
 }
 
 impl SessionRow {
@@ -160,8 +189,8 @@ pub struct SearchHit {
 }
 
 /// Runs a query. Errors become a `Failed` response. `Query::Markdown` blocks the thread.
-pub async fn answer<V: View>(view: &V, prices: &Prices, rules: &Rules, query: Query) -> Response {
-    match run(view, prices, rules, query).await {
+pub async fn answer<V: View>(view: &V, settings: &Settings, query: Query) -> Response {
+    match run(view, settings, query).await {
         Ok(answer) => answer,
         Err(error) => Response::Failed(error.to_string()),
     }
@@ -169,10 +198,10 @@ pub async fn answer<V: View>(view: &V, prices: &Prices, rules: &Rules, query: Qu
 
 async fn run<V: View>(
     view: &V,
-    prices: &Prices,
-    rules: &Rules,
+    settings: &Settings,
     query: Query,
 ) -> Result<Response, ExportError> {
+    let Settings { prices, rules, budgets } = settings;
     match query {
         Query::List { after, limit } => {
             let filter = SessionFilter {
@@ -195,7 +224,7 @@ async fn run<V: View>(
             Ok(Response::Session(match only {
                 Some(stored) => {
                     let mut session_row = session_row(view, prices, &stored).await?;
-                    session_row.context = context(view, &stored).await?;
+                    add_figures(view, prices, &stored, &mut session_row).await?;
                     Some(Box::new(session_row))
                 }
                 None => None,
@@ -210,7 +239,7 @@ async fn run<V: View>(
             let loaded = window(view, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
             let mut session_row = session_row(view, prices, &stored).await?;
-            session_row.context = context(view, &stored).await?;
+            add_figures(view, prices, &stored, &mut session_row).await?;
             Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
         }
         Query::Search { query, session, limit } => {
@@ -218,6 +247,10 @@ async fn run<V: View>(
             let Outcome { results, reading } = search::search(view, request).await?;
             let hits = results.hits.into_iter().map(SearchHit::from).collect();
             Ok(Response::Hits { hits, reading })
+        }
+        Query::Budgets => {
+            let found = warnings(view, budgets, prices, &Zoned::now()).await?;
+            Ok(Response::Budgets(found))
         }
         Query::Changes { session, turn } => {
             let Some(stored) = view.session(session).await? else {
@@ -237,6 +270,18 @@ async fn run<V: View>(
             }
         }
     }
+}
+
+/// Adds what a single session's row has beyond that of a list.
+async fn add_figures<V: View>(
+    view: &V,
+    prices: &Prices,
+    stored: &StoredSession,
+    session_row: &mut SessionRow,
+) -> Result<(), StoreError> {
+    session_row.context = context(view, stored).await?;
+    session_row.burn_rate = burn_rate(view, stored, prices, Timestamp::now()).await?;
+    Ok(())
 }
 
 fn no_session() -> Response {
@@ -273,6 +318,7 @@ async fn session_row<V: View>(
         seq: stored.seq,
         resume: resume(session),
         context: None,
+        burn_rate: None,
     })
 }
 

@@ -19,8 +19,8 @@ pub type ArtifactNotice = (SessionId, Utf8Bytes);
 pub fn spawn<S: Store>(app: &Arc<App<S>>, folder: PathBuf) {
     let writer = ArtifactWriter {
         view: app.view(),
-        prices: app.prices.clone(),
-        rules: app.rules.clone(),
+        prices: app.settings.prices.clone(),
+        rules: app.settings.rules.clone(),
         folder,
     };
     let announcer = app.clone();

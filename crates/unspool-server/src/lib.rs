@@ -28,9 +28,8 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
-use unspool_model::price::Prices;
 use unspool_query::live::Updates;
-use unspool_redact::Rules;
+use unspool_query::reader::Settings;
 use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
@@ -62,9 +61,7 @@ const ARTIFACT_BACKLOG: usize = 64;
 /// State shared by all request handlers.
 pub struct App<S: Store> {
     store: S,
-    pub prices: Prices,
-    /// Redaction rules for everything that is exported.
-    pub rules: Rules,
+    pub settings: Settings,
     pub auth: Auth,
     updates: Updates,
     /// Signalled at shutdown: open streams end, so that graceful shutdown can finish.
@@ -79,17 +76,10 @@ pub struct App<S: Store> {
 
 impl<S: Store> App<S> {
     /// `updates` is where the recording service publishes.
-    pub fn new(
-        store: S,
-        prices: Prices,
-        rules: Rules,
-        auth: Auth,
-        updates: Updates,
-    ) -> Arc<App<S>> {
+    pub fn new(store: S, settings: Settings, auth: Auth, updates: Updates) -> Arc<App<S>> {
         Arc::new(App {
             store,
-            prices,
-            rules,
+            settings,
             auth,
             updates,
             shutdown: watch::Sender::default(),

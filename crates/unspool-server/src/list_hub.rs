@@ -247,9 +247,9 @@ async fn load_rows<S: Store>(
             activity: session.activity.clone(),
             scope: UsageScope::WithAgents,
         };
-        let html = template::row(&row, &app.prices).into_string();
+        let html = template::row(&row, &app.settings.prices).into_string();
         row.scope = UsageScope::Own;
-        let own_html = template::row(&row, &app.prices).into_string();
+        let own_html = template::row(&row, &app.settings.prices).into_string();
         let own_html = Some(own_html).filter(|own| *own != html);
         PaintedRow { session, html, own_html }
     });

@@ -17,6 +17,7 @@ use unspool_query::attention::{Alert, Attention};
 use unspool_query::reader::{Query, SearchHit};
 use unspool_query::request::Request;
 use unspool_query::search::Reading;
+use unspool_view::present::budget::BudgetUse;
 
 use crate::backend::QueryId;
 use crate::changes::ChangesPane;
@@ -118,6 +119,7 @@ pub enum PendingQuery {
     Find(SessionId, String),
     Search(String),
     Changes(SessionId),
+    Budgets,
     /// The session that was named on the command line.
     Named {
         replay: Option<ReplayRange>,
@@ -158,6 +160,9 @@ pub struct State {
     rows_due: FxHashMap<SessionId, Instant>,
     /// When to reload the open session.
     refresh_due: Option<Instant>,
+    /// Budgets that are nearly spent, and when to ask for them again.
+    pub budgets: Vec<BudgetUse>,
+    budgets_due: Instant,
     /// When to reload what a session changed.
     changes_due: Option<Instant>,
     refreshed: Instant,
@@ -199,6 +204,8 @@ impl State {
             next: 0,
             rows_due: FxHashMap::default(),
             refresh_due: None,
+            budgets: Vec::new(),
+            budgets_due: now,
             changes_due: None,
             refreshed: now,
             inlines_due: FxHashMap::default(),

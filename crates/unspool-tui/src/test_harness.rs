@@ -10,7 +10,7 @@ use unspool_model::change::Urgency;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::price::Prices;
 use unspool_query::live::{Update, WriteNotice};
-use unspool_query::reader::{Query, answer};
+use unspool_query::reader::{Query, Settings, answer};
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, Viewer};
@@ -25,8 +25,7 @@ use crate::view;
 
 pub struct TestHarness<S: Store> {
     archive: S::View,
-    prices: Prices,
-    rules: Rules,
+    settings: Settings,
     state: State,
     theme: Theme,
     now: Instant,
@@ -42,12 +41,12 @@ impl<S: Store> TestHarness<S> {
         let now = Instant::now();
         let (mut state, effects) = State::new(Keys::new([])?, size, now);
         state.motion = false;
-        let prices = Prices::default();
-        let (rules, outputs) = (Rules::standard(), Vec::new());
+        let settings = Settings::new(Prices::default(), Rules::standard());
+        let outputs = Vec::new();
         let archive = store.view(Viewer::Sole);
         let window_queries = 0;
         let mut test_harness =
-            TestHarness { archive, prices, rules, state, theme, now, outputs, window_queries };
+            TestHarness { archive, settings, state, theme, now, outputs, window_queries };
         test_harness.run_effects(effects);
         Ok(test_harness)
     }
@@ -60,7 +59,7 @@ impl<S: Store> TestHarness<S> {
                 self.outputs.push(text);
             } else if let Effect::Query(number, query) = effect {
                 self.window_queries += usize::from(matches!(query, Query::Window { .. }));
-                let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
+                let answer = block_on(answer(&self.archive, &self.settings, query));
                 let event = AppEvent::Backend(BackendEvent::Response(number, answer));
                 waiting.extend(self.state.take(event, self.now));
             }
@@ -119,7 +118,7 @@ impl<S: Store> TestHarness<S> {
             if let Effect::Query(number, query) = effect { Some((number, query)) } else { None }
         });
         let answer = |(number, query)| {
-            let answer = block_on(answer(&self.archive, &self.prices, &self.rules, query));
+            let answer = block_on(answer(&self.archive, &self.settings, query));
             AppEvent::Backend(BackendEvent::Response(number, answer))
         };
         queries.map(answer).collect()

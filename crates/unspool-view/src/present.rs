@@ -6,6 +6,8 @@ pub mod activity;
 pub mod agents;
 pub mod ansi;
 mod body;
+pub mod budget;
+pub mod burn_rate;
 pub mod changes;
 pub mod context;
 pub mod diff;

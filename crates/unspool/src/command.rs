@@ -21,8 +21,13 @@ pub mod terminal;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
+use jiff::Zoned;
 use serde::Serialize;
+use unspool_model::price::Prices;
+use unspool_query::budget::warnings;
 use unspool_sources::decode::Warning;
+use unspool_store::blocking::block_on;
+use unspool_store::store::View;
 use unspool_view::lines::make_visible;
 use unspool_view::segment::SegmentRule;
 
@@ -42,6 +47,15 @@ pub fn warn(warnings: &[Warning]) {
         let text = format!("{}{line}: {}", warning.file, warning.what);
         eprintln!("unspool: {}", make_visible(&text));
     }
+}
+
+/// Says on stderr which budgets are nearly spent.
+pub fn warn_of_budgets<V: View>(view: &V, prices: &Prices) -> Result<()> {
+    let budgets = crate::config::budgets()?;
+    for budget in block_on(warnings(view, &budgets, prices, &Zoned::now()))? {
+        eprintln!("unspool: {}", make_visible(&budget.sentence()));
+    }
+    Ok(())
 }
 
 fn no_colour() -> bool {

@@ -16,6 +16,12 @@
 //! output = 4.0
 //! cache_read = 0.1
 //!
+//! # Dollars per day: a warning comes at 80 % and at 100 %.
+//! [budget]
+//! day_usd = 20
+//! [budget.projects]
+//! "/home/me/app" = 5
+//!
 //! # Secrets to redact, in addition to the built-in rules (docs/redaction.md).
 //! [redaction]
 //! # Redact the names of home folders too.
@@ -48,6 +54,8 @@ use unspool_ingest::service::Sources;
 use unspool_ingest::service::silence::SilencePolicy;
 use unspool_ingest::service::watch::ChangeDetection;
 use unspool_model::price::{Price, Prices};
+use unspool_query::budget::Budgets;
+use unspool_query::reader::Settings;
 use unspool_redact::{CustomRule, Rules};
 use unspool_sources::discover::Environment;
 
@@ -61,7 +69,16 @@ pub struct Config {
     poll: bool,
     idle_after: Option<u64>,
     redaction: Redaction,
+    budget: Budget,
     pub terminal: Terminal,
+}
+
+/// Dollars per day, of all projects and of some.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Budget {
+    day_usd: Option<f64>,
+    projects: BTreeMap<String, f64>,
 }
 
 /// What exports redact.
@@ -141,6 +158,21 @@ pub fn environment(folder: &DataFolder) -> Result<Environment> {
 /// Token prices: the user's own, then the built-in list.
 pub fn prices() -> Result<Prices> {
     Ok(Prices::with(Config::load()?.prices))
+}
+
+/// What answers depend on.
+pub fn reader_settings() -> Result<Settings> {
+    Ok(Settings { prices: prices()?, rules: redaction()?, budgets: budgets()? })
+}
+
+/// The budgets. A limit that is not above 0 is a mistake.
+pub fn budgets() -> Result<Budgets> {
+    let Budget { day_usd, projects } = Config::load()?.budget;
+    let limits = day_usd.iter().chain(projects.values());
+    if limits.into_iter().any(|limit| !limit.is_finite() || *limit <= 0.0) {
+        bail!("a limit in [budget] must be more than 0 dollars");
+    }
+    Ok(Budgets { day_usd, projects })
 }
 
 /// The redaction rules: the built-in ones and the user's own.

@@ -6,13 +6,19 @@ use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
 use unspool_view::block::{Block, text_of};
 use unspool_view::present;
+use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::context::{compactions_text, context_text};
 
 use crate::html::block::blocks;
 use crate::html::text::safe;
 
-/// Title, facts and the use of the context, if it is known.
-pub fn session_head(summary: &Summary, prices: &Prices, context: Option<&ContextUse>) -> Markup {
+/// Title and facts; the use of the context and the burn rate, if they are known.
+pub fn session_head(
+    summary: &Summary,
+    prices: &Prices,
+    context: Option<&ContextUse>,
+    burn_rate: Option<&BurnRate>,
+) -> Markup {
     let mut shown = present::session(summary, prices);
     let title = match shown.first() {
         Some(Block::Heading { spans, .. }) => text_of(spans),
@@ -24,6 +30,7 @@ pub fn session_head(summary: &Summary, prices: &Prices, context: Option<&Context
             h1 { (safe(&title)) }
             (blocks(&shown))
             @if let Some(used) = context { (context_meter(used)) }
+            @if let Some(rate) = burn_rate { p.burn-rate { (rate.text()) " in the last minutes" } }
         }
     }
 }

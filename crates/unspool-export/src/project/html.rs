@@ -92,7 +92,7 @@ impl Page<'_> {
         seen: &mut Vec<SessionId>,
     ) -> Result<Vec<SessionStream<'a>>, ProjectError> {
         let id = stream.head.session.id;
-        let head = session_head(&stream.head, &self.options.prices, None).into_string();
+        let head = session_head(&stream.head, &self.options.prices, None, None).into_string();
         // The id may occur once per page, and sub-agents follow.
         let head = head.replacen(" id=\"session-head\"", "", 1);
         write!(

@@ -12,6 +12,7 @@ use unspool_view::block::{
     Terminal, Tone, Tree, TreeDetail,
 };
 use unspool_view::present::activity::Activity;
+use unspool_view::present::burn_rate::BurnRate;
 
 use super::*;
 use crate::reader::{SearchHit, SessionRow, WindowData};
@@ -194,6 +195,7 @@ fn session_row() -> SessionRow {
         resume: None,
         last_heard: "2026-05-31T12:00:00.123456789Z".parse().ok(),
         context: Some(ContextUse { tokens: Some(88), window: Some(200), compactions: 2 }),
+        burn_rate: Some(BurnRate { tokens_per_minute: 7, usd_per_hour: Some(0.5) }),
     }
 }
 

@@ -54,7 +54,7 @@ async fn figures<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Stats
         project: params.owned("project"),
         since: params.time("since"),
         until: params.time("until"),
-        prices: app.prices.clone(),
+        prices: app.settings.prices.clone(),
     };
     let mut figures = app.view().stats(request).await?;
     if let Some(limit) = params.number("limit") {

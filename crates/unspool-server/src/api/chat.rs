@@ -105,7 +105,7 @@ impl<S: Store> TurnStream<S> {
         // One redactor for the whole stream: a secret that was recognised once stays recognised,
         // and keeps its number.
         let mut redactor =
-            if self.redact { Redactor::new(&self.app.rules) } else { Redactor::off() };
+            if self.redact { Redactor::new(&self.app.settings.rules) } else { Redactor::off() };
         if collect_secrets(&self.app.view(), &self.stored, &mut redactor).await.is_err() {
             return self.abort().await;
         }

@@ -48,7 +48,7 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     let mut found = app.view().sessions(filter).await?;
     let more = found.len() as u64 > limit;
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let prices = &app.prices;
+    let prices = &app.settings.prices;
     let mut documents = Vec::with_capacity(found.len());
     for stored in &found {
         let session = SessionDocument { summary: &stored.summary, prices };
@@ -97,7 +97,7 @@ struct Warning<'a> {
 
 pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
     let range = TurnRange::of(params)?;
-    let prices = &app.prices;
+    let prices = &app.settings.prices;
     let mut tries = 0;
     loop {
         let stored = find(app, params.path_param("id")).await?;
@@ -201,8 +201,8 @@ pub async fn export<S: Store>(
     let projection = params.text("to").and_then(Projection::named);
     let projection =
         projection.ok_or_else(|| Problem::bad_request("unknown export form in `to`"))?;
-    let options = Options { sdk: sdk(params), prices: app.prices.clone() };
-    let rules = params.flag("redact").unwrap_or(true).then(|| app.rules.clone());
+    let options = Options { sdk: sdk(params), prices: app.settings.prices.clone() };
+    let rules = params.flag("redact").unwrap_or(true).then(|| app.settings.rules.clone());
     Ok(export_response(app, stored, projection, options, rules))
 }
 

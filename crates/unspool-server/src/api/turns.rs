@@ -29,7 +29,7 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     let range = TurnRange::following(params.number("after"), params.limit(DEFAULT_TURNS));
     let (turns, more) = range.load(app, &stored).await?;
     let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
-    let (agent, prices) = (&stored.summary.session.agent, &app.prices);
+    let (agent, prices) = (&stored.summary.session.agent, &app.settings.prices);
     let documents: Vec<TurnDocument<'_>> =
         turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
     session_response(params, &stored, &documents, next)
@@ -77,7 +77,7 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
     stored.summary.settle(&mut turns, Timestamp::now());
     let turn = turns.pop().ok_or_else(|| no_turn(&stored, number))?;
     let agent = &stored.summary.session.agent;
-    let document = TurnDocument { agent, turn: &turn, prices: &app.prices };
+    let document = TurnDocument { agent, turn: &turn, prices: &app.settings.prices };
     session_response(params, &stored, &document, None)
 }
 

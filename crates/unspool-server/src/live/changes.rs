@@ -172,7 +172,7 @@ fn snapshot_message<S: Store>(
     more: bool,
 ) -> String {
     let turns = block_on(app.view().turns(stored.row, window)).unwrap_or_default();
-    let (summary, prices) = (&stored.summary, &app.prices);
+    let (summary, prices) = (&stored.summary, &app.settings.prices);
     let agent = &summary.session.agent;
     let document = SnapshotDocument {
         session: first.then_some(SessionDocument { summary, prices }),

@@ -93,11 +93,11 @@ async fn respond<S: Store>(app: &Arc<App<S>>, text: &str) -> Result<String, Stri
         // Redacting a long session takes a while and blocks: keep it off the server's threads.
         Ok(query @ Query::Markdown { .. }) => {
             let app = Arc::clone(app);
-            let answer = move || block_on(answer(&app.view(), &app.prices, &app.rules, query));
+            let answer = move || block_on(answer(&app.view(), &app.settings, query));
             let answer = tokio::task::spawn_blocking(answer).await;
             answer.unwrap_or_else(|error| Response::Failed(error.to_string()))
         }
-        Ok(query) => answer(&app.view(), &app.prices, &app.rules, query.bounded()).await,
+        Ok(query) => answer(&app.view(), &app.settings, query.bounded()).await,
         Err(error) => Response::Failed(format!(
             "the server does not understand this query ({error}); use the same version of unspool \
              on both sides"

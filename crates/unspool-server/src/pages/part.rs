@@ -68,10 +68,16 @@ pub async fn copy_markdown<S: Store>(
         (None, None) => Excerpt::Session,
     };
     let writing = tokio::task::spawn_blocking(move || {
-        let options = Options { prices: app.prices.clone(), ..Options::default() };
+        let options = Options { prices: app.settings.prices.clone(), ..Options::default() };
         let mut copy = BoundedCopy::default();
-        let done =
-            export::markdown(&app.view(), &stored, &excerpt, &options, &app.rules, &mut copy);
+        let done = export::markdown(
+            &app.view(),
+            &stored,
+            &excerpt,
+            &options,
+            &app.settings.rules,
+            &mut copy,
+        );
         match done {
             Err(_) if copy.full => Ok(copy.truncated()),
             Ok(true) => Ok(copy.bytes),

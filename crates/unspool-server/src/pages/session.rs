@@ -13,12 +13,14 @@ use serde::Deserialize;
 use unspool_model::context::ContextUse;
 use unspool_model::id::{Id, PartId};
 use unspool_model::session::Turn;
+use unspool_query::burn_rate::burn_rate;
 use unspool_query::context::context;
 use unspool_query::reader::resume;
 use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
 };
 use unspool_store::store::{Store, StoredSession, View};
+use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::tools::Tasks;
 
 use super::{ErrorPage, Page, UrlParams, html};
@@ -100,6 +102,22 @@ async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, 
     Ok(app.view().plans(stored.row).await?.iter().collect())
 }
 
+/// What a head says about the present.
+#[derive(Default)]
+struct LiveFigures {
+    context: Option<ContextUse>,
+    burn_rate: Option<BurnRate>,
+}
+
+impl LiveFigures {
+    async fn load<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<LiveFigures, Problem> {
+        let (view, prices) = (app.view(), &app.settings.prices);
+        let context = context(&view, stored).await?;
+        let burn_rate = burn_rate(&view, stored, prices, Timestamp::now()).await?;
+        Ok(LiveFigures { context, burn_rate })
+    }
+}
+
 /// Paints a loaded window.
 fn with_page<S: Store, T>(
     app: &App<S>,
@@ -107,13 +125,14 @@ fn with_page<S: Store, T>(
     shown: &WindowView,
     prompts: &[template::Prompt],
     tasks: &Tasks,
-    context: Option<ContextUse>,
+    figures: LiveFigures,
     paint: impl FnOnce(&template::SessionPage<'_>) -> T,
 ) -> T {
     paint(&template::SessionPage {
         summary: &stored.summary,
-        prices: &app.prices,
-        context,
+        prices: &app.settings.prices,
+        context: figures.context,
+        burn_rate: figures.burn_rate,
         seq: stored.seq,
         window: template::TranscriptWindow {
             turns: &shown.turns,
@@ -147,8 +166,8 @@ pub async fn session<S: Store>(
         .collect();
     let choice = template::Choice { only: requested.only.as_deref() };
     let tasks = tasks(&app, &stored).await?;
-    let used = context(&app.view(), &stored).await?;
-    Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks, used, |page| {
+    let figures = LiveFigures::load(&app, &stored).await?;
+    Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks, figures, |page| {
         template::session(page, &choice)
     })))
 }
@@ -178,8 +197,9 @@ pub async fn window<S: Store>(
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
     };
-    let used = context(&app.view(), &stored).await?;
-    let (painted, version) = with_page(&app, &stored, &shown, &[], &tasks, used, template::window);
+    let figures = LiveFigures::load(&app, &stored).await?;
+    let (painted, version) =
+        with_page(&app, &stored, &shown, &[], &tasks, figures, template::window);
     let tag = format!("W/\"{version}\"");
     if etag_matches(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
@@ -192,5 +212,13 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
     let stored = find(&app, &id).await?;
     let requested = WindowParams { turn: Some(0), ..WindowParams::default() };
     let shown = load(&app, &stored, &requested).await?;
-    Ok(html(&with_page(&app, &stored, &shown, &[], &Tasks::default(), None, template::inline)))
+    Ok(html(&with_page(
+        &app,
+        &stored,
+        &shown,
+        &[],
+        &Tasks::default(),
+        LiveFigures::default(),
+        template::inline,
+    )))
 }

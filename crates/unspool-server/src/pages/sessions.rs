@@ -6,16 +6,19 @@ pub mod template;
 use std::sync::Arc;
 
 use axum::extract::State;
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
 use unspool_model::summary::UsageScope;
 use unspool_query::activity::activity;
+use unspool_query::budget::warnings;
+use unspool_query::reader::Settings;
 use unspool_query::times::parse_time_at;
 use unspool_store::facets::{Facets as FacetCounts, FacetsRequest};
 use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View};
 use unspool_view::present::activity::Activity;
+use unspool_view::present::budget::BudgetUse;
 
 use super::{Page, UrlParams, html, search, welcome};
 use crate::App;
@@ -127,6 +130,7 @@ pub async fn sessions<S: Store>(
                 .collect()
         }),
         next,
+        budgets: budget_warnings(&app).await?,
         chosen: &chosen,
         choices: &choices,
         sum: template::Sum {
@@ -137,9 +141,15 @@ pub async fn sessions<S: Store>(
             cost_usd: facets.cost_usd,
             is_estimated: facets.is_estimated,
         },
-        prices: &app.prices,
+        prices: &app.settings.prices,
     };
     Ok(html(&template::sessions(&shown)))
+}
+
+/// The budgets that are nearly spent.
+async fn budget_warnings<S: Store>(app: &App<S>) -> Result<Vec<BudgetUse>, StoreError> {
+    let Settings { prices, budgets, .. } = &app.settings;
+    warnings(&app.view(), budgets, prices, &Zoned::now()).await
 }
 
 type ProjectSessions = (String, u64, Vec<ListedSession>);
@@ -192,7 +202,7 @@ pub async fn rows<S: Store>(
     let next = next_cursor(&found).map(|after| params.query().with("after", Some(&after)).text());
     let shown = with_activity(&app, found, scope).await?;
     let rows: Vec<template::ListRow<'_>> = shown.iter().map(ListedSession::row).collect();
-    Ok(html(&template::more(&rows, &app.prices, before, next.as_deref())))
+    Ok(html(&template::more(&rows, &app.settings.prices, before, next.as_deref())))
 }
 
 /// Sessions whose title matches the words typed so far; the newest ones without words.
@@ -241,7 +251,7 @@ async fn choices<S: Store>(
     let request = FacetsRequest {
         filter: filter.clone(),
         times: SINCE_OPTIONS.iter().filter_map(|time| parse_time_at(time, now).ok()).collect(),
-        prices: app.prices.clone(),
+        prices: app.settings.prices.clone(),
     };
     let facets = app.view().facets(request).await?;
     let plain = |list: &[(String, u64)]| -> Vec<FilterOption> {

@@ -32,7 +32,7 @@ pub async fn stats<S: Store>(
         project: filter.project,
         since: filter.since,
         until: filter.until,
-        prices: app.prices.clone(),
+        prices: app.settings.prices.clone(),
     };
     let figures = app.view().stats(request).await?;
     let choices = uncounted_filters(&app).await?;

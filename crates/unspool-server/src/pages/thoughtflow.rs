@@ -67,8 +67,8 @@ pub async fn artifact<S: Store>(
         return Err(nothing());
     }
     let projection = Projection::named(form).ok_or_else(nothing)?;
-    let options = Options { prices: app.prices.clone(), ..Options::default() };
+    let options = Options { prices: app.settings.prices.clone(), ..Options::default() };
     let stored = find(&app, id).await?;
-    let rules = Some(app.rules.clone());
+    let rules = Some(app.settings.rules.clone());
     Ok(export_response(&app, stored, projection, options, rules))
 }

@@ -9,6 +9,7 @@ use unspool_export::html::turn::turn;
 use unspool_model::id::{PartId, TurnId, digest};
 use unspool_model::part::Place;
 use unspool_model::skeleton::Skeleton;
+use unspool_query::burn_rate::burn_rate;
 use unspool_query::context::context;
 use unspool_query::subagents::subagents;
 use unspool_query::window::fill;
@@ -46,7 +47,10 @@ impl<S: Store> SessionHub<S> {
         }
         let Some(stored) = self.stored()? else { return Ok(()) };
         let used = block_on(context(&self.app.view(), &stored))?;
-        let head = session_head(&stored.summary, &self.app.prices, used.as_ref()).into_string();
+        let prices = &self.app.settings.prices;
+        let rate = block_on(burn_rate(&self.app.view(), &stored, prices, Timestamp::now()))?;
+        let head = session_head(&stored.summary, prices, used.as_ref(), rate.as_ref());
+        let head = head.into_string();
         let latest = digest(head.as_bytes());
         if std::mem::replace(&mut state.head, latest) != latest {
             ops.push(DomOp::Head { html: head });

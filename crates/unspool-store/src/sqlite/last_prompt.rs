@@ -19,9 +19,9 @@ pub fn last_prompt(connection: &Connection, session: RowId) -> Result<LastPrompt
     let compactions: Vec<SessionPlace> = places.collect::<Result<_, _>>()?;
     let mut statement = connection.prepare_cached(
         "SELECT step.input + step.cache_read + step.cache_write, step.model, turn.number,
-             coalesce((SELECT max(place) FROM part
+             coalesce((SELECT place FROM part
                  WHERE part.turn = turn.row AND part.step = step.id AND part.kind <> 'compaction'
-                     AND NOT part.hidden), 0)
+                     AND NOT part.hidden ORDER BY place DESC LIMIT 1), 0)
          FROM turn JOIN step ON step.turn = turn.row
          WHERE turn.session = ?1 AND step.input + step.cache_read + step.cache_write > 0
          ORDER BY turn.number DESC, step.number DESC LIMIT 1",

@@ -3,11 +3,12 @@
 use rusqlite::Connection;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::{Part, Place};
-use unspool_model::session::Turn;
+use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
 use super::last_prompt::last_prompt;
+use super::recent_usage::recent_usage;
 use super::{Sqlite, facets, read, search, stats, subagents, windows};
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId};
@@ -96,6 +97,14 @@ impl View for SqliteView {
 
     async fn last_prompt(&self, session: RowId) -> Result<LastPrompt, StoreError> {
         self.run("last_prompt", move |connection| last_prompt(connection, session)).await
+    }
+
+    async fn recent_usage(
+        &self,
+        session: RowId,
+        since: i64,
+    ) -> Result<Vec<(Option<String>, Usage)>, StoreError> {
+        self.run("recent_usage", move |connection| recent_usage(connection, session, since)).await
     }
 
     async fn skeleton(&self, session: RowId, number: u32) -> Result<Option<Skeleton>, StoreError> {

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::{Part, Place};
-use unspool_model::session::Turn;
+use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
@@ -97,6 +97,14 @@ pub trait View: Clone + Send + Sync + 'static {
         &self,
         session: RowId,
     ) -> impl Future<Output = Result<LastPrompt, StoreError>> + Send;
+
+    /// The model and the usage of each model call with a part that started at or after `since`, in
+    /// milliseconds.
+    fn recent_usage(
+        &self,
+        session: RowId,
+        since: i64,
+    ) -> impl Future<Output = Result<Vec<(Option<String>, Usage)>, StoreError>> + Send;
 
     /// A turn without its parts, and an outline of them from columns, without reading payloads.
     fn skeleton(

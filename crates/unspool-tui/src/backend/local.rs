@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc;
-use unspool_model::price::Prices;
 use unspool_query::live::Subscription;
-use unspool_query::reader::{Query, answer};
+use unspool_query::reader::{Query, Settings, answer};
 use unspool_query::request::Request;
-use unspool_redact::Rules;
 use unspool_store::store::View;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
@@ -28,8 +26,7 @@ impl LocalBackend {
     /// Starts the threads that answer queries and forward updates.
     pub fn new<V: View>(
         view: V,
-        prices: Prices,
-        rules: Rules,
+        settings: Settings,
         change_handler: ChangeHandler,
         mut updates: Subscription,
         sender: EventSender,
@@ -40,7 +37,7 @@ impl LocalBackend {
         thread::Builder::new().name("archive".to_owned()).spawn(move || {
             runtime.block_on(async {
                 while let Some((number, query)) = incoming.recv().await {
-                    let answer = answer(&view, &prices, &rules, query).await;
+                    let answer = answer(&view, &settings, query).await;
                     if responses
                         .send(AppEvent::Backend(BackendEvent::Response(number, answer)))
                         .is_err()

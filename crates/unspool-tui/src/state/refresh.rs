@@ -23,6 +23,8 @@ const STATE_REFRESH_INTERVAL: Duration = Duration::from_millis(33);
 const ROW_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 /// What a session changed is computed from all its edits: not for each write.
 const CHANGES_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// How often budgets are compared with what was spent.
+const BUDGET_INTERVAL: Duration = Duration::from_secs(60);
 /// Live rows are reloaded this often: a session falls silent or waits without a write.
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -164,6 +166,11 @@ impl State {
         if self.preview_due.is_some_and(|due| due <= now) {
             self.preview_due = None;
             effects.extend(self.request_preview());
+        }
+        // An idle application is not woken for this.
+        if self.budgets_due <= now && !self.list.all.is_empty() {
+            self.budgets_due = now + BUDGET_INTERVAL;
+            effects.push(self.send_query(PendingQuery::Budgets, Query::Budgets));
         }
         if self.changes_due.is_some_and(|due| due <= now) {
             self.changes_due = None;

@@ -73,6 +73,10 @@ impl State {
                 }
                 Vec::new()
             }
+            (PendingQuery::Budgets, Response::Budgets(found)) => {
+                self.budgets = found;
+                Vec::new()
+            }
             (PendingQuery::Changes(session), Response::Changes(changes)) => {
                 self.take_changes(session, *changes);
                 Vec::new()

@@ -38,6 +38,9 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
             Grouping::Project => line.push(" · by project", muted.clone()),
             Grouping::Day => line.push(" · by day", muted.clone()),
         }
+        for budget in &state.budgets {
+            line.push(&format!(" · {}", budget.sentence()), Style::tone(budget.tone()));
+        }
         if !list.filter.is_empty() {
             line.push(&format!(" · /{}", list.filter), Style::tone(Tone::Accent));
         }
@@ -169,6 +172,9 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
     if let Some(used) = &session_row.context {
         let texts = [context_text(used), compactions_text(used)];
         texts.into_iter().flatten().for_each(|text| fact(line, &text, muted.clone()));
+    }
+    if let Some(rate) = &session_row.burn_rate {
+        fact(line, &rate.text(), muted.clone());
     }
     if session_row.tokens > 0 {
         let tokens = format::token_phrase(session_row.fresh_tokens(), session_row.cached_tokens);

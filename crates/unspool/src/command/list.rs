@@ -102,6 +102,7 @@ impl List {
             table::write(&columns, &rows, &style, &mut out)?;
         }
         io::Write::flush(&mut out)?;
+        super::warn_of_budgets(&view, &prices)?;
         if truncate && rows.len() as u64 == DEFAULT_LIMIT {
             eprintln!("unspool: these are the newest; --limit N shows more");
         }

@@ -192,7 +192,7 @@ fn revoke_logins(folder: &DataFolder) -> Result<()> {
 /// The web application over the archive that the service keeps up to date.
 fn app(service: &Service, auth: Auth) -> Result<Arc<App<Sqlite>>> {
     let updates = service.updates().clone();
-    Ok(App::new(service.read()?, config::prices()?, config::redaction()?, auth, updates))
+    Ok(App::new(service.read()?, config::reader_settings()?, auth, updates))
 }
 
 /// Reports on stderr what the background service could not read or do.

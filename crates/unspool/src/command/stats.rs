@@ -71,7 +71,8 @@ impl Stats {
             prices: config::prices()?,
         };
         let narrow = request.is_narrow();
-        let mut figures = block_on(archive.view()?.stats(request))?;
+        let view = archive.view()?;
+        let mut figures = block_on(view.stats(request))?;
         if self.json || self.csv {
             if let Some(limit) = self.limit {
                 figures.truncate(limit);
@@ -83,6 +84,7 @@ impl Stats {
             out.write_all(figures.csv(self.by.unwrap_or(StatsTable::Day)).as_bytes())?;
             return Ok(out.flush()?);
         }
+        super::warn_of_budgets(&view, &config::prices()?)?;
         if figures.totals.sessions == 0 {
             eprintln!(
                 "unspool: {}",

@@ -81,9 +81,9 @@ pub fn open(archive: &Archive, session: Option<FirstSession>) -> Result<()> {
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());
     artifacts::spawn(service.view()?, &folder, service.updates().subscribe())?;
-    let (prices, rules) = (config::prices()?, config::redaction()?);
+    let settings = config::reader_settings()?;
     let change_handler = change_handler(archive);
-    let backend = LocalBackend::new(view, prices, rules, change_handler, updates, sender.clone())
+    let backend = LocalBackend::new(view, settings, change_handler, updates, sender.clone())
         .context("cannot start")?;
     let (forward, gone) = (sender.clone(), Arc::<OnceLock<ArchiveError>>::default());
     let lost = gone.clone();

@@ -12,6 +12,7 @@ mod artifacts;
 mod attach;
 mod attention;
 mod auth;
+mod budgets;
 mod bug_report;
 mod by_source;
 mod call_ids;

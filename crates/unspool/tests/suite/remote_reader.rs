@@ -17,7 +17,7 @@ use unspool_model::id::SessionId;
 use unspool_model::part::Place;
 use unspool_model::price::Prices;
 use unspool_query::live::{Update, Updates};
-use unspool_query::reader::{Query, Response, answer};
+use unspool_query::reader::{Query, Response, Settings, answer};
 use unspool_query::request::Request;
 use unspool_query::window::{Anchor, PartFilter, Position, Size};
 use unspool_redact::Rules;
@@ -101,11 +101,11 @@ fn local(machine: &Machine) -> Server {
 const LIST: Query = Query::List { after: None, limit: 10 };
 
 /// Every kind of query that the application sends for one session.
-fn queries(session: SessionId, archive: &SqliteView, prices: &Prices) -> Vec<Query> {
+fn queries(session: SessionId, archive: &SqliteView, settings: &Settings) -> Vec<Query> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let send_query = |anchor, filter, size| Query::Window { session, anchor, filter, size };
     let Response::Window(loaded) =
-        block_on(answer(archive, prices, &Rules::standard(), send_query(Anchor::End, None, whole)))
+        block_on(answer(archive, settings, send_query(Anchor::End, None, whole)))
     else {
         panic!("{session} has no window")
     };
@@ -155,13 +155,13 @@ fn a_remote_reader_gets_what_a_local_one_gets() {
     let server = Server::begin(&machine, "data", &[]);
     let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
     let archive = archive.view(Viewer::Sole);
-    let (prices, rules) = (Prices::with(BTreeMap::new()), Rules::standard());
+    let settings = Settings::new(Prices::with(BTreeMap::new()), Rules::standard());
     let mut reader = Reader::of(&server);
     assert_eq!(reader.backend.name(), Some(&*format!("127.0.0.1:{}", server.port)));
 
     let (mut compared, mut pictures) = (0, 0);
     let mut same = |query: Query| -> Response {
-        let here = block_on(answer(&archive, &prices, &rules, query.clone()));
+        let here = block_on(answer(&archive, &settings, query.clone()));
         let there = reader.send_query(query.clone());
         compared += 1;
         // Images are not sent: no terminal shows them. Everything else is equal, also in its types.
@@ -195,7 +195,7 @@ fn a_remote_reader_gets_what_a_local_one_gets() {
     }
     assert_eq!(same(Query::Session { id: "nobody".to_owned() }), Response::Session(None));
     for id in &ids {
-        for query in queries(*id, &archive, &prices) {
+        for query in queries(*id, &archive, &settings) {
             assert!(!matches!(same(query.clone()), Response::Failed(_)), "{query:?}");
         }
     }
@@ -456,7 +456,7 @@ fn a_slow_reader_learns_that_it_lagged() {
     let auth = Auth::new("token".to_owned(), at.port(), logins);
     let updates = Updates::default();
     let prices = Prices::with(BTreeMap::new());
-    let app = App::new(archive, prices, Rules::standard(), auth, updates.clone());
+    let app = App::new(archive, Settings::new(prices, Rules::standard()), auth, updates.clone());
     runtime.spawn(unspool_server::serve(Arc::clone(&app), listener, std::future::pending()));
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

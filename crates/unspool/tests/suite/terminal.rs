@@ -168,6 +168,50 @@ fn a_session_is_listed_opened_and_scrolled() {
 }
 
 #[test]
+fn the_preview_of_the_list_follows_its_session() {
+    let machine = Machine::new();
+    let log = recorded(LOOP);
+    let all = lines(&log);
+    let path = format!("{PROJECT}/growing.jsonl");
+    let half = all.len() / 2;
+    all[..half].iter().for_each(|line| machine.append(&path, line));
+    let mut terminal = Terminal::open(&machine, (160, 40), &[]);
+    let before = terminal.shows("Redacted reasoning");
+    assert!(!before.contains("Tests: 2 passed"), "{before}");
+    // Nothing is pressed: the preview reads what the agent writes.
+    all[half..].iter().for_each(|line| machine.append(&path, line));
+    terminal.shows("Tests: 2 passed");
+    terminal.hides("Redacted reasoning");
+}
+
+#[test]
+fn j_and_k_open_the_next_session_and_the_list_stays_beside_it() {
+    let other = "claude-code/permission-allowed/log.jsonl";
+    let machine = machine(&[(LOOP, "loop"), (other, "other")]);
+    let mut terminal = Terminal::open(&machine, (160, 40), &[]);
+    terminal.shows("2 sessions");
+    terminal.press(ENTER);
+    let first = terminal.until("the list beside the session", |text| {
+        text.contains("enter open  [ ] prompts")
+            && text.contains("The forecast cache keeps missing,")
+    });
+    let head = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    terminal.press("J");
+    let second = terminal.until("the next session", |text| head(text) != head(&first));
+    terminal.press("J");
+    terminal.shows("this is the last session of the list");
+    terminal.press("K");
+    terminal.until("the first session again", |text| head(text) == head(&first));
+    terminal.press("w");
+    terminal.until("no list", |text| !text.lines().nth(5).unwrap_or_default().contains('│'));
+    assert_ne!(head(&first), head(&second));
+    // A narrow terminal has no room for it, and the keys work.
+    terminal.press("w");
+    terminal.0.resize(80, 24);
+    terminal.until("no list", |text| !text.lines().nth(5).unwrap_or_default().contains('│'));
+}
+
+#[test]
 fn a_log_that_grows_is_followed_and_nobody_is_moved() {
     let machine = Machine::new();
     let log = recorded(LOOP);

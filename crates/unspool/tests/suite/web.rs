@@ -18,6 +18,7 @@ use unspool_server::templates::UrlQuery;
 use unspool_store::stats::{HourFigures, UsageFigures};
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::changes::{ChangesBuilder, EditRef};
 use unspool_view::present::tools::Tasks;
 
@@ -239,6 +240,7 @@ fn render(transcript: &Transcript) -> String {
         summary: &summary,
         prices: &prices,
         context: None,
+        burn_rate: None,
         seq: 0,
         window: templates::session::TranscriptWindow {
             turns: &turns,
@@ -435,7 +437,14 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
         scope: UsageScope::WithAgents,
     };
     let (chosen, choices) = (attacked_query(), attacked_choices());
+    let budget = BudgetUse {
+        project: Some(ATTACKS.concat()),
+        spent_usd: 9.0,
+        limit_usd: 10.0,
+        is_estimated: true,
+    };
     let list = templates::sessions::SessionsPage {
+        budgets: vec![budget],
         live: vec![row(&first, Some(Activity::Waiting { what: question.clone(), since: None }))],
         rows: vec![row(&second, Some(Activity::Working { what: question.clone(), since: None }))],
         projects: None,

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use unspool_export::html::text::safe;
+use unspool_export::html::text::{safe, tone_class};
 use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Usage};
 use unspool_model::summary::{Summary, UsageScope};
 use unspool_view::block::Tone;
 use unspool_view::present::activity::Activity;
+use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::{self, format};
 
 use crate::pages::filters::{FilterMenu, Switch, chips, form, last_segment};
@@ -51,6 +52,8 @@ pub struct SessionsPage<'a> {
     pub projects: Option<Vec<Project<'a>>>,
     /// The query of the next page.
     pub next: Option<String>,
+    /// Budgets that are nearly spent.
+    pub budgets: Vec<BudgetUse>,
     pub chosen: &'a UrlQuery,
     pub choices: &'a [FilterMenu],
     pub sum: Sum,
@@ -91,6 +94,9 @@ pub fn sessions(page: &SessionsPage<'_>) -> Markup {
                 }
             }
             (chips("/", chosen, LABELS))
+            @for budget in &page.budgets {
+                p.budget.(tone_class(budget.tone())) role="status" { (safe(&budget.sentence())) }
+            }
             p.sum role="status" { (sum(&page.sum)) }
             div.listing {
                 section.live aria-labelledby="now" hidden[page.live.is_empty()] {
