@@ -16,7 +16,7 @@ test("what changed: files, net diffs, keys and links", async (t) => {
   await page.locator(".row a").first().click();
   await page.locator(".actions a", { hasText: "What changed" }).click();
   await page.waitForURL("**/changes");
-  assert.match(await page.locator(".changes-head").innerText(), /6 files changed +\+28 +−11\s+1 failed edit left out\./);
+  assert.match(await page.locator(".changes-head").innerText(), /6 files changed +\+28 +−11\s+1 edit failed and is not included\./);
   const heads = await page.locator(".changed-file h2").allInnerTexts();
   assert.deepEqual(heads.map((head) => head.replace(/ +/g, " ")), [
     "src/app.ts +13 −2", "src/cache.ts unchanged after 2 edits", "src/new.ts new +9", "README.md +4 −3",

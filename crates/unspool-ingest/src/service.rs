@@ -16,7 +16,7 @@ pub mod watch;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_sources::discover::{Discovery, Environment};
@@ -130,10 +130,28 @@ pub struct Service {
     identity: FileIdentity,
 }
 
+/// How long the process that records may take to create the archive.
+const CREATION_LIMIT: Duration = Duration::from_secs(10);
+
+/// Waits until the archive is there: the process that records may just be creating it.
+fn wait_for_archive(archive: &Archive) -> Result<(), ArchiveError> {
+    let begun = Instant::now();
+    loop {
+        match archive.read() {
+            Ok(_) => return Ok(()),
+            Err(error) if begun.elapsed() >= CREATION_LIMIT => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 impl Service {
     /// Opens the archive and creates it if needed. Records nothing yet.
     pub fn begin(archive: Archive, sources: Sources) -> Result<Service, ArchiveError> {
         let recording = archive.record_now()?;
+        if recording.is_none() {
+            wait_for_archive(&archive)?;
+        }
         let identity = FileIdentity::of_open(&archive.folder()?.database())?;
         Ok(Service { archive, sources, updates: Updates::default(), recording, identity })
     }

@@ -39,32 +39,36 @@ const CLOCK_STEP: Duration = Duration::from_secs(1);
 /// Prose is open only at the end of a turn.
 const LAST_PARTS: usize = 4;
 
-/// The current activity of a live session; None for others.
+/// The current activity of a session; None if neither it nor one of its sub-agents is live.
 pub async fn activity<V: View>(
     view: &V,
     stored: &StoredSession,
 ) -> Result<Option<Activity>, StoreError> {
-    if stored.summary.session.state != SessionState::Live {
-        return Ok(None);
-    }
     let now = Timestamp::now();
-    let own = own_activity(view, stored, now).await?;
-    let Some(Activity::Working { .. }) = own else { return Ok(own) };
-    // A question of a sub-agent blocks the session that started it.
+    let is_live = stored.summary.session.state == SessionState::Live;
+    let own = if is_live { own_activity(view, stored, now).await? } else { None };
+    if own.as_ref().is_some_and(|own| !matches!(own, Activity::Working { .. })) {
+        return Ok(own);
+    }
+    // A question of a sub-agent is one of the session that started it, and an idle session works as
+    // long as its background agents do.
     let started = view.subagents(stored.row).await?;
     if started.is_empty() {
         return Ok(own);
     }
     let ids = started.iter().map(|agent| agent.session).collect();
+    let mut working = None;
     for agent in view.sessions_by_id(ids).await? {
-        if agent.summary.session.state == SessionState::Live
-            && let Some(waiting) = own_activity(view, &agent, now).await?
-            && waiting.is_waiting()
-        {
-            return Ok(Some(waiting));
+        if agent.summary.session.state != SessionState::Live {
+            continue;
         }
+        let activity = own_activity(view, &agent, now).await?;
+        if activity.as_ref().is_some_and(Activity::is_waiting) {
+            return Ok(activity);
+        }
+        working = working.or(activity);
     }
-    Ok(own)
+    Ok(own.or(working))
 }
 
 /// A session and what it does now.

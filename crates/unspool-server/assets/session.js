@@ -28,6 +28,8 @@ const view = new View(page, {
 });
 follow = new Follow(view, page.querySelector(".news"));
 const cursor = new Cursor(view, follow);
+// Who opens a session that runs or waits wants to see its end.
+if ("liveNow" in page.dataset && !location.hash && !location.search) follow.toEnd();
 const find = new Find(view, follow, page.querySelector(".find-here"));
 
 // ---- the outline ----

@@ -16,7 +16,8 @@ use unspool_model::tools::{is_run_by_provider, makes_other_calls};
 
 use crate::present::format;
 
-/// Calls of one model call that ran at the same time. There are at least two.
+/// Calls that a model made at once, before it read a result. There are at least two. An agent may
+/// still run them one after another: not every log has the times of each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallGroup {
     /// From the first call to the last one with its agents. Notices, task lists and other parts in
@@ -32,9 +33,9 @@ pub struct CallGroup {
 }
 
 impl CallGroup {
-    /// `3 calls in parallel · 1.2 s · 1 failed`, or `· 2 of 3 done` while a call runs.
+    /// `3 calls at once · 1.2 s · 1 failed`, or `· 2 of 3 done` while a call runs.
     pub fn title(&self) -> String {
-        let mut title = format!("{} in parallel", format::count(self.calls, "call"));
+        let mut title = format!("{} at once", format::count(self.calls, "call"));
         if self.done < self.calls {
             title.push_str(&format!(" · {} of {} done", self.done, self.calls));
         } else if let Some(elapsed) = self.elapsed_ms {

@@ -40,7 +40,7 @@ fn one(range: Range<usize>, title: &str) -> Vec<(Range<usize>, String)> {
 #[test]
 fn calls_of_one_step_with_overlapping_times_are_parallel() {
     let calls = ["reasoning a", "Read a 0 200", "Bash a 10 1200", "Grep a 20 90 failed", "text a"];
-    assert_eq!(titles(&calls), one(1..4, "3 calls in parallel · 1.2 s · 1 failed"));
+    assert_eq!(titles(&calls), one(1..4, "3 calls at once · 1.2 s · 1 failed"));
     // One after the other, in two steps, or alone.
     assert_eq!(titles(&["Read a 0 10", "Read a 11 20"]), []);
     assert_eq!(titles(&["Read a 0 10", "Read b 5 20"]), []);
@@ -52,7 +52,7 @@ fn calls_of_one_step_with_overlapping_times_are_parallel() {
 #[test]
 fn a_running_group_counts_what_is_done() {
     let calls = ["Read a 0 200", "Bash a 10 ", "Bash a 11 "];
-    assert_eq!(titles(&calls), one(0..3, "3 calls in parallel · 1 of 3 done"));
+    assert_eq!(titles(&calls), one(0..3, "3 calls at once · 1 of 3 done"));
     let calls = ["Read a 0 200 failed", "Bash a 500 "];
     assert_eq!(titles(&calls), [], "the first one had ended before the second began");
 }
@@ -60,17 +60,17 @@ fn a_running_group_counts_what_is_done() {
 #[test]
 fn without_times_there_is_a_group_and_no_time() {
     let calls = ["a s - -", "b s - -", "text s", "c s - -"];
-    assert_eq!(titles(&calls), one(0..2, "2 calls in parallel"));
+    assert_eq!(titles(&calls), one(0..2, "2 calls at once"));
     // Gemini has one time for the calls of a message.
     let calls = ["read_file s 7 7", "read_file s 7 7 failed"];
-    assert_eq!(titles(&calls), one(0..2, "2 calls in parallel · 1 failed"));
+    assert_eq!(titles(&calls), one(0..2, "2 calls at once · 1 failed"));
     assert_eq!(titles(&["a s 1 2", "b s - -"]), []);
 }
 
 #[test]
 fn agents_and_notices_between_calls_are_inside() {
     let calls = ["task a 0 90", "agent a", "notice a", "task a 5 80", "agent a", "patch a"];
-    assert_eq!(titles(&calls), one(0..5, "2 calls in parallel · 90 ms"));
+    assert_eq!(titles(&calls), one(0..5, "2 calls at once · 90 ms"));
     assert_eq!(titles(&["Read a 0 90", "interjection a", "Read a 5 80"]), []);
 }
 
@@ -80,7 +80,7 @@ fn calls_inside_a_call_and_calls_of_the_provider_are_not_called_parallel() {
     assert_eq!(titles(&["exec a 0 90", "exec_command a 50 50", "exec_command a 50 60"]), []);
     assert_eq!(titles(&["web_search a 0 0", "web_search a 0 0"]), []);
     let calls = ["web_search a 0 0", "apply_patch a 0 4", "exec_command a 1 99"];
-    assert_eq!(titles(&calls), one(1..3, "2 calls in parallel · 99 ms"));
+    assert_eq!(titles(&calls), one(1..3, "2 calls at once · 99 ms"));
 }
 
 proptest! {

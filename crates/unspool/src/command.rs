@@ -58,6 +58,14 @@ pub fn warn_of_budgets<V: View>(view: &V, prices: &Prices) -> Result<()> {
     Ok(())
 }
 
+/// What to say if there is no session; `narrow`: a filter is set.
+pub fn nothing_found(narrow: bool) -> &'static str {
+    match narrow {
+        true => "no sessions match; try fewer filters",
+        false => "the archive is empty; `unspool sync` fills it",
+    }
+}
+
 fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }

@@ -12,13 +12,15 @@ use unspool_view::present::context::{compactions_text, context_text};
 use crate::html::block::blocks;
 use crate::html::text::safe;
 
+/// What the head of a session says about the present.
+#[derive(Default)]
+pub struct HeadFigures {
+    pub context: Option<ContextUse>,
+    pub burn_rate: Option<BurnRate>,
+}
+
 /// Title and facts; the use of the context and the burn rate, if they are known.
-pub fn session_head(
-    summary: &Summary,
-    prices: &Prices,
-    context: Option<&ContextUse>,
-    burn_rate: Option<&BurnRate>,
-) -> Markup {
+pub fn session_head(summary: &Summary, prices: &Prices, figures: &HeadFigures) -> Markup {
     let mut shown = present::session(summary, prices);
     let title = match shown.first() {
         Some(Block::Heading { spans, .. }) => text_of(spans),
@@ -29,8 +31,8 @@ pub fn session_head(
         header.session-head id="session-head" {
             h1 { (safe(&title)) }
             (blocks(&shown))
-            @if let Some(used) = context { (context_meter(used)) }
-            @if let Some(rate) = burn_rate { p.burn-rate { (rate.text()) " in the last minutes" } }
+            @if let Some(used) = &figures.context { (context_meter(used)) }
+            @if let Some(rate) = &figures.burn_rate { p.burn-rate { (rate.text()) " in the last minutes" } }
         }
     }
 }

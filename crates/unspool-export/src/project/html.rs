@@ -11,7 +11,7 @@ use unspool_view::present::{Item, format};
 
 use super::turn_views::TurnViews;
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
-use crate::html::session_head::session_head;
+use crate::html::session_head::{HeadFigures, session_head};
 use crate::html::text::safe;
 use crate::html::{dom, style, turn};
 
@@ -92,7 +92,8 @@ impl Page<'_> {
         seen: &mut Vec<SessionId>,
     ) -> Result<Vec<SessionStream<'a>>, ProjectError> {
         let id = stream.head.session.id;
-        let head = session_head(&stream.head, &self.options.prices, None, None).into_string();
+        let head =
+            session_head(&stream.head, &self.options.prices, &HeadFigures::default()).into_string();
         // The id may occur once per page, and sub-agents follow.
         let head = head.replacen(" id=\"session-head\"", "", 1);
         write!(

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::header::ETAG;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
-use unspool_model::context::ContextUse;
+use unspool_export::html::session_head::HeadFigures;
 use unspool_model::id::{Id, PartId};
-use unspool_model::session::Turn;
+use unspool_model::price::Prices;
+use unspool_model::session::{SessionState, Turn};
 use unspool_query::burn_rate::burn_rate;
 use unspool_query::context::context;
 use unspool_query::reader::resume;
 use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window as load_window,
 };
-use unspool_store::store::{Store, StoredSession, View};
-use unspool_view::present::burn_rate::BurnRate;
+use unspool_store::store::{Store, StoreError, StoredSession, View};
 use unspool_view::present::tools::Tasks;
 
 use super::{ErrorPage, Page, UrlParams, html};
@@ -103,19 +103,15 @@ async fn tasks<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<Tasks, 
 }
 
 /// What a head says about the present.
-#[derive(Default)]
-struct LiveFigures {
-    context: Option<ContextUse>,
-    burn_rate: Option<BurnRate>,
-}
-
-impl LiveFigures {
-    async fn load<S: Store>(app: &App<S>, stored: &StoredSession) -> Result<LiveFigures, Problem> {
-        let (view, prices) = (app.view(), &app.settings.prices);
-        let context = context(&view, stored).await?;
-        let burn_rate = burn_rate(&view, stored, prices, Timestamp::now()).await?;
-        Ok(LiveFigures { context, burn_rate })
-    }
+pub async fn head_figures<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    prices: &Prices,
+) -> Result<HeadFigures, StoreError> {
+    Ok(HeadFigures {
+        context: context(view, stored).await?,
+        burn_rate: burn_rate(view, stored, prices, Timestamp::now()).await?,
+    })
 }
 
 /// Paints a loaded window.
@@ -125,14 +121,14 @@ fn with_page<S: Store, T>(
     shown: &WindowView,
     prompts: &[template::Prompt],
     tasks: &Tasks,
-    figures: LiveFigures,
+    figures: HeadFigures,
     paint: impl FnOnce(&template::SessionPage<'_>) -> T,
 ) -> T {
     paint(&template::SessionPage {
         summary: &stored.summary,
         prices: &app.settings.prices,
-        context: figures.context,
-        burn_rate: figures.burn_rate,
+        figures,
+        is_live: stored.summary.session.state == SessionState::Live,
         seq: stored.seq,
         window: template::TranscriptWindow {
             turns: &shown.turns,
@@ -149,8 +145,15 @@ pub async fn session<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
     UrlParams(requested): UrlParams<WindowParams>,
-) -> Page {
+    uri: Uri,
+) -> Result<Response, ErrorPage> {
     let stored = find(&app, &id).await?;
+    // Scripts compare the address with the ids of live sessions.
+    let whole = stored.summary.session.id.to_string();
+    if id != whole {
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        return Ok(Redirect::temporary(&format!("/s/{whole}{query}")).into_response());
+    }
     let shown = load(&app, &stored, &requested).await?;
     let prompts: Vec<template::Prompt> = app
         .view()
@@ -166,10 +169,11 @@ pub async fn session<S: Store>(
         .collect();
     let choice = template::Choice { only: requested.only.as_deref() };
     let tasks = tasks(&app, &stored).await?;
-    let figures = LiveFigures::load(&app, &stored).await?;
+    let figures = head_figures(&app.view(), &stored, &app.settings.prices).await?;
     Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks, figures, |page| {
         template::session(page, &choice)
-    })))
+    }))
+    .into_response())
 }
 
 /// The tools of a session with their counts, for the filter menu. Loaded on demand, since counting
@@ -197,7 +201,7 @@ pub async fn window<S: Store>(
         true => tasks(&app, &stored).await?,
         false => Tasks::default(),
     };
-    let figures = LiveFigures::load(&app, &stored).await?;
+    let figures = head_figures(&app.view(), &stored, &app.settings.prices).await?;
     let (painted, version) =
         with_page(&app, &stored, &shown, &[], &tasks, figures, template::window);
     let tag = format!("W/\"{version}\"");
@@ -218,7 +222,7 @@ pub async fn inline<S: Store>(State(app): State<Arc<App<S>>>, Path(id): Path<Str
         &shown,
         &[],
         &Tasks::default(),
-        LiveFigures::default(),
+        HeadFigures::default(),
         template::inline,
     )))
 }

@@ -45,6 +45,11 @@ struct ListedSession {
 }
 
 impl ListedSession {
+    /// True if it, or one of its sub-agents, is live.
+    fn is_live(&self) -> bool {
+        self.activity.is_some() || self.stored.summary.session.state == SessionState::Live
+    }
+
     fn row(&self) -> template::ListRow<'_> {
         template::ListRow {
             summary: &self.stored.summary,
@@ -83,9 +88,10 @@ async fn live<S: Store>(
         limit: None,
         ..filter.clone()
     };
-    let mut found = app.view().sessions(filter).await?;
-    found.retain(|stored| stored.summary.session.state == SessionState::Live);
-    with_activity(app, found, scope).await
+    let found = app.view().sessions(filter).await?;
+    let mut found = with_activity(app, found, scope).await?;
+    found.retain(ListedSession::is_live);
+    Ok(found)
 }
 
 pub async fn sessions<S: Store>(
@@ -113,7 +119,7 @@ pub async fn sessions<S: Store>(
         let found = app.view().sessions(filter).await?;
         next = next_cursor(&found).map(|after| chosen.clone().with("after", Some(&after)).text());
         listed = found;
-        listed.retain(|stored| stored.summary.session.state != SessionState::Live);
+        listed.retain(|stored| live.iter().all(|live| live.stored.row != stored.row));
     }
     let listed = with_activity(&app, listed, scope).await?;
     let shown = template::SessionsPage {

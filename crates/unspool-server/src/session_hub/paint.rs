@@ -9,8 +9,6 @@ use unspool_export::html::turn::turn;
 use unspool_model::id::{PartId, TurnId, digest};
 use unspool_model::part::Place;
 use unspool_model::skeleton::Skeleton;
-use unspool_query::burn_rate::burn_rate;
-use unspool_query::context::context;
 use unspool_query::subagents::subagents;
 use unspool_query::window::fill;
 use unspool_store::blocking::block_on;
@@ -22,7 +20,7 @@ use super::SessionHub;
 use super::dom_op::{DomOp, Message};
 use super::painted_turn::PaintedTurn;
 use super::state::{HubState, Pending};
-use crate::pages::session::template;
+use crate::pages::session::{head_figures, template};
 
 /// Skeletons kept: the running turn and turns with late changes.
 const MAX_PAINTED_TURNS: usize = 8;
@@ -46,11 +44,9 @@ impl<S: Store> SessionHub<S> {
             ops.push(DomOp::Load);
         }
         let Some(stored) = self.stored()? else { return Ok(()) };
-        let used = block_on(context(&self.app.view(), &stored))?;
         let prices = &self.app.settings.prices;
-        let rate = block_on(burn_rate(&self.app.view(), &stored, prices, Timestamp::now()))?;
-        let head = session_head(&stored.summary, prices, used.as_ref(), rate.as_ref());
-        let head = head.into_string();
+        let figures = block_on(head_figures(&self.app.view(), &stored, prices))?;
+        let head = session_head(&stored.summary, prices, &figures).into_string();
         let latest = digest(head.as_bytes());
         if std::mem::replace(&mut state.head, latest) != latest {
             ops.push(DomOp::Head { html: head });

@@ -86,6 +86,10 @@ impl Filter {
         filter.require("instr(session.project, ?) > 0", text(&request.project));
         match request.kind.as_deref() {
             Some("user") => filter.sql.push_str(" AND part.role = 'user'"),
+            // As everywhere: an error part or a failed call (`Landmark::Error`).
+            Some("error") => filter.sql.push_str(
+                " AND (part.kind = 'error' OR part.state = 'failed') AND part.role <> 'user'",
+            ),
             Some(kind) => {
                 filter
                     .require("part.kind = ? AND part.role <> 'user'", Some(kind.to_owned().into()));

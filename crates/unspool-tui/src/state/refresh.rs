@@ -6,10 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use unspool_model::change::Urgency;
 use unspool_model::id::SessionId;
+use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;
 use unspool_query::attention::{Alert, Seen};
 use unspool_query::live::{Update, WriteNotice};
-use unspool_query::reader::Query;
+use unspool_query::reader::{Query, SessionRow};
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::BackendEvent;
@@ -74,6 +75,14 @@ impl State {
         let now = self.now;
         let due = now + ROW_REFRESH_INTERVAL;
         self.rows_due.entry(session).and_modify(|held| *held = due.min(*held)).or_insert(due);
+        // A sub-agent has no row: what it does shows in the row of a session that was active lately.
+        if self.list.all.iter().all(|row| row.id != session) {
+            let lately = Timestamp::now() - MAX_SILENCE;
+            let rows = self.list.all.iter();
+            for row in rows.filter(|row| row.last_heard.is_some_and(|heard| heard >= lately)) {
+                self.rows_due.entry(row.id).or_insert(due);
+            }
+        }
         if self.preview.as_ref().is_some_and(|preview| preview.session == session) {
             self.preview_due.get_or_insert(now + TEXT_REFRESH_INTERVAL);
         }
@@ -96,7 +105,8 @@ impl State {
     /// Schedules the reload of all live rows.
     pub(super) fn schedule_live_rows(&mut self) {
         let due = self.now + LIVENESS_INTERVAL;
-        let live = self.list.all.iter().filter(|row| row.state == SessionState::Live);
+        let is_live = |row: &&SessionRow| row.state == SessionState::Live || row.activity.is_some();
+        let live = self.list.all.iter().filter(is_live);
         for row in live {
             self.rows_due.entry(row.id).or_insert(due);
         }

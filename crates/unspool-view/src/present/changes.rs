@@ -112,7 +112,8 @@ impl Changes {
         let commands = usize::try_from(self.commands).unwrap_or(usize::MAX);
         let mut notes = Vec::new();
         if failed > 0 {
-            notes.push(format!("{} left out.", format::count(failed, "failed edit")));
+            let are = if failed == 1 { "is" } else { "are" };
+            notes.push(format!("{} failed and {are} not included.", format::count(failed, "edit")));
         }
         if commands > 0 {
             let ran = format::count(commands, "shell command");

@@ -154,7 +154,7 @@ fn failed_edits_are_left_out_and_commands_are_named() {
     assert_eq!(
         changes.notes(),
         [
-            "1 failed edit left out.",
+            "1 edit failed and is not included.",
             "1 shell command ran. The log does not say which files they changed."
         ]
     );

@@ -64,7 +64,7 @@ fn parallel_calls_are_below_a_title_also_behind_a_reasoning_block() {
         lines,
         [
             "◌ Reasoning (1 tool call) — Look.",
-            "┊ ┌ 3 calls in parallel · 1.2 s · 1 failed",
+            "┊ ┌ 3 calls at once · 1.2 s · 1 failed",
             "┊ │ ● Alpha                                             [OK]",
             "  │ ● Beta                                              [OK]",
             "  │ ✕ Gamma                                         [FAILED]",

@@ -68,7 +68,7 @@ pub struct PartView {
 /// them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct GroupMember {
-    /// `3 calls in parallel · 1.2 s`. Set on the first part of the group, which is shown below it.
+    /// `3 calls at once · 1.2 s`. Set on the first part of the group, which is shown below it.
     pub title: Option<String>,
     /// The group began inside a reasoning block, and this part follows the block.
     pub after_block: bool,

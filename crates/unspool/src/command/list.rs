@@ -51,6 +51,11 @@ const DEFAULT_LIMIT: u64 = 50;
 
 impl List {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        let narrow = self.agent.is_some()
+            || self.project.is_some()
+            || self.tag.is_some()
+            || self.since.is_some()
+            || self.limit == Some(0);
         let truncate = self.limit.is_none() && !self.json && io::stdout().is_terminal();
         let filter = SessionFilter {
             agent: self.agent,
@@ -78,7 +83,7 @@ impl List {
             return super::write_json(&documents);
         }
         if sessions.is_empty() {
-            eprintln!("unspool: no sessions match; try fewer filters");
+            eprintln!("unspool: {}", super::nothing_found(narrow));
         }
         let columns = [
             left("ID"),

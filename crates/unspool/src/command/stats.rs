@@ -86,13 +86,7 @@ impl Stats {
         }
         super::warn_of_budgets(&view, &config::prices()?)?;
         if figures.totals.sessions == 0 {
-            eprintln!(
-                "unspool: {}",
-                match narrow {
-                    true => "no sessions match; try fewer filters",
-                    false => "the archive is empty; `unspool sync` fills it",
-                }
-            );
+            eprintln!("unspool: {}", super::nothing_found(narrow));
             return Ok(());
         }
         let style = super::style(self.width, false, false);

@@ -91,7 +91,18 @@ impl Sync {
         let servers = self.attach.iter().map(|url| OpencodeServer::at(url));
         let mut servers = servers.collect::<Result<Vec<_>, _>>()?;
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
-        let recording = archive.record()?;
+        let mut notify = self.notify.clone();
+        let recording = match archive.record_now()? {
+            Some(recording) => recording,
+            None => {
+                // Notifications need only the archive, which another process keeps up to date.
+                if let Some(command) = notify.take() {
+                    notifier::spawn(archive.view()?, command);
+                    eprintln!("unspool: another unspool records; notifications come from here");
+                }
+                archive.record()?
+            }
+        };
         let folder = archive.folder()?;
         let sources = config::sources(&folder, config::environment(&folder)?)?;
         let progress = Arc::new(Progress::default());
@@ -110,7 +121,7 @@ impl Sync {
                     let view = recording.recorder.store().view(Viewer::Sole);
                     let updates = Subscription::from(recording.recorder.subscribe());
                     artifacts::spawn(view.clone(), &folder, updates)?;
-                    if let Some(command) = self.notify.clone() {
+                    if let Some(command) = notify.take() {
                         notifier::spawn(view, command);
                     }
                 }

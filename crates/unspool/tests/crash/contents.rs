@@ -68,7 +68,8 @@ fn stats(unspool: &Unspool) -> String {
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            *value = format!("{:.6}", number.as_f64().unwrap()).into();
+            // Prices per token are multiples of half of the last digit: a sum may lie on a tie.
+            *value = format!("{:.6}", number.as_f64().unwrap() + 1e-9).into();
         }
         Value::Array(values) => values.iter_mut().for_each(round),
         Value::Object(values) => values.values_mut().for_each(round),

@@ -165,7 +165,7 @@ fn changes_are_shown_file_by_file() {
         shown.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
         [
             "6 files changed  +28  −11",
-            "1 failed edit left out.",
+            "1 edit failed and is not included.",
             "src/app.ts  +13  −2",
             "src/cache.ts  unchanged after 2 edits",
             "src/new.ts  new  +9",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use unspool_export::html::flow::FlowRun;
+use unspool_export::html::session_head::HeadFigures;
 use unspool_export::project::SessionStream;
 use unspool_export::project::thoughtflow::Flow;
 use unspool_model::id::SessionId;
@@ -125,6 +126,7 @@ const ATTRIBUTES: &[&str] = &[
     "data-kind",
     "data-language",
     "data-line",
+    "data-live-now",
     "data-list",
     "data-more",
     "data-number",
@@ -239,8 +241,8 @@ fn render(transcript: &Transcript) -> String {
     let page = templates::session::SessionPage {
         summary: &summary,
         prices: &prices,
-        context: None,
-        burn_rate: None,
+        figures: HeadFigures::default(),
+        is_live: true,
         seq: 0,
         window: templates::session::TranscriptWindow {
             turns: &turns,

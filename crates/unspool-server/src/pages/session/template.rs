@@ -4,15 +4,13 @@
 use maud::{Markup, html};
 use unspool_export::html::block::blocks;
 use unspool_export::html::dom;
-use unspool_export::html::session_head::session_head;
+use unspool_export::html::session_head::{HeadFigures, session_head};
 use unspool_export::html::text::safe;
 use unspool_export::html::turn::{Gap, gap, turn};
 use unspool_export::project;
-use unspool_model::context::ContextUse;
 use unspool_model::id::{TurnId, digest};
 use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
-use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::outline::TurnOutline;
 use unspool_view::present::tools::Tasks;
 use unspool_view::present::{Item, TurnView, UNTITLED, format};
@@ -23,9 +21,9 @@ use crate::pages::shell::shell;
 pub struct SessionPage<'a> {
     pub summary: &'a Summary,
     pub prices: &'a Prices,
-    /// How full the model's context is.
-    pub context: Option<ContextUse>,
-    pub burn_rate: Option<BurnRate>,
+    pub figures: HeadFigures,
+    /// An agent runs it now.
+    pub is_live: bool,
     /// The seq it was read at.
     pub seq: u64,
     pub window: TranscriptWindow<'a>,
@@ -65,9 +63,9 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let title = summary.title.as_deref().unwrap_or(UNTITLED);
     let title = format::first_line(&safe(title), 120);
     let turns = turns(&id, &page.window);
-    let head = session_head(summary, page.prices, page.context.as_ref(), page.burn_rate.as_ref());
+    let head = session_head(summary, page.prices, &page.figures);
     let main = html! {
-        div.session data-session=(id) data-seq=(page.seq) data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
+        div.session data-session=(id) data-seq=(page.seq) data-live-now[page.is_live] data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
             data-only=[choice.only.map(safe)] {
             div.side {
                 div.side-switch role="group" aria-label="At the side" hidden {
@@ -258,8 +256,7 @@ fn line(id: &str, number: u32, said: &str, marks: &[(usize, &str, &str, &str)]) 
 pub fn window(page: &SessionPage<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
-    let head =
-        session_head(page.summary, page.prices, page.context.as_ref(), page.burn_rate.as_ref());
+    let head = session_head(page.summary, page.prices, &page.figures);
     let version = version(&[&head, &turns, &self::tasks(page.tasks)]);
     let painted = html! {
         div.window data-seq=(page.seq) data-version=(version) {
