@@ -8,6 +8,7 @@ mod refresh;
 mod replay;
 mod responses;
 mod session_actions;
+mod unread;
 
 use std::time::{Duration, Instant};
 
@@ -364,19 +365,6 @@ impl State {
             if selected.is_some() && self.preview_due.is_none() {
                 self.preview_due = Some(self.now + PREVIEW_DELAY);
             }
-        }
-    }
-
-    /// True if the session grew since it was open.
-    pub fn is_unread(&self, session: SessionId, seq: u64) -> bool {
-        self.read.get(&session).is_some_and(|read| *read < seq)
-    }
-
-    /// Notes that the user sees the open session as it is now.
-    fn mark_read(&mut self) {
-        let Some(session) = self.transcript().map(|transcript| transcript.session) else { return };
-        if let Some(row) = self.list.all.iter().find(|row| row.id == session) {
-            self.read.insert(session, row.seq);
         }
     }
 

@@ -34,11 +34,7 @@ impl State {
                 self.alerts()
             }
             (PendingQuery::Row(id), Response::Session(session_row)) => {
-                if session_row.is_none() {
-                    self.close_screens_of(id);
-                }
-                self.list.update(id, session_row.map(|session_row| *session_row));
-                self.schedule_live_rows();
+                self.take_row(id, session_row.map(|session_row| *session_row));
                 self.alerts()
             }
             (PendingQuery::Preview(id), Response::Window(loaded)) => {
@@ -93,13 +89,17 @@ impl State {
         }
     }
 
-    /// Closes the screens of a session that was deleted, here or by another process.
-    fn close_screens_of(&mut self, id: SessionId) {
-        self.screens.retain(|screen| match screen {
-            Screen::Session(held) => held.session != id,
-            Screen::Changes(held) => held.session != id,
-            Screen::Search(_) => true,
-        });
+    /// Takes a reloaded row. Without one the session was deleted, here or by another process.
+    fn take_row(&mut self, id: SessionId, session_row: Option<SessionRow>) {
+        if session_row.is_none() {
+            self.screens.retain(|screen| match screen {
+                Screen::Session(held) => held.session != id,
+                Screen::Changes(held) => held.session != id,
+                Screen::Search(_) => true,
+            });
+        }
+        self.list.update(id, session_row);
+        self.schedule_live_rows();
     }
 
     /// Goes to the first hit of a find, or says that there is none.
