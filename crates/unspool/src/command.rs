@@ -40,11 +40,19 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Prints warnings to stderr. File names are untrusted, so control characters are escaped.
+/// Prints warnings to stderr, those of one file that say the same as one line. File names are
+/// untrusted, so control characters are escaped.
 pub fn warn(warnings: &[Warning]) {
-    for warning in warnings {
+    let alike = |a: &Warning, b: &Warning| a.file == b.file && a.what == b.what;
+    for group in warnings.chunk_by(alike) {
+        let Some(warning) = group.first() else { continue };
         let line = if warning.line > 0 { format!(":{}", warning.line) } else { String::new() };
-        let text = format!("{}{line}: {}", warning.file, warning.what);
+        let more = match group.len() - 1 {
+            0 => String::new(),
+            1 => " (and one more line)".to_owned(),
+            more => format!(" (and {more} more lines)"),
+        };
+        let text = format!("{}{line}: {}{more}", warning.file, warning.what);
         eprintln!("unspool: {}", make_visible(&text));
     }
 }

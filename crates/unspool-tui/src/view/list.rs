@@ -7,6 +7,7 @@ use unspool_model::session::SessionState;
 use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
+use unspool_view::present::activity::Activity;
 use unspool_view::present::format;
 
 use super::{Canvas, inset, nth, session};
@@ -192,7 +193,10 @@ impl Columns {
             more.push(&format!("  {}", activity.sentence(now)), Style::tone(activity.tone()));
         }
         let title = Line::of(&format::first_line(&session_row.title, 200), Style::default());
-        let room = self.title.saturating_sub(more.width()).max(self.title / 2);
+        // What a session waits for is what the reader looks for.
+        let waits = session_row.activity.as_ref().is_some_and(Activity::is_waiting);
+        let least = if waits { self.title / 5 } else { self.title / 2 };
+        let room = self.title.saturating_sub(more.width()).max(least);
         let mut title = lines::clip(title, room);
         more.runs.into_iter().for_each(|run| title.push(&run.text, run.style));
         let title = lines::clip(title, self.title);

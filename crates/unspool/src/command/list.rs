@@ -1,18 +1,19 @@
 //! `unspool list`: the sessions of the archive, newest first.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use rustc_hash::FxHashSet;
 use unspool_model::document::SessionDocument;
 use unspool_model::price::Prices;
 use unspool_model::summary::UsageScope;
-use unspool_query::activity::{ListDocument, activity};
+use unspool_query::activity::{ListDocument, activity, recent_sessions};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, StoredSession, View};
-use unspool_view::lines::truncate;
+use unspool_view::lines::{make_visible, truncate};
 use unspool_view::present::activity::Activity;
 use unspool_view::present::{self, format};
 
@@ -103,6 +104,9 @@ impl List {
             .collect();
         let style = super::style(self.width, false, false);
         let mut out = io::BufWriter::new(io::stdout().lock());
+        if !narrow {
+            write_live(&view, &mut out)?;
+        }
         if !rows.is_empty() {
             table::write(&columns, &rows, &style, &mut out)?;
         }
@@ -113,6 +117,26 @@ impl List {
         }
         Ok(())
     }
+}
+
+/// What agents do now, one line each and not cut: the table has no room for it. Those that wait
+/// first.
+fn write_live<V: View>(view: &V, out: &mut impl Write) -> Result<()> {
+    let mut live = block_on(recent_sessions(view, &FxHashSet::default()))?;
+    live.retain(|session| session.activity.is_some() && !session.stored.is_agent());
+    live.sort_by_key(|session| !session.activity.as_ref().is_some_and(Activity::is_waiting));
+    for session in &live {
+        let Some(activity) = &session.activity else { continue };
+        let summary = &session.stored.summary;
+        let id = summary.session.id.to_string();
+        let (glyph, said) = (activity.glyph(0), activity.sentence(Timestamp::now()));
+        let line = format!("{glyph} {}  {}  {said}", &id[..8], summary.session.agent);
+        writeln!(out, "{}", make_visible(&format::first_line(&line, 400)))?;
+    }
+    if !live.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 fn row(

@@ -4,6 +4,7 @@ use unspool_model::session::TurnState;
 use unspool_view::present::activity::{Activity, Moment};
 
 use crate::case::{captures, fold_in, main_session, root};
+use crate::harness::{Machine, recorded};
 
 /// The activities shown while a log grows, without repetitions; `-` between turns.
 fn activities(case: &str, file: &str) -> Vec<String> {
@@ -91,4 +92,45 @@ fn a_stream_says_what_is_being_said() {
     for what in ["thinking", "writing"] {
         assert!(stream.iter().any(|activities| activities == what), "{what}: {stream:#?}");
     }
+}
+
+/// The turn of a session is over, but one of its background agents still runs a command: the session
+/// shows that, since a sub-agent has no row of its own in most lists.
+#[test]
+fn an_idle_session_shows_its_background_agents() {
+    let case = "claude-code/subagents-parallel-and-background";
+    let machine = Machine::new();
+    machine.keep_turns_open();
+    let then = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
+    let minute = then.strftime("%Y-%m-%dT%H:%M").to_string();
+    let lately = |fixture: &str| {
+        let text = String::from_utf8(recorded(&format!("{case}/{fixture}"))).unwrap();
+        text.replace("2026-11-15T00:23", &minute)
+    };
+    let log = lately("log.jsonl");
+    let lines: Vec<&str> = log.lines().collect();
+    let end = lines.iter().position(|line| line.contains("\"end_turn\"")).unwrap();
+    let project = ".claude/projects/-home-dev-weather-app";
+    let id = "466998a9";
+    let id = lines[0].split('"').find(|word| word.starts_with(id)).unwrap().to_owned();
+    machine.write(&format!("{project}/{id}.jsonl"), (lines[..=end].join("\n") + "\n").as_bytes());
+    for (agent, count) in
+        [("a177c218b9dc9b54b", 29), ("a482842dbe7ff6541", 21), ("ab8fb9d0dda59d2e2", 16)]
+    {
+        let text = lately(&format!("subagents/agent-{agent}.jsonl"));
+        let lines: Vec<&str> = text.lines().take(count).collect();
+        let path = format!("{project}/{id}/subagents/agent-{agent}");
+        machine.write(&format!("{path}.jsonl"), (lines.join("\n") + "\n").as_bytes());
+        let meta = recorded(&format!("{case}/subagents/agent-{agent}.meta.json"));
+        machine.write(&format!("{path}.meta.json"), &meta);
+    }
+    machine.ok("data", &["sync"]);
+    let listed = machine.json("data", &["list"]);
+    let own = listed.as_array().unwrap().iter().find(|row| row["parent"].is_null()).unwrap();
+    assert_eq!(own["state"], "idle", "{own}");
+    // The command has stood for a minute, and no hook says why.
+    assert_eq!(own["activity"]["state"], "maybe-waiting", "{own}");
+    let shown = machine.ok("data", &["list", "--width", "80"]);
+    let first = shown.lines().next().unwrap();
+    assert!(first.contains("claude-code Maybe waiting for you: sleep 4"), "{shown}");
 }

@@ -202,6 +202,40 @@ fn a_command_runs_once_for_each_wait() {
 }
 
 #[test]
+fn notifications_come_from_a_process_that_does_not_record() {
+    let machine = Machine::new();
+    let alerts = machine.home().join("alerts");
+    let notify = format!("cat >> '{0}'; echo >> '{0}'", alerts.display());
+    let _recorder = WatchProcess::begin(machine.command("d", &["sync", "--watch"]));
+    let mut agent = Agent::start(&machine);
+    until_shown(&machine, "live", Some(("working", Some("working"))));
+    let _notifier =
+        WatchProcess::begin(machine.command("d", &["sync", "--watch", "--notify", &notify]));
+    std::thread::sleep(Duration::from_secs(3));
+    agent.call("toolu_1", "rm -rf build/");
+    agent.ask("d", "toolu_1", "rm -rf build/");
+    let raised = || fs::read_to_string(&alerts).unwrap_or_default();
+    until("an alert", || if raised().is_empty() { Err(shown(&machine)) } else { Ok(()) });
+}
+
+#[test]
+fn two_processes_may_start_on_a_new_folder_at_once() {
+    for round in 0..5 {
+        let machine = Machine::new();
+        let data = format!("d{round}");
+        let begin = || WatchProcess::begin(machine.command(&data, &["serve", "--port", "0"]));
+        let mut both = [begin(), begin()];
+        let listed = || machine.run(&data, &["list", "--json"], "");
+        until("an archive", || {
+            let output = listed();
+            if output.status.success() { Ok(()) } else { Err(output) }
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(both.iter_mut().all(WatchProcess::is_running), "round {round}");
+    }
+}
+
+#[test]
 fn the_terminal_rings_once_and_not_for_the_open_session() {
     let machine = Machine::new();
     let mut agent = Agent::start(&machine);

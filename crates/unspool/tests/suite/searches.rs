@@ -210,3 +210,14 @@ fn the_page_says_what_was_understood_and_links_to_the_other_reading() {
         assert!(missing.contains("there is no") && !missing.contains("/api"), "{missing}");
     }
 }
+
+/// An error is what it is everywhere else: an error part or a failed call.
+#[test]
+fn errors_include_commands_that_failed() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", ".claude/projects/-p/log.jsonl");
+    machine.ok("data", &["sync"]);
+    let hits = machine.json("data", &["search", "unit mismatch", "--kind", "error"]);
+    let states: Vec<&Value> = hits.as_array().unwrap().iter().map(|hit| &hit["state"]).collect();
+    assert!(!states.is_empty() && states.iter().all(|state| **state == "failed"), "{hits}");
+}
