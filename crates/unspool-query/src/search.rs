@@ -79,7 +79,11 @@ fn outcome(
         _ if query.conditions().is_empty() && !query.excluded().is_empty() => {
             format!("This search only leaves out {what}. Add a word to look for.")
         }
-        _ if query.is_empty() => "Type a word to look for.".to_owned(),
+        (_, true) if query.is_empty() => format!("{}, newest first.", describe_filters(request)),
+        _ if query.is_empty() && request.is_about_parts() => {
+            format!("{}: none found.", describe_filters(request))
+        }
+        _ if query.is_empty() => "Type at least one word.".to_owned(),
         (Some(as_written), _) => format!(
             "Nothing contains {}{filters}. Searched for {what} instead.",
             describe(as_written)
@@ -120,6 +124,19 @@ fn is_narrowed(request: &SearchRequest) -> bool {
     [agent, project, kind, tool, state, model].into_iter().any(Option::is_some)
         || since.is_some()
         || until.is_some()
+}
+
+/// What a search without words looks for: `All errors`, `All failed calls of Bash`.
+fn describe_filters(request: &SearchRequest) -> String {
+    let state = request.state.as_deref().map(|state| format!("{state} ")).unwrap_or_default();
+    let what = match (request.kind.as_deref(), &request.tool) {
+        (_, Some(tool)) => format!("{state}calls of {tool}"),
+        (Some("error"), None) => "errors".to_owned(),
+        (Some("user"), None) => "prompts".to_owned(),
+        (Some(kind), None) if kind != "tool" => format!("parts of the kind {kind}"),
+        (Some(_) | None, None) => format!("{state}calls"),
+    };
+    format!("All {what}")
 }
 
 /// A query in words: `the words “a” and “b” and the text “c.d”, without the word “e”`.

@@ -50,5 +50,5 @@ fn no_hit_is_one_sentence_and_a_way_on() {
         reading.understood,
         "This search only leaves out the text “a b”. Add a word to look for."
     );
-    assert_eq!(without_hits(SearchRequest::new("")).understood, "Type a word to look for.");
+    assert_eq!(without_hits(SearchRequest::new("")).understood, "Type at least one word.");
 }

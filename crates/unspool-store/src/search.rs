@@ -10,6 +10,7 @@ pub use unspool_index::{Condition, ConditionKind, OtherReading, OtherReadingKind
 use unspool_index::{Matcher, Snippet, snippet};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::{Body, Kind, Place};
+use unspool_view::block::{Block, text_of};
 
 use crate::searchable::{field_text, fields, unescape_json};
 
@@ -37,6 +38,12 @@ pub struct SearchRequest {
 }
 
 impl SearchRequest {
+    /// True if it says which parts to find even without words.
+    pub fn is_about_parts(&self) -> bool {
+        let kind = self.kind.as_deref().is_some_and(|kind| kind != "title");
+        kind || self.tool.is_some() || self.state.is_some()
+    }
+
     pub fn new(query: &str) -> SearchRequest {
         SearchRequest {
             query: query.to_owned(),
@@ -141,6 +148,22 @@ pub fn verify<'b>(
     fields(body, &mut |field| verifier.add_field(|| field_text(field)));
     verifier.add_field(|| Cow::Owned(unescape_json(&result().unwrap_or_default())));
     verifier.snippet(width)
+}
+
+/// What a body is about, for a hit of a search without words: the head line of a call, the
+/// beginning of a text.
+pub fn beginning(body: &Body, width: usize) -> Snippet {
+    let shown = unspool_view::present::body(body);
+    let head = shown.iter().find_map(|block| {
+        if let Block::Card(card) = block { Some(text_of(&card.summary)) } else { None }
+    });
+    let mut text = head.filter(|head| !head.trim().is_empty());
+    fields(body, &mut |field| {
+        if text.is_none() {
+            text = Some(field_text(field).into_owned()).filter(|text| !text.trim().is_empty());
+        }
+    });
+    snippet(&text.unwrap_or_default(), &[], width)
 }
 
 /// Like [`verify`], for plain text fields.

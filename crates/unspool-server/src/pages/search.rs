@@ -94,7 +94,7 @@ async fn run_search<S: Store>(
         None
     } else if results.widened {
         Some("No whole word matches; these hits contain it inside a longer word.")
-    } else if results.newest_first {
+    } else if results.newest_first && !words.is_empty() {
         Some("There are too many matches to rank; these are the newest.")
     } else {
         None

@@ -101,6 +101,10 @@ pub async fn sessions<S: Store>(
     if let Some(words) = params.words() {
         return search::search(&app, words, &params).await;
     }
+    // A kind of parts without words: the newest of them.
+    if params.kind.as_deref().is_some_and(|kind| !kind.is_empty()) {
+        return search::search(&app, "", &params).await;
+    }
     let now = Timestamp::now();
     let filter = params.filter(now, PAGE_SIZE)?;
     let (facets, choices) = choices(&app, &filter, now).await?;

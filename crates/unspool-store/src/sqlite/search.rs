@@ -1,6 +1,8 @@
 //! Runs a search. The index proposes candidates; the stored text decides. Parts that are not in a
 //! segment yet are scanned one by one.
 
+mod newest;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
@@ -35,6 +37,9 @@ pub fn search(
         results: SearchResults::default(),
         read: 0,
     };
+    if query.is_empty() && request.is_about_parts() {
+        search.newest()?;
+    }
     if query.conditions().is_empty() {
         return Ok(search.results);
     }

@@ -114,6 +114,9 @@ fn facts(state: &State) -> (Line, Line) {
                 left.push(&text, Style::tone(Tone::Accent));
                 hint = "n N next and previous  esc done";
             }
+            if !transcript.is_loaded() {
+                hint = "loading …";
+            }
             if state.replay.is_some() {
                 hint = "space pause  , . step  + - speed  0-9 jump  esc end";
             }

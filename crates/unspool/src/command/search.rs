@@ -25,8 +25,8 @@ use crate::paint::Style;
 /// unspool search 'rm -rf'.
 #[derive(Args)]
 pub struct Search {
-    /// What to look for
-    #[arg(required = true)]
+    /// What to look for; not needed with --kind, --tool or --state, which then give the newest
+    #[arg(required_unless_present_any = ["kind", "tool", "state"])]
     query: Vec<String>,
     /// Write the hits as JSON
     #[arg(long)]

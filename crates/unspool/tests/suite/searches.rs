@@ -221,3 +221,32 @@ fn errors_include_commands_that_failed() {
     let states: Vec<&Value> = hits.as_array().unwrap().iter().map(|hit| &hit["state"]).collect();
     assert!(!states.is_empty() && states.iter().all(|state| **state == "failed"), "{hits}");
 }
+
+/// "What failed last week?" needs no word.
+#[test]
+fn filters_without_words_find_the_newest() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", ".claude/projects/-p/log.jsonl");
+    machine.ok("data", &["sync"]);
+    let found = |arguments: &[&str]| {
+        let output = machine.run("data", arguments, "");
+        let hits: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (hits, String::from_utf8(output.stderr).unwrap())
+    };
+    let (hits, said) = found(&["search", "--state", "failed", "--json"]);
+    let tools: Vec<&str> =
+        hits.as_array().unwrap().iter().map(|hit| hit["tool"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["Edit", "Bash", "Read"], "newest first: {hits}");
+    assert!(said.contains("All failed calls, newest first."), "{said}");
+    let (hits, said) = found(&["search", "--state", "failed", "--tool", "Bash", "--json"]);
+    assert_eq!(hits.as_array().unwrap().len(), 1, "{hits}");
+    assert!(hits[0]["snippet"].as_str().unwrap().contains("python3"), "{hits}");
+    assert!(said.contains("All failed calls of Bash, newest first."), "{said}");
+    let (_, said) = found(&["search", "--state", "failed", "--since", "2999-01-01"]);
+    assert!(said.contains("All failed calls: none found."), "{said}");
+    let (_, said) = found(&["search"]);
+    assert!(said.contains("required"), "{said}");
+    let server = Server::begin(&machine, "data", &[]);
+    let page = String::from_utf8(server.get("/?kind=error").body).unwrap();
+    assert!(page.contains("All errors, newest first."), "{page}");
+}
