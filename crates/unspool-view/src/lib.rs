@@ -6,8 +6,8 @@
 //! Pure, like the model: no clock, no I/O, no async.
 
 pub mod block;
+pub mod call_groups;
 pub mod lines;
-pub mod parallel;
 pub mod plain;
 pub mod present;
 pub mod segment;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unspool_model::part::{Kind, Place};
 use unspool_model::skeleton::Skeleton;
-use unspool_view::parallel::call_groups;
+use unspool_view::call_groups::call_groups;
 use unspool_view::present::{self, Item, TurnView};
 use unspool_view::segment::{SegmentRange, segment_ranges};
 

@@ -15,7 +15,7 @@ use super::turn::{
     GroupMember, Item, PartView, ReasoningView, StepFooter, reasoning_summary_of, view,
 };
 use super::{body, format};
-use crate::parallel::{CallGroup, call_groups};
+use crate::call_groups::{CallGroup, call_groups};
 use crate::segment::{SegmentRange, SegmentRule, segment_ranges};
 
 /// The layout of one item of a turn: its parts, and a hash of the context that affects its view.

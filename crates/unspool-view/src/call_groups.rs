@@ -1,11 +1,11 @@
-//! Groups of parallel calls: computed for display from the skeletons of a turn's parts, like the
-//! reasoning blocks of `segment`, and never stored. A group is a range of the turn's parts, so
-//! nothing moves. A group may begin inside a reasoning block and continue after it.
+//! Groups of calls that a model made at once: computed for display from the skeletons of a turn's
+//! parts, like the reasoning blocks of `segment`, and never stored. A group is a range of the turn's
+//! parts, so nothing moves. A group may begin inside a reasoning block and continue after it.
 //!
-//! Calls are parallel if one model call made them and their times overlap, or if no source has
-//! times: a model reads no result before it has made all its calls. Where a log does not tell, the
-//! calls are not called parallel: calls that are made inside another call, and calls that the
-//! provider runs while the model still writes.
+//! Calls were made at once if one model call made them and their times overlap, or if no source has
+//! times: a model reads no result before it has made all its calls. Where a log does not tell, calls
+//! are not grouped: calls that are made inside another call, and calls that the provider runs while
+//! the model still writes.
 
 use std::ops::Range;
 
@@ -210,5 +210,5 @@ impl OpenGroup {
 }
 
 #[cfg(test)]
-#[path = "parallel_tests.rs"]
+#[path = "call_groups_tests.rs"]
 mod tests;
