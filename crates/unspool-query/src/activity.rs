@@ -52,13 +52,12 @@ pub async fn activity<V: View>(
     }
     // A question of a sub-agent is one of the session that started it, and an idle session works as
     // long as its background agents do.
-    let started = view.subagents(stored.row).await?;
-    if started.is_empty() {
+    let agents = view.live_subagents(stored.row).await?;
+    if agents.is_empty() {
         return Ok(own);
     }
-    let ids = started.iter().map(|agent| agent.session).collect();
     let mut working = None;
-    for agent in view.sessions_by_id(ids).await? {
+    for agent in view.sessions_by_id(agents).await? {
         if agent.summary.session.state != SessionState::Live {
             continue;
         }

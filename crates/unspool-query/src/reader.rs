@@ -157,6 +157,11 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
+    /// True if it, or one of its sub-agents, is live.
+    pub fn is_live(&self) -> bool {
+        self.state == SessionState::Live || self.activity.is_some()
+    }
+
     /// Tokens that were not read from a cache.
     pub fn fresh_tokens(&self) -> u64 {
         self.tokens.saturating_sub(self.cached_tokens)
@@ -256,7 +261,10 @@ async fn run<V: View>(
             let Some(stored) = view.session(session).await? else {
                 return Ok(no_session());
             };
-            Ok(Response::Changes(Box::new(changes(view, &stored, turn).await?)))
+            Ok(match changes(view, &stored, turn).await? {
+                Some(changes) => Response::Changes(Box::new(changes)),
+                None => Response::Failed("the session has no such turn".to_owned()),
+            })
         }
         Query::Markdown { session, excerpt } => {
             let Some(stored) = view.session(session).await? else {

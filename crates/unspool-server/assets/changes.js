@@ -27,15 +27,11 @@ function step(by) {
 for (const button of document.querySelectorAll("[data-file]")) {
   button.addEventListener("click", () => step(Number(button.dataset.file)));
 }
-for (const [name, keys, by] of [["Next file", "n", 1], ["Previous file", "p", -1]]) {
-  addAction({ name, keys, run: () => step(by) });
-}
-addAction({ name: "Transcript", keys: "q", run: () => { location.href = `/s/${document.querySelector("[data-changes]").dataset.changes}`; } });
-
+const toTranscript = () => { location.href = `/s/${document.querySelector("[data-changes]").dataset.changes}`; };
+const keyed = [["Next file", "n", () => step(1)], ["Previous file", "p", () => step(-1)], ["Transcript", "q", toTranscript]];
+for (const [name, keys, run] of keyed) addAction({ name, keys, run });
 document.addEventListener("keydown", (event) => {
-  if (isTyping(event)) return;
-  if (event.key === "n" || event.key === "p") step(event.key === "n" ? 1 : -1);
-  if (event.key === "q") location.href = `/s/${document.querySelector("[data-changes]").dataset.changes}`;
+  if (!isTyping(event)) keyed.find(([, key]) => key === event.key)?.[2]();
 });
 
 function mark() {

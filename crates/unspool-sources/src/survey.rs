@@ -14,6 +14,8 @@ use crate::discover::{Environment, LogFile, discover};
 use crate::in_memory::SessionSet;
 use crate::read::{agent_meta, source};
 
+/// Stands for the version of logs that do not name it.
+const NO_VERSION: &str = "unknown";
 /// How many of the newest logs of an agent are opened.
 const MAX_OPENED_LOGS: usize = 40;
 /// How much of each is read: the version is in the first records.
@@ -95,7 +97,10 @@ fn survey_agent(
     for found in files.iter().take(MAX_OPENED_LOGS) {
         surveyed.open(&found.path);
     }
-    let unknown = |version: &&String| agent.version_age(version) != VersionAge::Recorded;
+    // A log that names no version says nothing about one that was not tested.
+    let unknown = |version: &&String| {
+        *version != NO_VERSION && agent.version_age(version) != VersionAge::Recorded
+    };
     surveyed.unknown_versions = surveyed.versions.keys().filter(unknown).cloned().collect();
     surveyed
 }
@@ -110,7 +115,8 @@ impl AgentSurvey {
         self.opened += 1;
         for session in &session_set.sessions {
             let version = session.transcript().session.facts.version;
-            *self.versions.entry(version.unwrap_or_else(|| "unknown".to_owned())).or_default() += 1;
+            *self.versions.entry(version.unwrap_or_else(|| NO_VERSION.to_owned())).or_default() +=
+                1;
         }
         if let Err(what) = read {
             let file = path.to_string_lossy().into_owned();

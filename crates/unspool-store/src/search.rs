@@ -10,7 +10,7 @@ pub use unspool_index::{Condition, ConditionKind, OtherReading, OtherReadingKind
 use unspool_index::{Matcher, Snippet, snippet};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::{Body, Kind, Place};
-use unspool_view::block::{Block, text_of};
+use unspool_view::present::card_summary;
 
 use crate::searchable::{field_text, fields, unescape_json};
 
@@ -153,11 +153,7 @@ pub fn verify<'b>(
 /// What a body is about, for a hit of a search without words: the head line of a call, the
 /// beginning of a text.
 pub fn beginning(body: &Body, width: usize) -> Snippet {
-    let shown = unspool_view::present::body(body);
-    let head = shown.iter().find_map(|block| {
-        if let Block::Card(card) = block { Some(text_of(&card.summary)) } else { None }
-    });
-    let mut text = head.filter(|head| !head.trim().is_empty());
+    let mut text = card_summary(body).filter(|head| !head.trim().is_empty());
     fields(body, &mut |field| {
         if text.is_none() {
             text = Some(field_text(field).into_owned()).filter(|text| !text.trim().is_empty());

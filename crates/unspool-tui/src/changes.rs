@@ -2,7 +2,7 @@
 
 use unspool_model::id::SessionId;
 use unspool_query::reader::Query;
-use unspool_view::block::{Block, DiffKind, Span};
+use unspool_view::block::{Block, Span};
 use unspool_view::lines::{Line, LineOptions, layout};
 use unspool_view::present::changes::{Changes, EditRef, FileChange};
 
@@ -114,8 +114,6 @@ impl ChangesPane {
     /// The selected file and its first changed line.
     pub fn editor_target(&self) -> Option<(String, u64)> {
         let file = self.chosen()?;
-        let lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
-        let line = lines.filter(|line| line.kind == DiffKind::Added).find_map(|line| line.new);
-        Some((file.path.clone(), line.unwrap_or(1)))
+        Some((file.path.clone(), file.first_changed_line()))
     }
 }

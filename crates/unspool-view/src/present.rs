@@ -23,6 +23,7 @@ mod turn;
 
 use agents::SubagentSessions;
 use jiff::Timestamp;
+use unspool_model::part::Body;
 use unspool_model::price::{Cost, Prices, Spending};
 use unspool_model::session::{Parent, Session, Usage};
 use unspool_model::summary::Summary;
@@ -34,7 +35,7 @@ pub use turn::{
     GroupMember, Item, PartView, ReasoningView, StepFooter, TurnView, part, partial_turn, turn,
 };
 
-use crate::block::{Block, Field, Span};
+use crate::block::{Block, Field, Span, text_of};
 use crate::segment::SegmentRule;
 
 /// The title of a session without a prompt.
@@ -56,6 +57,13 @@ impl PresentOptions {
     pub fn of(session: &Session) -> PresentOptions {
         PresentOptions { project: session.facts.project.clone(), ..PresentOptions::default() }
     }
+}
+
+/// The head line of a call's card, in plain text. None for parts that have no card.
+pub fn card_summary(body: &Body) -> Option<String> {
+    self::body(body).iter().find_map(|block| {
+        if let Block::Card(card) = block { Some(text_of(&card.summary)) } else { None }
+    })
 }
 
 /// Milliseconds between two timestamps; `None` if they run backwards (clocks lie).

@@ -1,7 +1,7 @@
 //! The handler for what a session changed.
 
 use unspool_query::changes::changes;
-use unspool_store::store::{Store, View};
+use unspool_store::store::Store;
 
 use super::find;
 use super::request_params::RequestParams;
@@ -15,13 +15,10 @@ pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiRe
     if let Some(not_modified) = not_modified(params, &stored) {
         return Ok(not_modified);
     }
-    let view = app.view();
     let turn = params.number("turn").map(|turn| u32::try_from(turn).unwrap_or(u32::MAX));
-    if let Some(turn) = turn
-        && view.head(stored.row, turn).await?.is_none()
-    {
+    let Some(changes) = changes(&app.view(), &stored, turn).await? else {
+        let turn = turn.unwrap_or_default();
         return Err(Problem::not_found(format!("this session has no turn {turn}")));
-    }
-    let changes = changes(&view, &stored, turn).await?;
+    };
     session_response(params, &stored, &changes.document(), None)
 }

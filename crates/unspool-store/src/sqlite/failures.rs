@@ -7,6 +7,7 @@ use rusqlite::{Connection, params_from_iter};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::part::{Body, ToolState};
 use unspool_model::tool_time::ToolTime;
+use unspool_view::present::card_summary;
 use unspool_view::present::format::first_line;
 
 use super::load::Loader;
@@ -70,12 +71,7 @@ impl Slowest {
 
 /// The one-line summary of a call, as on its card.
 fn summary(body: &Body) -> String {
-    let shown = unspool_view::present::body(body);
-    let summary = shown.iter().find_map(|block| {
-        let unspool_view::block::Block::Card(card) = block else { return None };
-        Some(unspool_view::block::text_of(&card.summary))
-    });
-    first_line(&summary.unwrap_or_default(), MAX_LINE_CHARS)
+    first_line(&card_summary(body).unwrap_or_default(), MAX_LINE_CHARS)
 }
 
 /// The tool of a call, and where it is.

@@ -72,6 +72,31 @@ pub(super) fn subagents(
     Ok(found)
 }
 
+/// The sub-agents of a session that may be live, nested ones included. There may be thousands of
+/// others, and lists ask for each of their rows.
+pub(super) fn live_subagents(
+    connection: &Connection,
+    session: RowId,
+) -> Result<Vec<SessionId>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE below (row) AS (
+             SELECT session.row FROM agent JOIN session ON session.id = agent.session
+             WHERE agent.parent = ?1
+             UNION
+             SELECT session.row FROM below JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+         )
+         SELECT session.id FROM below JOIN session ON session.row = below.row
+         WHERE session.state = 'live' ORDER BY session.id",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(SessionId(id(row.get_ref(0)?.as_str()?)?));
+    }
+    Ok(found)
+}
+
 /// The usage of one sub-agent.
 pub(super) struct SubagentUsage {
     pub used: Usage,

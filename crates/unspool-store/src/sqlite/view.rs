@@ -138,6 +138,11 @@ impl View for SqliteView {
         self.run("subagents", move |connection| subagents::subagents(connection, session)).await
     }
 
+    async fn live_subagents(&self, session: RowId) -> Result<Vec<SessionId>, StoreError> {
+        self.run("live_subagents", move |connection| subagents::live_subagents(connection, session))
+            .await
+    }
+
     async fn search(&self, request: SearchRequest) -> Result<SearchResults, StoreError> {
         self.run("search", move |connection| search::search(connection, &request)).await
     }

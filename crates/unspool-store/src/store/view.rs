@@ -143,6 +143,12 @@ pub trait View: Clone + Send + Sync + 'static {
         session: RowId,
     ) -> impl Future<Output = Result<Vec<SubagentRef>, StoreError>> + Send;
 
+    /// The sub-agents of a session, nested ones included, that may be live.
+    fn live_subagents(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<SessionId>, StoreError>> + Send;
+
     /// Full-text search over all stored parts and titles.
     fn search(
         &self,

@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use unspool_model::change::Urgency;
 use unspool_model::id::SessionId;
 use unspool_model::live::MAX_SILENCE;
-use unspool_model::session::SessionState;
 use unspool_query::attention::{Alert, Seen};
 use unspool_query::live::{Update, WriteNotice};
-use unspool_query::reader::{Query, SessionRow};
+use unspool_query::reader::Query;
 
 use super::{Effect, PendingQuery, Screen, State};
 use crate::backend::BackendEvent;
@@ -105,8 +104,7 @@ impl State {
     /// Schedules the reload of all live rows.
     pub(super) fn schedule_live_rows(&mut self) {
         let due = self.now + LIVENESS_INTERVAL;
-        let is_live = |row: &&SessionRow| row.state == SessionState::Live || row.activity.is_some();
-        let live = self.list.all.iter().filter(is_live);
+        let live = self.list.all.iter().filter(|row| row.is_live());
         for row in live {
             self.rows_due.entry(row.id).or_insert(due);
         }

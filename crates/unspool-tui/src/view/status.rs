@@ -25,8 +25,7 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if state.screens.is_empty() {
         line.push("Unspool", strong.clone());
         let list = &state.list;
-        let is_live = |row: &&SessionRow| row.state == SessionState::Live || row.activity.is_some();
-        let live = list.all.iter().filter(is_live).count();
+        let live = list.all.iter().filter(|row| row.is_live()).count();
         let more = if list.complete { "" } else { " and more" };
         let count = format::count(list.all.len(), "session");
         line.push(&format!("  {count}{more}"), muted.clone());

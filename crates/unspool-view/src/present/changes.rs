@@ -19,7 +19,7 @@ use self::file_state::FileState;
 use super::format;
 use super::tools::edits::{self, FileEdit};
 use super::tools::{ParsedCall, whole_read};
-use crate::block::Diff;
+use crate::block::{Diff, DiffKind};
 
 /// The files that a session or a turn changed, in the order of their first edits.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -93,6 +93,25 @@ impl Basis {
                 Some("The agent reports that this file changed. The log does not say how.")
             }
         }
+    }
+}
+
+impl FileChange {
+    /// Why a patch for `git apply` cannot have this file; None if it can.
+    pub fn left_out_of_patch(&self) -> Option<&'static str> {
+        let is_outside = |name: &str| name.starts_with('/') || name.starts_with("../");
+        let names = std::iter::once(self.name.as_str()).chain(self.moved_from.as_deref());
+        match self.basis.note() {
+            None if names.into_iter().any(is_outside) => Some("It is outside of the project."),
+            note => note,
+        }
+    }
+
+    /// The number of the first line that was added, or 1.
+    pub fn first_changed_line(&self) -> u64 {
+        let lines = self.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+        let mut added = lines.filter(|line| line.kind == DiffKind::Added);
+        added.find_map(|line| line.new).unwrap_or(1)
     }
 }
 
@@ -230,7 +249,8 @@ impl ChangesBuilder {
     fn add_edit(&mut self, edit: &FileEdit, at: EditRef) {
         let Some(path) = edit.path.as_deref() else { return };
         let path = self.absolute(path);
-        let text_read = self.texts_read.get(&path).cloned();
+        // Once an edit has used a text, later edits build on it.
+        let text_read = self.texts_read.remove(&path);
         self.state(&path).add(edit, at, text_read.as_deref());
         if let Some(to) = edit.moved_to.as_deref().map(|to| self.absolute(to))
             && let Some(mut state) = self.files.remove(&path)

@@ -190,6 +190,18 @@ fn overwritten_file_needs_the_text_before() {
     assert_eq!((file.basis, file.added, file.removed), (Basis::Net, 1, 1));
 }
 
+/// `git apply` refuses a patch as a whole if one of its files is outside of the project.
+#[test]
+fn file_outside_of_the_project_is_not_in_the_patch() {
+    let mut builder = ChangesBuilder::new(Some("/w"));
+    let input = json!({ "file_path": "/home/me/plan.md", "content": "x\n" });
+    let result = json!({ "type": "create", "content": "x\n", "structuredPatch": [] });
+    add(&mut builder, "Write", ToolState::Completed, input, result);
+    let changes = builder.finish();
+    assert_eq!(changes.files[0].left_out_of_patch(), Some("It is outside of the project."));
+    assert_eq!((changes.patch(), changes.files[0].added), (String::new(), 1));
+}
+
 /// A new file with a later edit is one new file; a name with hostile characters is quoted.
 #[test]
 fn new_file_has_a_patch_that_git_reads() {

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use clap::Args;
 use unspool_query::changes::changes;
 use unspool_store::blocking::block_on;
-use unspool_store::store::View;
 use unspool_view::block::{Block, Span};
 use unspool_view::present::changes::Changes as FileChanges;
 
@@ -43,12 +42,10 @@ impl Changes {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let view = archive.view()?;
         let stored = find(&view, &self.session)?;
-        if let Some(turn) = self.turn
-            && block_on(view.head(stored.row, turn))?.is_none()
-        {
+        let Some(changes) = block_on(changes(&view, &stored, self.turn))? else {
+            let turn = self.turn.unwrap_or_default();
             bail!("this session has no turn {turn}; `unspool show` numbers them");
-        }
-        let changes = block_on(changes(&view, &stored, self.turn))?;
+        };
         if self.json {
             return super::write_json(&changes.document());
         }
@@ -74,7 +71,7 @@ impl Changes {
 fn write_patch(changes: &FileChanges) -> Result<()> {
     io::stdout().lock().write_all(changes.patch().as_bytes())?;
     for file in &changes.files {
-        if let Some(note) = file.basis.note() {
+        if let Some(note) = file.left_out_of_patch() {
             eprintln!("unspool: {} is not in the patch. {note}", file.name.escape_debug());
         }
     }

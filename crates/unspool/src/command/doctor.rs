@@ -187,9 +187,6 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
 fn unknown(agent: &str, version: &str) -> String {
     let tested = Agent::named(agent).and_then(|agent| Some((agent, agent.recorded?)));
     match tested {
-        Some((_, (oldest, _))) if version == "unknown" => {
-            format!("the log does not name its version; Unspool was tested with {oldest}")
-        }
         Some((agent, (oldest, newest))) => match agent.version_age(version) {
             VersionAge::Newer => format!(
                 "{version} is newer than what Unspool was tested with ({newest}); unknown records are kept and shown as data"

@@ -167,19 +167,24 @@ fn a_session_is_listed_opened_and_scrolled() {
     terminal.assert_restored();
 }
 
+/// Writes the first half of a log. Returns its path and the lines that are left.
+fn half_written<'a>(machine: &Machine, log: &'a [u8]) -> (String, Vec<&'a [u8]>) {
+    let mut all = lines(log);
+    let later = all.split_off(all.len() / 2);
+    let path = format!("{PROJECT}/growing.jsonl");
+    all.iter().for_each(|line| machine.append(&path, line));
+    (path, later)
+}
+
 #[test]
 fn the_preview_of_the_list_follows_its_session() {
-    let machine = Machine::new();
-    let log = recorded(LOOP);
-    let all = lines(&log);
-    let path = format!("{PROJECT}/growing.jsonl");
-    let half = all.len() / 2;
-    all[..half].iter().for_each(|line| machine.append(&path, line));
+    let (machine, log) = (Machine::new(), recorded(LOOP));
+    let (path, later) = half_written(&machine, &log);
     let mut terminal = Terminal::open(&machine, (160, 40), &[]);
     let before = terminal.shows("Redacted reasoning");
     assert!(!before.contains("Tests: 2 passed"), "{before}");
     // Nothing is pressed: the preview reads what the agent writes.
-    all[half..].iter().for_each(|line| machine.append(&path, line));
+    later.iter().for_each(|line| machine.append(&path, line));
     terminal.shows("Tests: 2 passed");
     terminal.hides("Redacted reasoning");
 }
@@ -213,19 +218,15 @@ fn j_and_k_open_the_next_session_and_the_list_stays_beside_it() {
 
 #[test]
 fn a_log_that_grows_is_followed_and_nobody_is_moved() {
-    let machine = Machine::new();
-    let log = recorded(LOOP);
-    let all = lines(&log);
-    let path = format!("{PROJECT}/growing.jsonl");
-    let half = all.len() / 2;
-    all[..half].iter().for_each(|line| machine.append(&path, line));
+    let (machine, log) = (Machine::new(), recorded(LOOP));
+    let (path, later) = half_written(&machine, &log);
     let mut terminal = Terminal::open(&machine, (90, 14), &[]);
     terminal.shows("1 session");
     terminal.press(ENTER);
     let before = terminal.shows("Redacted reasoning");
     assert!(!before.contains("this text does not exist"), "{before}");
     // At the end: new content scrolls into view.
-    let (next, last) = all[half..].split_at((all.len() - half) / 2);
+    let (next, last) = later.split_at(later.len() / 2);
     next.iter().for_each(|line| machine.append(&path, line));
     let followed = terminal.shows("this text does not exist");
     assert!(!followed.contains("new part"), "{followed}");

@@ -5,7 +5,6 @@ use unspool_export::html::block::blocks;
 use unspool_export::html::dom;
 use unspool_export::html::text::{safe, spans};
 use unspool_model::summary::Summary;
-use unspool_view::block::DiffKind;
 use unspool_view::present::changes::{Changes, EditRef, FileChange};
 use unspool_view::present::{UNTITLED, format};
 
@@ -97,8 +96,6 @@ fn link(edit: &EditRef) -> String {
 /// The file at its first changed line.
 fn editor_url(file: &FileChange) -> Option<String> {
     let path = file.path.strip_prefix('/')?;
-    let lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
-    let line = lines.filter(|line| line.kind == DiffKind::Added).find_map(|line| line.new);
     let path: Vec<String> = path.split('/').map(percent_encode).collect();
-    Some(format!("vscode://file/{}:{}", path.join("/"), line.unwrap_or(1)))
+    Some(format!("vscode://file/{}:{}", path.join("/"), file.first_changed_line()))
 }

@@ -28,7 +28,7 @@ impl FileState {
         FileState {
             order,
             moved_from: None,
-            lines: FileLines::unknown(),
+            lines: FileLines::with_unknown_text(),
             basis: Basis::Net,
             created: false,
             deleted: false,
@@ -77,9 +77,7 @@ impl FileState {
             ApplyError::NoPosition => Basis::NoPositions,
             ApplyError::TooManyPieces => Basis::TooMany,
         };
-        if let Some(text) = text_read
-            && self.lines.text().is_none()
-        {
+        if let Some(text) = text_read {
             // A reader may cut or decorate a text: what it shows proves nothing if it differs.
             let mut learned = self.lines.clone();
             if learned.learn(text).is_ok() {

@@ -2,19 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{Basis, FileChange, FileStatus};
+use super::{FileChange, FileStatus};
 use crate::block::{Diff, DiffKind, Hunk};
 
-/// The change of one file; empty if it is unknown or if nothing changed.
+/// The change of one file; empty if it cannot be in a patch or if nothing changed.
 pub fn file(change: &FileChange) -> String {
+    if change.left_out_of_patch().is_some() || change.status == FileStatus::Unchanged {
+        return String::new();
+    }
     let no_lines = change.diff.hunks.is_empty();
     let is_rename = change.status == FileStatus::Moved;
-    if change.basis != Basis::Net || (no_lines && change.status == FileStatus::Modified) {
-        return String::new();
-    }
-    if change.status == FileStatus::Unchanged {
-        return String::new();
-    }
     let new = change.name.as_str();
     let old = change.moved_from.as_deref().filter(|_| is_rename).unwrap_or(new);
     let mut text = format!("diff --git {} {}\n", quoted("a/", old), quoted("b/", new));

@@ -18,7 +18,7 @@ use unspool_query::subagents::subagents;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
-use unspool_view::parallel::call_groups;
+use unspool_view::call_groups::call_groups;
 
 use crate::archive::{Archive, find};
 use crate::{artifacts, config, paint};
