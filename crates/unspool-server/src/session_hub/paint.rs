@@ -211,7 +211,9 @@ impl<S: Store> SessionHub<S> {
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.
         let subagents = block_on(subagents(archive, &session.agent, turns)).unwrap_or_default();
-        let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+        let folding = self.app.settings.folding;
+        let options =
+            present::PresentOptions { subagents, folding, ..present::PresentOptions::of(session) };
         Ok(present::partial_turn(&skeleton.turn, &skeleton.parts, &options))
     }
 }
