@@ -72,7 +72,7 @@ pub(super) fn subagents(
     Ok(found)
 }
 
-/// The sub-agents of a session that may be live, nested ones included. There may be thousands of
+/// The sub-agents of a session that have a running turn, nested ones included. There may be thousands of
 /// others, and lists ask for each of their rows.
 pub(super) fn live_subagents(
     connection: &Connection,
@@ -87,7 +87,8 @@ pub(super) fn live_subagents(
              JOIN session ON session.id = agent.session
          )
          SELECT session.id FROM below JOIN session ON session.row = below.row
-         WHERE session.state = 'live' ORDER BY session.id",
+         WHERE EXISTS (SELECT 1 FROM turn WHERE turn.session = session.row AND turn.state = 'running')
+         ORDER BY session.id",
     )?;
     let mut rows = statement.query([session])?;
     let mut found = Vec::new();

@@ -143,7 +143,8 @@ pub trait View: Clone + Send + Sync + 'static {
         session: RowId,
     ) -> impl Future<Output = Result<Vec<SubagentRef>, StoreError>> + Send;
 
-    /// The sub-agents of a session, nested ones included, that may be live.
+    /// The sub-agents of a session, nested ones included, that may be live: those with a running
+    /// turn.
     fn live_subagents(
         &self,
         session: RowId,
