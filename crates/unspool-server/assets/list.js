@@ -119,8 +119,13 @@ function place(row, isLive) {
   const now = live.querySelector("ol");
   const all = listing.querySelector("ol.all");
   if (isLive) {
-    if (held && now.contains(held)) held.replaceWith(row);
-    else { drop(held); now.prepend(row); }
+    if (held && now.contains(held) && held.dataset.order === row.dataset.order) held.replaceWith(row);
+    else {
+      drop(held);
+      // Those that wait come first.
+      const next = [...now.children].find((one) => one.dataset.order >= row.dataset.order);
+      now.insertBefore(row, next ?? null);
+    }
   } else if (held && !now.contains(held)) {
     held.replaceWith(row);
   } else if (all) {

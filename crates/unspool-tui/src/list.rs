@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
 use unspool_model::session::SessionState;
 use unspool_query::reader::{Query, SessionRow};
+use unspool_view::present::activity::Activity;
 
 /// The sessions on the first page, small so that something shows quickly, and on each further one.
 const FIRST_PAGE_SESSIONS: u64 = 120;
@@ -139,7 +140,9 @@ impl List {
             let live =
                 session_row.is_some_and(|session_row| session_row.state == SessionState::Live);
             let last = session_row.and_then(|session_row| session_row.last_heard);
-            (Reverse(live), Reverse(last), session_row.map(|session_row| session_row.id))
+            let activity = session_row.and_then(|session_row| session_row.activity.as_ref());
+            let urgency = Activity::order(activity);
+            (urgency, Reverse(live), Reverse(last), session_row.map(|session_row| session_row.id))
         };
         nths.sort_by_cached_key(order);
         self.rows.clear();

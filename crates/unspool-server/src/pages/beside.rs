@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use unspool_model::id::digest;
 use unspool_query::activity::activity;
 use unspool_store::store::{SessionFilter, Store, View};
+use unspool_view::present::activity::Activity;
 
 use super::{ErrorPage, html};
 use crate::App;
@@ -33,7 +34,7 @@ pub async fn beside<S: Store>(
         rows.push(template::BesideRow { summary: stored.summary, seq: stored.seq, activity });
     }
     // Stable: the newest of each kind stay in order.
-    rows.sort_by_key(|row| row.activity.is_none());
+    rows.sort_by_key(|row| Activity::order(row.activity.as_ref()));
     let painted = template::beside(&rows, Timestamp::now());
     let tag = format!("W/\"{:016x}\"", digest(painted.0.as_bytes()));
     if etag_matches(&headers, &tag) {

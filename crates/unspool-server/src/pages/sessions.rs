@@ -91,6 +91,8 @@ async fn live<S: Store>(
     let found = app.view().sessions(filter).await?;
     let mut found = with_activity(app, found, scope).await?;
     found.retain(ListedSession::is_live);
+    // Stable: the newest of each kind stay in order.
+    found.sort_by_key(|listed| Activity::order(listed.activity.as_ref()));
     Ok(found)
 }
 

@@ -108,6 +108,16 @@ impl Activity {
         matches!(self, Activity::Waiting { .. })
     }
 
+    /// The order in lists: the most urgent first, sessions that do nothing last.
+    pub fn order(activity: Option<&Activity>) -> u8 {
+        match activity {
+            Some(Activity::Waiting { .. }) => 0,
+            Some(Activity::MaybeWaiting { .. }) => 1,
+            Some(Activity::Working { .. } | Activity::Silent { .. }) => 2,
+            None => 3,
+        }
+    }
+
     /// `Waiting for you`, for the states that need an explanation before what they are about.
     pub fn label(&self) -> Option<&'static str> {
         match self {

@@ -124,7 +124,7 @@ impl List {
 fn write_live<V: View>(view: &V, out: &mut impl Write) -> Result<()> {
     let mut live = block_on(recent_sessions(view, &FxHashSet::default()))?;
     live.retain(|session| session.activity.is_some() && !session.stored.is_agent());
-    live.sort_by_key(|session| !session.activity.as_ref().is_some_and(Activity::is_waiting));
+    live.sort_by_key(|session| Activity::order(session.activity.as_ref()));
     for session in &live {
         let Some(activity) = &session.activity else { continue };
         let summary = &session.stored.summary;

@@ -197,7 +197,8 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
     let live = session.state == SessionState::Live;
     html! {
         li.row.agent[row.sub_agent].live[live] id={ "s-" (session.id) }
-            data-started=[started] data-day=(day(summary.started)) {
+            data-started=[started] data-day=(day(summary.started))
+            data-order=(Activity::order(row.activity.as_ref())) {
             a href={ "/s/" (session.id) } {
                 span.title {
                     @if live { span.pulse aria-hidden="true" {} span.visually-hidden { "live: " } }
