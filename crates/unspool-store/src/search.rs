@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use unspool_index::{Condition, ConditionKind, OtherReading, OtherReadingKind, TextQuery};
 use unspool_index::{Matcher, Snippet, snippet};
 use unspool_model::id::{PartId, SessionId, TurnId};
-use unspool_model::part::{Body, Kind, Place};
+use unspool_model::part::{Body, Kind, Place, ToolState};
 use unspool_view::present::card_summary;
 
 use crate::searchable::{field_text, fields, unescape_json};
@@ -95,6 +95,13 @@ pub struct Hit {
     /// Milliseconds.
     pub at: Option<i64>,
     pub snippet: Snippet,
+}
+
+impl Hit {
+    /// The state of a call that did not simply complete.
+    pub fn notable_state(&self) -> Option<&str> {
+        self.state.as_deref().filter(|state| *state != ToolState::Completed.name())
+    }
 }
 
 /// A hit as `search --json` writes it. The field names are a stable interface for scripts.

@@ -216,6 +216,7 @@ fn everything_that_is_said_is_what_it_was() {
         place: Some(Place(-1)),
         kind: "user".to_owned(),
         tool: Some("Bash".to_owned()),
+        state: Some("failed".to_owned()),
         at: Some(i64::MIN),
         snippet: "snippet".to_owned(),
         ranges: vec![(0, 3), (4, 7)],

@@ -86,6 +86,7 @@ async fn run_search<S: Store>(
         part: hit.part.map(|part| part.to_string()),
         kind: &hit.kind,
         tool: hit.tool.as_deref(),
+        state: hit.notable_state(),
         at: hit.at.and_then(|at| Timestamp::from_millisecond(at).ok()),
         text: &hit.snippet.text,
         ranges: &hit.snippet.ranges,

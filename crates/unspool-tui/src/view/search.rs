@@ -73,6 +73,9 @@ fn head(hit: &SearchHit, titled: bool, width: usize) -> Line {
     }
     let what = hit.tool.as_deref().unwrap_or(&hit.kind);
     line.push(&format!("  {what}"), Style::tone(Tone::Accent));
+    if let Some(state) = &hit.state {
+        line.push(&format!("  {state}"), Style::tone(Tone::Warning));
+    }
     if let Some(turn) = hit.turn {
         line.push(&format!("  turn {turn}"), muted.clone());
     }

@@ -163,9 +163,10 @@ fn paint(hit: &Hit, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let id: String = hit.session.to_string().chars().take(8).collect();
     let turn = hit.turn.map_or(String::new(), |turn| format!(" turn {turn}"));
     let tool = hit.tool.as_ref().map_or(String::new(), |tool| format!(" {tool}"));
+    let state = hit.notable_state().map_or(String::new(), |state| format!(" {state}"));
     let at = time(hit).map_or(String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
     let title = format::first_line(hit.title.as_deref().unwrap_or_default(), 200);
-    let place = format!("{id}{turn}  {}{tool}  {at}  ", hit.kind);
+    let place = format!("{id}{turn}  {}{tool}{state}  {at}  ", hit.kind);
     let place = make_visible(&place).into_owned();
     let room = style.width.saturating_sub(unspool_view::lines::width(&place));
     let title = truncate(&make_visible(&title), room);

@@ -24,6 +24,8 @@ pub struct HitRow<'a> {
     pub part: Option<String>,
     pub kind: &'a str,
     pub tool: Option<&'a str>,
+    /// The state of a call that did not simply complete.
+    pub state: Option<&'a str>,
     pub at: Option<Timestamp>,
     pub text: &'a str,
     /// Byte ranges of the matches in `text`.
@@ -140,6 +142,7 @@ fn row(hit: &HitRow<'_>) -> Markup {
                 span.facts {
                     span { (safe(hit.kind)) }
                     @if let Some(tool) = hit.tool { span { (safe(tool)) } }
+                    @if let Some(state) = hit.state { span.tone-warning { (safe(state)) } }
                     @if let Some(turn) = hit.turn { span { "turn " (turn) } }
                     @if let Some(at) = hit.at {
                         time datetime=(at) { (at.strftime("%Y-%m-%d %H:%M")) }
