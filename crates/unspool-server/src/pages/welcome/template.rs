@@ -36,6 +36,10 @@ pub fn welcome(page: &WelcomePage) -> Markup {
             h2 { "Begin" }
             ol.steps {
                 li { "Use an agent as usual. Its session appears here while it runs." }
+                li {
+                    "Agents write nothing while they wait for you. " code { "unspool hooks install" }
+                    " lets them report it: this page, the tab and the terminal then show what they wait for."
+                }
                 li { "Import older sessions, or those of another machine: " code { "unspool import FOLDER" } "." }
                 li { "Something missing? " code { "unspool doctor" } " shows what was found of each agent, and why not." }
             }
