@@ -32,7 +32,9 @@ fn block(block: &Block) -> Markup {
         Block::Terminal(terminal) => terminal::paint(terminal),
         Block::Fields { fields } => html! {
             dl.fields {
-                @for field in fields { dt { (safe(&field.name)) } dd { (spans(&field.value)) } }
+                @for field in fields {
+                    div { dt { (safe(&field.name)) } dd { (spans(&field.value)) } }
+                }
             }
         },
         Block::Tree(tree) => lay_tree(tree),
