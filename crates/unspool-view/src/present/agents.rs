@@ -10,8 +10,8 @@ use unspool_model::part::{Agent, Body, Kind, ToolState};
 use unspool_model::session::{Transcript, Turn, TurnState, Usage};
 
 use super::body::node;
-use super::{PartView, format, tools};
-use crate::block::{Badge, Block, Icon, Node, Span};
+use super::{PartView, format, markdown, tools};
+use crate::block::{Badge, Block, Icon, Node, Span, Tone};
 
 /// Number of recently used tools to show per agent.
 const LAST_TOOLS: usize = 3;
@@ -98,6 +98,8 @@ struct SubagentStats {
     last_tools: Vec<String>,
     /// The final state of its last turn, if it has ended.
     end: Option<TurnState>,
+    /// Its last text, if it completed.
+    report: Option<String>,
     /// The agents that it started itself.
     agents: Vec<Agent>,
 }
@@ -128,10 +130,24 @@ impl SubagentSessions {
         if let (Some(first), Some(member)) = (&mut call.group, &mut agents.group) {
             member.title = first.title.take();
         }
+        // A call in the background ended before its agent did: the report is in the agent's log.
+        let report = match tree.nodes.as_slice() {
+            [node] => self.0.get(&node.key).and_then(|stats| stats.report.as_deref()),
+            _ => None,
+        };
         for block in std::mem::take(&mut call.blocks) {
             if let Block::Card(card) = block {
                 agents.blocks.extend(card.question.map(Block::Question));
-                agents.blocks.extend(card.body);
+                for block in card.body {
+                    match (&block, report) {
+                        (Block::Notice(notice), Some(report))
+                            if notice.tone == Tone::Background =>
+                        {
+                            agents.blocks.extend(markdown::blocks(report));
+                        }
+                        _ => agents.blocks.push(block),
+                    }
+                }
             } else {
                 agents.blocks.push(block);
             }
@@ -204,6 +220,12 @@ impl SubagentStats {
             }
         }
         stats.end = stats.end.filter(|end| !matches!(end, TurnState::Running | TurnState::Unknown));
+        if stats.end == Some(TurnState::Completed) {
+            let last = transcript.turns.last().map(|turn| turn.parts.as_slice());
+            stats.report = last.unwrap_or_default().iter().rev().find_map(|part| {
+                if let Body::Text(said) = &part.body { Some(said.text.to_string()) } else { None }
+            });
+        }
         stats
     }
 
