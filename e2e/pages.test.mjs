@@ -2,7 +2,7 @@
 // links that survive a restart; then one session by keyboard only, and the actions on its parts.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { closeBrowser, folder, freePort, open, root, serve, until } from "./program.mjs";
@@ -13,8 +13,12 @@ const CACHE = "The forecast cache keeps missing";
 const ANGLES = "review the weather app from two angles";
 
 /** The demo in a browser, with all its sessions in the list. */
-async function demo(t, options = {}) {
-  const server = await serve(t, await folder(t), ["--demo", "--port", "0"]);
+async function demo(t, options = {}, config = "") {
+  const data = await folder(t);
+  const settings = join(data, "home/.config/unspool");
+  await mkdir(settings, { recursive: true });
+  await writeFile(join(settings, "config.toml"), config);
+  const server = await serve(t, data, ["--demo", "--port", "0"]);
   const page = await open(t, options);
   await page.goto(server.address);
   await until("all demo sessions are listed", async () => {
@@ -137,6 +141,21 @@ test("the demo, from the list to one part of one session", async (t) => {
   await page.goto(new URL(link, again.origin).href);
   assert.equal(await page.locator(new URL(link, again.origin).hash).count(), 1);
   assert.deepEqual(page.troubles.filter((trouble) => !trouble.includes("WebSocket")), []);
+});
+
+test("a setting folds the calls of a thought too, and its line names them", async (t) => {
+  const { page } = await demo(t, {}, 'fold = "all"\n');
+  await read(page, CACHE);
+  const block = page.locator(".reasoning-block.folds-calls", { has: page.locator("figure.diff") }).first();
+  const edit = block.locator(".part.tool").first();
+  assert.equal(await edit.isVisible(), false);
+  // C-23: the line names what it hides.
+  assert.match(await block.locator("summary").first().innerText(), /^Reasoning · Edit src\/cache\.ts/);
+  // Seeking an edit opens the thought that hides it.
+  await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
+  await page.keyboard.press("d");
+  assert.equal(await edit.isVisible(), true);
+  assert.ok(await inSight(edit));
 });
 
 test("a session by keyboard only: from the list to a part, its Markdown, its record", async (t) => {

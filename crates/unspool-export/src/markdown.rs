@@ -43,7 +43,7 @@ pub fn turn(view: &TurnView) -> String {
     for item in &view.items {
         match item {
             Item::Part(one) => card::add_part(&mut out, one, part(one)),
-            Item::Reasoning(one) => out.push(reasoning(one)),
+            Item::Reasoning(one) => add_reasoning(&mut out, one),
         }
     }
     format!("{}\n", join_blocks(out))
@@ -83,13 +83,26 @@ pub fn part(view: &PartView) -> String {
     inner(view)
 }
 
-fn reasoning(view: &ReasoningView) -> String {
-    let mut parts = Vec::new();
-    view.parts.iter().for_each(|part| card::add_part(&mut parts, part, inner(part)));
-    let inside = join_blocks(parts);
-    let title = if view.tool_calls == 0 { "Reasoning" } else { view.title.as_str() };
-    let title = gist_of(title, &view.summary);
-    if inside.is_empty() { format!("*{}*", escape(&title)) } else { details(&title, &inside) }
+/// A reasoning block: its words are folded, its calls and agents follow (C-23).
+fn add_reasoning(out: &mut Vec<String>, view: &ReasoningView) {
+    let is_thought = |one: &PartView| one.kind == Kind::Reasoning;
+    for run in view.parts.chunk_by(|one, next| is_thought(one) && is_thought(next)) {
+        let Some(first) = run.first() else { continue };
+        if !is_thought(first) {
+            card::add_part(out, first, part(first));
+            continue;
+        }
+        let words = join_blocks(run.iter().map(inner));
+        let title = match first.blocks.as_slice() {
+            _ if first.id == view.id => gist_of(&view.title, &view.summary),
+            [Block::Fold(fold)] => gist_of("Reasoning", &fold.summary),
+            _ => "Reasoning".to_owned(),
+        };
+        out.push(match words.is_empty() {
+            true => format!("*{}*", escape(&title)),
+            false => details(&title, &words),
+        });
+    }
 }
 
 /// A part inside a fold. GitHub renders no alerts there, and reasoning needs no second fold.

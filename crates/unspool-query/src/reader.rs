@@ -22,7 +22,7 @@ use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::changes::Changes;
-use unspool_view::present::{self, UNTITLED};
+use unspool_view::present::{self, Folding, UNTITLED};
 
 use crate::activity::activity;
 use crate::budget::{Budgets, warnings};
@@ -44,12 +44,13 @@ pub struct Settings {
     /// What copies and exports redact.
     pub rules: Rules,
     pub budgets: Budgets,
+    pub folding: Folding,
 }
 
 impl Settings {
     /// Without budgets.
     pub fn new(prices: Prices, rules: Rules) -> Settings {
-        Settings { prices, rules, budgets: Budgets::default() }
+        Settings { prices, rules, budgets: Budgets::default(), folding: Folding::default() }
     }
 }
 
@@ -187,6 +188,9 @@ pub struct SearchHit {
     pub place: Option<Place>,
     pub kind: String,
     pub tool: Option<String>,
+    /// The state of a call that did not simply complete.
+    #[serde(default)]
+    pub state: Option<String>,
     pub at: Option<i64>,
     pub snippet: String,
     /// Byte ranges of the matches in the snippet, in order.
@@ -206,7 +210,7 @@ async fn run<V: View>(
     settings: &Settings,
     query: Query,
 ) -> Result<Response, ExportError> {
-    let Settings { prices, rules, budgets } = settings;
+    let Settings { prices, rules, budgets, folding } = settings;
     match query {
         Query::List { after, limit } => {
             let filter = SessionFilter {
@@ -239,7 +243,8 @@ async fn run<V: View>(
             let Some(stored) = view.session(session).await? else {
                 return Ok(no_session());
             };
-            let request = WindowRequest { anchor, filter: filter.as_ref(), size };
+            let request =
+                WindowRequest { anchor, filter: filter.as_ref(), size, folding: *folding };
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
             let loaded = window(view, &stored, request, settle).await?;
             let head = present::session(&stored.summary, prices);
@@ -358,6 +363,7 @@ fn change_folder(project: &str) -> Option<String> {
 impl From<Hit> for SearchHit {
     fn from(hit: Hit) -> SearchHit {
         SearchHit {
+            state: hit.notable_state().map(str::to_owned),
             session: hit.session,
             agent: hit.agent,
             title: hit.title,

@@ -9,7 +9,7 @@ mod slice;
 
 use serde::{Deserialize, Serialize};
 use slice::MAX_BLOCK_PARTS;
-use unspool_view::present::TurnView;
+use unspool_view::present::{Folding, TurnView};
 
 pub use filter::PartFilter;
 pub use loader::{MAX_WINDOW_PARTS, fill, window};
@@ -23,11 +23,12 @@ pub struct WindowRequest<'a> {
     /// Load only the parts that pass.
     pub filter: Option<&'a PartFilter>,
     pub size: Size,
+    pub folding: Folding,
 }
 
 impl From<Anchor> for WindowRequest<'_> {
     fn from(anchor: Anchor) -> Self {
-        WindowRequest { anchor, filter: None, size: Size::default() }
+        WindowRequest { anchor, filter: None, size: Size::default(), folding: Folding::default() }
     }
 }
 

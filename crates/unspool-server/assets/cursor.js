@@ -2,6 +2,7 @@
 
 import { notify } from "./actions.js";
 import { ID } from "./ids.js";
+import { hidingFolds } from "./view.js";
 
 const partOf = (piece) => piece.id.slice(ID.part.length);
 const isVisible = (one) => one.checkVisibility() && one.getBoundingClientRect().height > 0;
@@ -110,13 +111,13 @@ export class Cursor {
 
   /** Goes to the next part with this landmark, or to the previous one, and opens what hides it. */
   seek(landmark, by) {
-    const all = this.all().filter((one) => isVisible(one) || one.parentElement.closest("details:not([open])"));
+    const all = this.all().filter((one) => isVisible(one) || hidingFolds(one.parentElement).length > 0);
     const from = this.near(all);
     const is = (one) => one.matches(`[data-landmark~="${landmark}"]`);
     const [above, below] = [all.slice(0, Math.max(0, from)).filter(is), all.slice(from + 1).filter(is)];
     const to = by > 0 ? below[0] : above.at(-1);
     if (!to) return notify(nothingFurther(landmark, by, by > 0 ? above.length : below.length));
-    for (let fold = to.closest("details:not([open])"); fold; fold = to.closest("details:not([open])")) open(fold);
+    hidingFolds(to).forEach(open);
     const card = to.querySelector("details:not([open])");
     if (card && !to.querySelector("details[open]")) open(card);
     this.set(to);

@@ -2,6 +2,7 @@
 
 import { ID } from "./ids.js";
 import { notify } from "./actions.js";
+import { hidingFolds } from "./view.js";
 
 export class Find {
   constructor(view, follow, form) {
@@ -64,7 +65,7 @@ export class Find {
     if (!document.getElementById(id)) await this.view.jump({ turn: hit.turn, ...(hit.part ? { part: hit.part } : {}) });
     const target = document.getElementById(id);
     if (!target) return notify("This hit is not shown");
-    for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+    for (const fold of hidingFolds(target)) fold.open = true;
     for (const fold of target.querySelectorAll("details")) fold.open = true;
     target.scrollIntoView({ block: "center", behavior: "instant" });
     this.paint(target);

@@ -7,7 +7,7 @@ import { Find } from "./find.js";
 import { Follow } from "./follow.js";
 import { ID } from "./ids.js";
 import { addAction, notify } from "./actions.js";
-import { View, element } from "./view.js";
+import { View, element, hidingFolds } from "./view.js";
 
 const page = document.querySelector(".session");
 const outline = page.querySelector(".outline ol");
@@ -83,7 +83,7 @@ function reveal() {
   // A call that is represented by its agent tree is an empty element: use the tree.
   if (target && target.childElementCount === 0) target = target.nextElementSibling;
   if (!target) return;
-  for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+  for (const fold of hidingFolds(target)) fold.open = true;
   for (const fold of target.querySelectorAll("details")) fold.open = true;
   follow.pause();
   const isTurn = target.matches(".turn");

@@ -15,6 +15,17 @@ export function element(html) {
   return template.content.firstElementChild;
 }
 
+/** The closed folds that hide an element, outermost last. */
+export function hidingFolds(target) {
+  const folds = [];
+  for (let at = target; at; at = at.parentElement) {
+    if (at.matches("details:not([open])")) folds.push(at);
+    const thought = at.matches(".folds-calls") ? at.querySelector(":scope > .inside > :first-child > details:not([open])") : null;
+    if (thought && !thought.contains(target)) folds.push(thought);
+  }
+  return folds;
+}
+
 /** The first visible element of a list. */
 function firstVisible(list) {
   return [...list].find((one) => { const box = one.getBoundingClientRect(); return box.bottom > 60 && box.height > 0; });

@@ -23,6 +23,7 @@ mod turn;
 
 use agents::SubagentSessions;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use unspool_model::part::Body;
 use unspool_model::price::{Cost, Prices, Spending};
 use unspool_model::session::{Parent, Session, Usage};
@@ -50,6 +51,18 @@ pub struct PresentOptions {
     pub project: Option<String>,
     /// Statistics of the sub-agents' own sessions, as far as they were found.
     pub subagents: SubagentSessions,
+    pub folding: Folding,
+}
+
+/// What a closed reasoning block hides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Folding {
+    /// Its words. Calls and agents stay visible as lines (C-23).
+    #[default]
+    Words,
+    /// Its calls and agents too.
+    All,
 }
 
 impl PresentOptions {

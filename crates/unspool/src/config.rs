@@ -9,6 +9,9 @@
 //! poll = true
 //! # How many seconds an agent must be silent before its session may count as over.
 //! idle_after = 30
+//! # What a closed reasoning block hides in the page and in the terminal: "words", or "all" for
+//! # its calls too.
+//! fold = "words"
 //!
 //! # Dollars per million tokens; overrides the built-in price list.
 //! [prices."house-model"]
@@ -58,6 +61,7 @@ use unspool_query::budget::Budgets;
 use unspool_query::reader::Settings;
 use unspool_redact::{CustomRule, Rules};
 use unspool_sources::discover::Environment;
+use unspool_view::present::Folding;
 
 const DEFAULT_IDLE_AFTER: Duration = Duration::from_secs(30);
 
@@ -68,6 +72,7 @@ pub struct Config {
     prices: BTreeMap<String, Price>,
     poll: bool,
     idle_after: Option<u64>,
+    fold: Folding,
     redaction: Redaction,
     budget: Budget,
     pub terminal: Terminal,
@@ -162,7 +167,12 @@ pub fn prices() -> Result<Prices> {
 
 /// What answers depend on.
 pub fn reader_settings() -> Result<Settings> {
-    Ok(Settings { prices: prices()?, rules: redaction()?, budgets: budgets()? })
+    Ok(Settings {
+        prices: prices()?,
+        rules: redaction()?,
+        budgets: budgets()?,
+        folding: Config::load()?.fold,
+    })
 }
 
 /// The budgets. A limit that is not above 0 is a mistake.

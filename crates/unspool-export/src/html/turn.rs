@@ -269,7 +269,7 @@ fn step_foot(foot: &StepFooter) -> Markup {
 /// The frame of a reasoning block.
 fn reasoning_shell(view: &ReasoningView, inside: Markup) -> Markup {
     html! {
-        div.reasoning-block.growing[view.open] id=(dom::reasoning(view.id)) data-kind=(Kind::Reasoning.name()) {
+        div.reasoning-block.growing[view.open].folds-calls[view.folds_calls] id=(dom::reasoning(view.id)) data-kind=(Kind::Reasoning.name()) {
             div.inside { (inside) }
         }
     }

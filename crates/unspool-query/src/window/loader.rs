@@ -7,7 +7,7 @@ use unspool_model::part::Place;
 use unspool_model::session::Turn;
 use unspool_model::skeleton::Skeleton;
 use unspool_store::store::{StoreError, StoredSession, TurnSize, TurnWindow, View};
-use unspool_view::present;
+use unspool_view::present::{self, Folding};
 use unspool_view::segment::SegmentRange;
 
 use super::slice::{Edge, TurnSlice, count_filtered};
@@ -38,12 +38,12 @@ pub async fn window<V: View>(
     request: WindowRequest<'_>,
     settle: impl Fn(&mut [Turn]),
 ) -> Result<WindowView, StoreError> {
-    let WindowRequest { anchor, filter, size } = request;
+    let WindowRequest { anchor, filter, size, folding } = request;
     let sizes = view.sizes(stored.row).await?;
     let (turns, turns_left) = (BTreeMap::new(), MAX_TURNS_SCANNED);
     let mut loader = WindowLoader { view, stored, filter, size, turns_left, sizes, turns };
     loader.choose(anchor).await?;
-    loader.show(settle).await
+    loader.show(settle, folding).await
 }
 
 impl<V: View> WindowLoader<'_, V> {
@@ -208,7 +208,11 @@ impl<V: View> WindowLoader<'_, V> {
         Ok(self.turns.get_mut(&size.number))
     }
 
-    async fn show(self, settle: impl Fn(&mut [Turn])) -> Result<WindowView, StoreError> {
+    async fn show(
+        self,
+        settle: impl Fn(&mut [Turn]),
+        folding: Folding,
+    ) -> Result<WindowView, StoreError> {
         let WindowLoader { view, stored, sizes, filter, turns, .. } = self;
         let (first, last) = (turns.keys().next().copied(), turns.keys().next_back().copied());
         let (mut all, mut slices) = (Vec::new(), Vec::new());
@@ -227,6 +231,7 @@ impl<V: View> WindowLoader<'_, V> {
         let subagents = subagents(view, &stored.summary.session.agent, &all).await?;
         let options = present::PresentOptions {
             subagents,
+            folding,
             ..present::PresentOptions::of(&stored.summary.session)
         };
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);

@@ -93,7 +93,8 @@ async fn load<S: Store>(
         Anchor::Before(_) | Anchor::After(_) | Anchor::Inside(_) => Size::SCROLL,
         Anchor::End | Anchor::Around(_) | Anchor::From(_) | Anchor::Between(..) => Size::default(),
     };
-    let ask = WindowRequest { anchor, filter: only.as_ref(), size };
+    let folding = app.settings.folding;
+    let ask = WindowRequest { anchor, filter: only.as_ref(), size, folding };
     Ok(load_window(&app.view(), stored, ask, settled).await?)
 }
 

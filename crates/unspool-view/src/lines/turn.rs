@@ -200,7 +200,7 @@ fn lay_thought(block: &Block, frame: &Frame<'_>) -> Vec<Line> {
 }
 
 /// A closed reasoning block: its title, then a line for each call and agent. Only its words are
-/// folded (C-23).
+/// folded (C-23), unless the reader wants calls folded too.
 pub fn closed_reasoning_lines(
     view: &ReasoningView,
     width: usize,
@@ -209,7 +209,8 @@ pub fn closed_reasoning_lines(
     let frame = Frame::new(width, options);
     let mut lines = lay_reasoning(view, &[], &frame);
     let rail = ("┊ ", Style::gutter());
-    for part in view.parts.iter().filter(|part| part.kind != Kind::Reasoning) {
+    let is_shown = |part: &&PartView| part.kind != Kind::Reasoning && !view.folds_calls;
+    for part in view.parts.iter().filter(is_shown) {
         let laid = frame.inside(rail.clone(), rail.clone(), |frame| {
             if part.kind == Kind::Agent {
                 // Each agent of the tree has a line of its own.

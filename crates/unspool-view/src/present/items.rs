@@ -41,6 +41,9 @@ pub(super) struct ItemContext<'a> {
     /// Directly after a text.
     after_text: bool,
     thinking: bool,
+    /// The calls that the item's reasoning led to: those in the item, and the rest of a group that
+    /// began in it.
+    calls: usize,
     /// Footers of the steps that end in the item, by index of the part.
     step_footers: Vec<(usize, StepFooter)>,
     /// The parts of the item that belong to groups of parallel calls, by index of the part.
@@ -69,6 +72,8 @@ pub(super) fn item_contexts<'a>(
         let footers = range.clone().enumerate();
         let is_block = matches!(stretch, SegmentRange::Block(_));
         let mut members = Vec::new();
+        let is_call = |at: &usize| kinds.get(*at) == Some(&Kind::Tool);
+        let mut calls = range.clone().filter(is_call).count();
         for (nth, at) in range.clone().enumerate() {
             while groups.next_if(|group| group.range.end <= at).is_some() {}
             let Some(group) = groups.peek().filter(|group| group.range.contains(&at)) else {
@@ -79,11 +84,15 @@ pub(super) fn item_contexts<'a>(
             }
             let after_block = !is_block && begun_in_block == Some(group.range.start);
             members.push((nth, member(group, at, after_block)));
+            if group.range.start == at && group.range.end > range.end {
+                calls += (range.end..group.range.end).filter(is_call).count();
+            }
         }
         ItemContext {
             part_skeletons: part_skeletons.get(range).unwrap_or_default(),
             after_text: std::mem::replace(&mut after_text, is_text),
             thinking,
+            calls,
             step_footers: footers
                 .filter_map(|(nth, at)| Some((nth, step_footers.remove(&at)?)))
                 .collect(),
@@ -101,7 +110,7 @@ impl ItemContext<'_> {
     fn layout(self) -> Option<ItemLayout> {
         let first = self.part_skeletons.first()?.id;
         let mut hasher = FxHasher::default();
-        (self.after_text, self.thinking).hash(&mut hasher);
+        (self.after_text, self.thinking, self.calls).hash(&mut hasher);
         for part_skeleton in self.part_skeletons {
             part_skeleton.id.hash(&mut hasher);
         }
@@ -175,11 +184,12 @@ impl ItemContext<'_> {
         let view = ReasoningView {
             id: part_skeletons.first()?.id,
             before: 0,
-            title: match tool_calls {
+            title: match self.calls {
                 0 => "Reasoning".to_owned(),
-                _ => format!("Reasoning ({})", format::count(tool_calls, "tool call")),
+                calls => format!("Reasoning ({})", format::count(calls, "tool call")),
             },
             tool_calls,
+            folds_calls: false,
             summary: summary.unwrap_or_default(),
             open,
             parts,

@@ -5,7 +5,7 @@ use unspool_model::provenance::Origin;
 use unspool_model::session::{Trigger, TurnOrigin, TurnState};
 use unspool_model::skeleton::Skeleton;
 
-use super::super::{PresentOptions, partial_turn};
+use super::super::{Folding, PresentOptions, partial_turn};
 use super::*;
 use crate::lines::{LineOptions, closed_reasoning_lines, turn_lines};
 use crate::plain::paint;
@@ -63,7 +63,7 @@ fn parallel_calls_are_below_a_title_also_behind_a_reasoning_block() {
     assert_eq!(
         lines,
         [
-            "◌ Reasoning (1 tool call) — Look.",
+            "◌ Reasoning (3 tool calls) — Look.",
             "┊ ┌ 3 calls at once · 1.2 s · 1 failed",
             "┊ │ ● Alpha                                             [OK]",
             "  │ ● Beta                                              [OK]",
@@ -73,6 +73,28 @@ fn parallel_calls_are_below_a_title_also_behind_a_reasoning_block() {
     let Some(Item::Reasoning(block)) = view.items.first() else { panic!("no block") };
     let closed = paint(&closed_reasoning_lines(block, 60, &LineOptions::default()));
     assert_eq!(closed.lines().count(), 3, "{closed}");
+}
+
+#[test]
+fn a_block_that_folds_its_calls_names_them() {
+    // C-23: a setting folds all, and then the line names them.
+    let mut turn = turn(Some(1_200));
+    let more = Body::Reasoning(Reasoning { text: "And more.".into(), ..Reasoning::default() });
+    turn.parts.insert(2, part(2, (300, Some(300)), more));
+    for (place, part) in (1..).zip(&mut turn.parts) {
+        part.place = Place(place);
+    }
+    let options = PresentOptions { folding: Folding::All, ..PresentOptions::default() };
+    let view = super::super::turn(&turn, &options);
+    let Some(Item::Reasoning(block)) = view.items.first() else { panic!("no block") };
+    let closed = paint(&closed_reasoning_lines(block, 60, &LineOptions::default()));
+    assert_eq!(closed.lines().collect::<Vec<_>>(), ["◌ Reasoning · Alpha · 1 more — Look."]);
+    // What is opened is complete.
+    let everything = LineOptions::everything();
+    let opened = paint(&turn_lines(&view, 60, &everything));
+    for name in ["Alpha", "And more.", "Beta", "Gamma"] {
+        assert!(opened.contains(name), "{name}: {opened}");
+    }
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::agents::SubagentSessions;
 use super::header::TurnHeader;
 use super::items::item_contexts;
 use super::outline::TurnOutline;
-use super::{PresentOptions, body};
-use crate::block::Block;
+use super::{Folding, PresentOptions, body};
+use crate::block::{Block, text_of};
 
 /// The view of a turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -90,14 +90,44 @@ pub struct ReasoningView {
     pub id: PartId,
     /// Number of parts directly before the block that are not loaded.
     pub before: usize,
-    /// `Reasoning (2 tool calls)`.
+    /// `Reasoning (2 tool calls)`, or `Reasoning · Edit src/cache.ts +1 −2 · 1 more`.
     pub title: String,
+    /// The calls inside the block.
     pub tool_calls: usize,
+    /// When closed it hides its calls and agents too, and the title names them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folds_calls: bool,
     /// The first words, for the closed state.
     pub summary: String,
     /// Still growing or running.
     pub open: bool,
     pub parts: Vec<PartView>,
+}
+
+impl Item {
+    /// Lets a closed reasoning block hide its calls too. Its title then names the first of them.
+    fn fold_calls(&mut self) {
+        let Item::Reasoning(view) = self else { return };
+        let Some(first) = view.parts.iter().find_map(call_name) else { return };
+        view.folds_calls = true;
+        view.title = format!("Reasoning · {first}");
+        if view.tool_calls > 1 {
+            view.title.push_str(&format!(" · {} more", view.tool_calls - 1));
+        }
+    }
+}
+
+/// The head line of a call, or the name of its first agent.
+fn call_name(view: &PartView) -> Option<String> {
+    view.blocks.iter().find_map(|block| {
+        if let Block::Card(card) = block {
+            Some(format!("{} {}", card.title, text_of(&card.summary)).trim().to_owned())
+        } else if let Block::Tree(tree) = block {
+            tree.nodes.first().map(|node| text_of(&node.label))
+        } else {
+            None
+        }
+    })
 }
 
 /// Presents a complete turn.
@@ -142,6 +172,9 @@ pub fn partial_turn(
             };
             views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
         }
+    }
+    if options.folding == Folding::All {
+        items.iter_mut().for_each(Item::fold_calls);
     }
     let outline = TurnOutline::of(turn.number, &user, part_skeletons);
     TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }

@@ -22,7 +22,7 @@ use crate::harness::archive_of;
 fn views(archive: &SqliteView, stored: &StoredSession) -> Vec<TurnView> {
     let size = Size { parts: 1_000_000, block: 1_000_000, long: 1_000_000 };
     let anchor = Anchor::From(Position::start_of(0));
-    let request = WindowRequest { anchor, filter: None, size };
+    let request = WindowRequest { size, ..anchor.into() };
     block_on(window(archive, stored, request, |_| {})).unwrap().turns
 }
 
