@@ -189,7 +189,7 @@ fn answers_are_said_once_and_say_whether_they_were_seen() {
     let always = answered(Decision::Allowed, "always allowed", true);
     assert_eq!(always, format!("{question_text}✓ always allowed"));
     let inferred = answered(Decision::Denied, "denied", false);
-    assert_eq!(inferred, format!("{question_text}✕ denied (inferred)"));
+    assert_eq!(inferred, format!("{question_text}✕ denied (answer not in the log)"));
     let why = answered(Decision::Denied, "not today", true);
     assert_eq!(why, format!("{question_text}✕ denied · not today"));
 }

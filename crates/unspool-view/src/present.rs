@@ -108,12 +108,17 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     field("duration", elapsed(started, ended).map(format::duration));
     field("tokens", Some(usage_text(usage)));
     let all = Some(summary.usage_with_agents).filter(|all| *all != usage);
-    field("with agents", all.map(usage_text));
+    field("with sub-agents", all.map(usage_text));
     field("tags", Some(summary.tags.join(", ")));
     let cost = cost_text(&summary.spending_with_agents, prices);
-    let own = cost_text(&summary.spending, prices).filter(|own| Some(own) != cost.as_ref());
+    // An agent may report one sum for the session and its sub-agents.
+    let usd = |spending: &Spending| spending.cost(prices).map(|cost| format!("{:.4}", cost.usd()));
+    let all_usd = usd(&summary.spending_with_agents);
+    let repeats = all_usd.is_some() && usd(&summary.spending) == all_usd;
+    let own = cost_text(&summary.spending, prices)
+        .filter(|own| !repeats && Some(own) != cost.as_ref());
     field("cost", cost);
-    field("without agents", own);
+    field("without sub-agents", own);
     field("started by", session.parent.as_ref().map(started_by));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]

@@ -102,7 +102,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         let mut spans = vec![Span::plain(decision).toned(tone)];
         spans.extend(remark.map(|remark| Span::plain(format!("  {remark}"))));
         if !answer.observed {
-            spans.push(Span::plain("  (inferred)").dim());
+            spans.push(Span::plain("  (answer not in the log)").dim());
         }
         lines.extend(frame.inside((&mark, Style::tone(tone)), ("  ", Style::default()), |frame| {
             blocks::paragraph(&spans, frame)

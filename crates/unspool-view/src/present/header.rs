@@ -118,7 +118,9 @@ impl TurnHeader {
 
     /// `12.4 s`, `1,729 tokens + 12.2k cached`: the metrics that are available.
     pub fn metrics(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.duration_ms.map(format::duration).into_iter().collect();
+        // Zero if the log has one time for the start and the end: not a duration.
+        let took = self.duration_ms.filter(|took| *took > 0);
+        let mut all: Vec<String> = took.map(format::duration).into_iter().collect();
         let tokens = format::token_phrase(self.usage.fresh(), self.usage.cache_read);
         all.extend(Some(tokens).filter(|tokens| !tokens.is_empty()));
         all

@@ -336,8 +336,8 @@ fn a_session_has_a_head() {
     summary.usage_with_agents = all;
     let blocks = super::session(&summary, &unspool_model::price::Prices::none());
     let painted = paint(&layout(&blocks, 80, &LineOptions::default()));
-    assert!(painted.starts_with("# Fix the cache\n\nagent        claude-code\n"), "{painted}");
-    assert!(painted.contains("with agents  2,000 · 10 in · 1,990 out\n"), "{painted}");
+    assert!(painted.starts_with("# Fix the cache\n\nagent            claude-code\n"), "{painted}");
+    assert!(painted.contains("with sub-agents  2,000 · 10 in · 1,990 out\n"), "{painted}");
 }
 
 proptest! {

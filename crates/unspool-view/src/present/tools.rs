@@ -123,7 +123,8 @@ pub fn card(tool: &Tool) -> Card {
         icon: icon(tool.state),
         title: shown.title,
         summary: shown.summary,
-        duration_ms: tool.duration_ms,
+        // Zero if the log has one time for the start and the end: not a duration.
+        duration_ms: tool.duration_ms.filter(|took| *took > 0),
         open: question.is_some() || opens_by_default(tool.state, &shown.body),
         question,
         body: shown.body,

@@ -46,7 +46,7 @@ pub fn paint_question(question: &Question) -> Markup {
                         (answer.glyph()) " " (safe(decision))
                     }
                     @if let Some(remark) = remark { " " (safe(remark)) }
-                    @if !answer.observed { " " span.dim { "(inferred)" } }
+                    @if !answer.observed { " " span.dim { "(answer not in the log)" } }
                 }
             }
             @if let Some(instruction) = question.instruction() { p.dim { (instruction) } }
