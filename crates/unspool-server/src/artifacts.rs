@@ -1,6 +1,7 @@
 //! Announces the ThoughtFlow and D2 files of idle sessions, which `unspool_query::artifacts` writes
 //! beside the archive, to the subscribers of the live socket (R-002-30).
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,7 +31,10 @@ pub fn spawn<S: Store>(app: &Arc<App<S>>, folder: PathBuf) {
             let _ = announcer.artifacts.send((session, message(&announcer, session)));
         }
         ArtifactEvent::Failed(session, error) => {
-            eprintln!("unspool: cannot write the artifacts of session {session}: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "unspool: cannot write the ThoughtFlow and D2 files of session {session}: {error}"
+            );
         }
     });
 }

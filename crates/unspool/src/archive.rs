@@ -14,7 +14,7 @@ pub use unspool_ingest::service::archive::{Archive, Writer};
 pub fn open(data: Option<PathBuf>) -> Archive {
     Archive::new(data).on_wait(|| {
         if stderr().is_terminal() {
-            eprintln!("unspool: another unspool is recording; waiting for it to finish");
+            stderr_line!("unspool: another unspool is recording; waiting for it to finish");
         }
     })
 }

@@ -53,7 +53,7 @@ pub fn warn(warnings: &[Warning]) {
             more => format!(" (and {more} more lines)"),
         };
         let text = format!("{}{line}: {}{more}", warning.file, warning.what);
-        eprintln!("unspool: {}", make_visible(&text));
+        stderr_line!("unspool: {}", make_visible(&text));
     }
 }
 
@@ -61,7 +61,7 @@ pub fn warn(warnings: &[Warning]) {
 pub fn warn_of_budgets<V: View>(view: &V, prices: &Prices) -> Result<()> {
     let budgets = crate::config::budgets()?;
     for budget in block_on(warnings(view, &budgets, prices, &Zoned::now()))? {
-        eprintln!("unspool: {}", make_visible(&budget.sentence()));
+        stderr_line!("unspool: {}", make_visible(&budget.sentence()));
     }
     Ok(())
 }

@@ -1,5 +1,16 @@
 //! The `unspool` command: one file per command, wiring only.
 
+/// Writes a line to stderr. Unlike `eprintln!` it does not panic if the reader has closed the pipe,
+/// as `head` does in `unspool … 2>&1 | head`.
+macro_rules! stderr_line {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stderr(),
+            format_args!("{}\n", format_args!($($text)*)),
+        );
+    }};
+}
+
 mod archive;
 mod artifacts;
 mod chart;
@@ -109,7 +120,7 @@ fn main() -> ExitCode {
 /// Prints an error. It may contain file names, and those may contain control characters.
 fn fail(error: &anyhow::Error) -> ExitCode {
     for line in format!("unspool: {error:#}").lines() {
-        eprintln!("{}", unspool_view::lines::make_visible(line));
+        stderr_line!("{}", unspool_view::lines::make_visible(line));
     }
     ExitCode::FAILURE
 }

@@ -140,7 +140,7 @@ fn gone(server: &OpencodeServer, events: u64) {
 }
 
 fn warn(text: &str) {
-    eprintln!("unspool: {}", make_visible(text));
+    stderr_line!("unspool: {}", make_visible(text));
 }
 
 fn lost() -> anyhow::Error {

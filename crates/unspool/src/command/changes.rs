@@ -72,11 +72,11 @@ fn write_patch(changes: &FileChanges) -> Result<()> {
     io::stdout().lock().write_all(changes.patch().as_bytes())?;
     for file in &changes.files {
         if let Some(note) = file.left_out_of_patch() {
-            eprintln!("unspool: {} is not in the patch. {note}", file.name.escape_debug());
+            stderr_line!("unspool: {} is not in the patch. {note}", file.name.escape_debug());
         }
     }
     for note in changes.notes() {
-        eprintln!("unspool: {note}");
+        stderr_line!("unspool: {note}");
     }
     Ok(())
 }

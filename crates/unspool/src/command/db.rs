@@ -1,6 +1,7 @@
 //! `unspool db`: maintenance of the archive's database.
 
 use std::fs;
+use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -60,7 +61,12 @@ impl Db {
                 block_on(recording.recorder.store().maintain(Maintenance::Full))?;
                 drop(recording);
                 let after = fs::metadata(&database).map_or(0, |file| file.len());
-                println!("{} before, {} now", size(before), size(after));
+                writeln!(
+                    io::stdout(),
+                    "vacuumed the archive: {} before, {} now",
+                    size(before),
+                    size(after)
+                )?;
                 Ok(())
             }
             Command::Rebuild { from_logs: true } => {
@@ -71,20 +77,21 @@ impl Db {
                 let RereadReport { report, skipped } = outcome?;
                 super::sync::print_report(&report, false)?;
                 if skipped > 0 {
-                    println!(
+                    writeln!(
+                        io::stdout(),
                         "{skipped} sessions were left unchanged: their logs are missing or changed"
-                    );
+                    )?;
                 }
                 Ok(())
             }
             Command::Rebuild { from_logs: false } => {
                 let recording = archive.record_alone()?;
                 let parts = block_on(recording.recorder.store().rebuild())?;
-                println!("rebuilt the index and the sums of {parts} parts");
+                writeln!(io::stdout(), "rebuilt the search index and the totals of {parts} parts")?;
                 Ok(())
             }
             Command::Path => {
-                println!("{}", archive.folder()?.database().display());
+                writeln!(io::stdout(), "{}", archive.folder()?.database().display())?;
                 Ok(())
             }
         }
@@ -103,7 +110,7 @@ fn check(archive: &Archive, json: bool) -> Result<()> {
         })?;
     } else {
         for problem in &checked.problems {
-            eprintln!("unspool: {}", make_visible(problem));
+            stderr_line!("unspool: {}", make_visible(problem));
         }
     }
     if checked.count > 0 {
@@ -114,10 +121,13 @@ fn check(archive: &Archive, json: bool) -> Result<()> {
         );
     }
     if !json {
-        println!(
-            "{} sessions, {} turns and {} parts are in order",
-            checked.sessions, checked.turns, checked.parts
-        );
+        writeln!(
+            io::stdout(),
+            "no problems found in {} sessions, {} turns and {} parts",
+            checked.sessions,
+            checked.turns,
+            checked.parts
+        )?;
     }
     Ok(())
 }

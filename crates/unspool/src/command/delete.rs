@@ -43,7 +43,7 @@ impl Delete {
             let mut answer = String::new();
             io::stdin().lock().read_line(&mut answer)?;
             if !matches!(answer.trim(), "y" | "Y" | "yes") {
-                eprintln!("unspool: nothing was deleted");
+                stderr_line!("unspool: nothing was deleted");
                 return Ok(());
             }
         }
@@ -51,13 +51,18 @@ impl Delete {
         let done = archive.writer()?.submit(request, &Progress::default())?;
         match done {
             RequestOutcome::Deleted(more) if more > 1 => {
-                println!("deleted {} and {} sub-agents", make_visible(&what), more - 1);
+                let sub_agents = if more == 2 {
+                    "1 sub-agent".to_owned()
+                } else {
+                    format!("{} sub-agents", more - 1)
+                };
+                writeln!(io::stdout(), "deleted {} and {sub_agents}", make_visible(&what))?;
             }
             RequestOutcome::Deleted(_)
             | RequestOutcome::Written
             | RequestOutcome::Synced(_)
             | RequestOutcome::Agents(_) => {
-                println!("deleted {}", make_visible(&what));
+                writeln!(io::stdout(), "deleted {}", make_visible(&what))?;
             }
         }
         Ok(())

@@ -104,7 +104,7 @@ impl Export {
         match self.output {
             Some(path) if together && !path.is_dir() => {
                 exporter.file(&path, &sessions)?;
-                eprintln!("unspool: {} in {}", count_phrase(sessions.len()), path.display());
+                stderr_line!("unspool: {} in {}", count_phrase(sessions.len()), path.display());
             }
             Some(folder) => {
                 let context = || format!("cannot create the folder {}", folder.display());
@@ -114,7 +114,7 @@ impl Export {
                     exporter
                         .file(&folder.join(format!("{id}.{form}")), std::slice::from_ref(stored))?;
                 }
-                eprintln!("unspool: {} in {}", count_phrase(sessions.len()), folder.display());
+                stderr_line!("unspool: {} in {}", count_phrase(sessions.len()), folder.display());
             }
             None if together => {
                 let mut out = terminal_writer::stdout();

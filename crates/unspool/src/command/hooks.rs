@@ -58,7 +58,7 @@ impl Hooks {
                 let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
                 apply(&plan, &change, "the hooks are already installed")?;
                 if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
-                    eprintln!("unspool: {next}");
+                    stderr_line!("unspool: {next}");
                 }
                 Ok(())
             }
@@ -107,7 +107,7 @@ fn apply(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
         for line in diff.lines() {
             writeln!(io::stdout(), "{}", make_visible(line))?;
         }
-        eprintln!("unspool: nothing was written; run it again with --yes to make this change");
+        stderr_line!("unspool: nothing was written; run it again with --yes to make this change");
         return Ok(());
     }
     let backup = plan.apply()?;

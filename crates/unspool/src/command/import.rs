@@ -2,6 +2,7 @@
 
 mod stdin;
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -69,7 +70,10 @@ impl Import {
         }
         let AgentTableReport { agents: count, with_log, final_only, report } = agents;
         super::sync::print_report(&report, false)?;
-        println!("{count} agents: {with_log} from their logs, {final_only} from prompt and result");
+        writeln!(
+            io::stdout(),
+            "{count} agents: {with_log} from their logs, {final_only} from prompt and result"
+        )?;
         Ok(())
     }
 

@@ -84,7 +84,7 @@ impl List {
             return super::write_json(&documents);
         }
         if sessions.is_empty() {
-            eprintln!("unspool: {}", super::nothing_found(narrow));
+            stderr_line!("unspool: {}", super::nothing_found(narrow));
         }
         let columns = [
             left("ID"),
@@ -113,7 +113,7 @@ impl List {
         io::Write::flush(&mut out)?;
         super::warn_of_budgets(&view, &prices)?;
         if truncate && rows.len() as u64 == DEFAULT_LIMIT {
-            eprintln!("unspool: these are the newest; --limit N shows more");
+            stderr_line!("unspool: these are the newest; --limit N shows more");
         }
         Ok(())
     }

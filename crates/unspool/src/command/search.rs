@@ -114,10 +114,10 @@ impl Search {
 /// Says on stderr, above the hits, how the query was understood, and the command for the likeliest
 /// other reading.
 fn explain(reading: &Reading) {
-    eprintln!("unspool: {}", make_visible(&reading.understood));
+    stderr_line!("unspool: {}", make_visible(&reading.understood));
     if let Some(other) = reading.suggestions.first() {
         let what = format!("{}: {}", other.label, command(&other.query));
-        eprintln!("unspool: {}", make_visible(&what));
+        stderr_line!("unspool: {}", make_visible(&what));
     }
 }
 
@@ -141,12 +141,12 @@ fn command(query: &str) -> String {
 /// Explains on stderr how the hits were chosen.
 fn note(results: &SearchResults) {
     if results.widened {
-        eprintln!("unspool: no whole word matches; these hits contain it inside a longer word");
+        stderr_line!("unspool: no whole word matches; these hits contain it inside a longer word");
     }
     if results.newest_first {
-        eprintln!("unspool: there are too many matches to rank; these are the newest");
+        stderr_line!("unspool: there are too many matches to rank; these are the newest");
     } else if results.more {
-        eprintln!("unspool: there may be more hits; raise --limit to see them");
+        stderr_line!("unspool: there may be more hits; raise --limit to see them");
     }
 }
 

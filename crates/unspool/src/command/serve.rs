@@ -185,7 +185,9 @@ fn revoke_logins(folder: &DataFolder) -> Result<()> {
         let ended = LoginStore::in_data_folder(&data).remove_all();
         count += ended.with_context(|| format!("cannot end the logins in {}", data.display()))?;
     }
-    eprintln!("unspool: {count} logins were ended; programs that send the token are not affected");
+    stderr_line!(
+        "unspool: {count} logins were ended; programs that send the token are not affected"
+    );
     Ok(())
 }
 
@@ -200,7 +202,7 @@ fn report(event: ServiceEvent) {
     match event {
         ServiceEvent::Synced(report) => super::warn(&report.warnings),
         ServiceEvent::Failed(error) | ServiceEvent::Gone(error) => {
-            eprintln!("unspool: {:#}", anyhow::Error::from(error));
+            stderr_line!("unspool: {:#}", anyhow::Error::from(error));
         }
     }
 }
@@ -213,7 +215,7 @@ fn warn(at: SocketAddr) {
         (false, true) => "anyone who can reach any address of this machine".to_owned(),
         (false, false) => format!("anyone who can reach {address}"),
     };
-    eprintln!(
+    stderr_line!(
         "unspool: {who} can open this page and try passwords. Traffic is not encrypted: anyone who \
          can watch the network can read your sessions and the password. On an untrusted network, \
          omit --listen and use an SSH tunnel (ssh -L {port}:127.0.0.1:{port} THIS-MACHINE), or put a \
@@ -262,6 +264,6 @@ fn open(one_time_address: Option<String>) {
         command.spawn()
     });
     if !matches!(started, Some(Ok(_))) {
-        eprintln!("unspool: cannot start a browser; open the address yourself");
+        stderr_line!("unspool: cannot start a browser; open the address yourself");
     }
 }

@@ -86,7 +86,7 @@ impl Stats {
         }
         super::warn_of_budgets(&view, &config::prices()?)?;
         if figures.totals.sessions == 0 {
-            eprintln!("unspool: {}", super::nothing_found(narrow));
+            stderr_line!("unspool: {}", super::nothing_found(narrow));
             return Ok(());
         }
         let style = super::style(self.width, false, false);

@@ -98,7 +98,7 @@ impl Sync {
                 // Notifications need only the archive, which another process keeps up to date.
                 if let Some(command) = notify.take() {
                     notifier::spawn(archive.view()?, command);
-                    eprintln!("unspool: another unspool records; notifications come from here");
+                    stderr_line!("unspool: another unspool records; notifications come from here");
                 }
                 archive.record()?
             }
@@ -134,7 +134,7 @@ impl Sync {
 
     fn warn_if_empty(&self, files: usize) {
         if files == 0 && !self.json {
-            eprintln!(
+            stderr_line!(
                 "unspool: no sessions were found; `unspool doctor` lists the folders searched"
             );
         }

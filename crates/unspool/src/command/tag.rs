@@ -1,5 +1,7 @@
 //! `unspool tag` and `unspool rename`: the user's own tags and name for a session.
 
+use std::io::{self, Write};
+
 use anyhow::{Result, bail};
 use clap::Args;
 use unspool_ingest::report::Progress;
@@ -32,7 +34,7 @@ impl Tag {
             archive.writer()?.submit(request, &Progress::default())?;
         }
         for tag in find(&archive.view()?, &self.session)?.summary.tags {
-            println!("{}", make_visible(&tag));
+            writeln!(io::stdout(), "{}", make_visible(&tag))?;
         }
         Ok(())
     }
@@ -54,7 +56,7 @@ impl Rename {
         let request = Request::Rename { session: stored.summary.session.id, name };
         archive.writer()?.submit(request, &Progress::default())?;
         let title = find(&archive.view()?, &self.session)?.summary.title;
-        println!("{}", make_visible(title.as_deref().unwrap_or("untitled")));
+        writeln!(io::stdout(), "{}", make_visible(title.as_deref().unwrap_or("untitled")))?;
         Ok(())
     }
 }

@@ -248,6 +248,15 @@ fn a_closed_pipe_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
+    // `unspool … 2>&1 | head`
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unspool"))
+        .args(["show", "no-such-session"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1), "an error, not a panic");
 }
 
 #[test]

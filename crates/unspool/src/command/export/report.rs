@@ -22,7 +22,7 @@ pub fn warn(replaced: &[(SessionId, RedactionReport)]) {
         let kinds: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let all = kinds.join(", ");
-        eprintln!("unspool: redacted possible secrets ({all}); --dry-run lists them");
+        stderr_line!("unspool: redacted possible secrets ({all}); --dry-run lists them");
     }
 }
 

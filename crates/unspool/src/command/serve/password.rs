@@ -23,7 +23,7 @@ pub fn set(folder: &DataFolder) -> Result<()> {
     folder.create().with_context(context)?;
     let path = folder.path().join("password");
     secret::write_private(&path, &hash)?;
-    eprintln!("unspool: the password is set; its hash is in {}", path.display());
+    stderr_line!("unspool: the password is set; its hash is in {}", path.display());
     // Whoever logged in with the old password has to log in again.
     super::revoke_logins(folder)
 }

@@ -41,7 +41,7 @@ pub fn follow(archive: &Archive, id: &str, style: &paint::Style) -> Result<()> {
     service.spawn(|event| match event {
         // The next read reports that the archive is gone.
         ServiceEvent::Synced(_) | ServiceEvent::Gone(_) => {}
-        ServiceEvent::Failed(error) => eprintln!("unspool: {:#}", anyhow::Error::from(error)),
+        ServiceEvent::Failed(error) => stderr_line!("unspool: {:#}", anyhow::Error::from(error)),
     });
     let out = io::BufWriter::new(io::stdout());
     let mut follower = Follower { view, session, style, out, turn: None };
