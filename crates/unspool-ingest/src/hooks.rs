@@ -20,7 +20,7 @@ pub use settings::NotSettings;
 
 #[derive(Debug, Error)]
 pub enum HooksError {
-    #[error("hooks are not supported for {0}; they are for {agents}", agents = supported_agents(" and "))]
+    #[error("hooks are not supported for {0}; they are supported for {agents}", agents = supported_agents(" and "))]
     Agent(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),
@@ -195,7 +195,7 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
         HookStatus::No
     } else if let Some(gone) = program_of(&text, agent).filter(|program| !program.exists()) {
         let what = format!(
-            "the hooks run {}, which is no longer there; `unspool hooks install --agent {}` writes \
+            "the hooks run {}, which no longer exists; `unspool hooks install --agent {}` writes \
              the new path",
             gone.display(),
             agent.name

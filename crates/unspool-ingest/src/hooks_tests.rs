@@ -152,6 +152,6 @@ fn a_program_that_is_gone_is_noticed() {
         let Some(HookStatus::Other { what, .. }) = status(&environment, agent.name) else {
             panic!("{} does not notice it", agent.name);
         };
-        assert!(what.contains("my programs/unspool, which is no longer there"), "{what}");
+        assert!(what.contains("my programs/unspool, which no longer exists"), "{what}");
     }
 }

@@ -77,11 +77,13 @@ fn outcome(
     let what = describe(query);
     let understood = match (as_written, found) {
         _ if query.conditions().is_empty() && !query.excluded().is_empty() => {
-            format!("This search only leaves out {what}. Add a word to look for.")
+            format!("This search only excludes {what}. Add a word to search for.")
         }
-        (_, true) if query.is_empty() => format!("{}, newest first.", describe_filters(request)),
+        (_, true) if query.is_empty() => {
+            format!("All {}, newest first.", describe_filters(request))
+        }
         _ if query.is_empty() && request.is_about_parts() => {
-            format!("{}: none found.", describe_filters(request))
+            format!("No {} found.", describe_filters(request))
         }
         _ if query.is_empty() => "Type at least one word.".to_owned(),
         (Some(as_written), _) => format!(
@@ -126,17 +128,16 @@ fn is_narrowed(request: &SearchRequest) -> bool {
         || until.is_some()
 }
 
-/// What a search without words looks for: `All errors`, `All failed calls of Bash`.
+/// What a search without words looks for: `errors`, `failed calls of Bash`.
 fn describe_filters(request: &SearchRequest) -> String {
     let state = request.state.as_deref().map(|state| format!("{state} ")).unwrap_or_default();
-    let what = match (request.kind.as_deref(), &request.tool) {
+    match (request.kind.as_deref(), &request.tool) {
         (_, Some(tool)) => format!("{state}calls of {tool}"),
         (Some("error"), None) => "errors".to_owned(),
         (Some("user"), None) => "prompts".to_owned(),
         (Some(kind), None) if kind != "tool" => format!("parts of the kind {kind}"),
         (Some(_) | None, None) => format!("{state}calls"),
-    };
-    format!("All {what}")
+    }
 }
 
 /// A query in words: `the words “a” and “b” and the text “c.d”, without the word “e”`.

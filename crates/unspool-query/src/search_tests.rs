@@ -48,7 +48,7 @@ fn no_hit_is_one_sentence_and_a_way_on() {
     let reading = without_hits(SearchRequest::new("-\"a b\""));
     assert_eq!(
         reading.understood,
-        "This search only leaves out the text “a b”. Add a word to look for."
+        "This search only excludes the text “a b”. Add a word to search for."
     );
     assert_eq!(without_hits(SearchRequest::new("")).understood, "Type at least one word.");
 }

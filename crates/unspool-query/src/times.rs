@@ -8,11 +8,14 @@ use thiserror::Error;
 
 /// What is accepted, for help texts.
 pub const ACCEPTED_TIMES: &str =
-    "2026-05-31, 2026-05-31T12:00:00Z, today, yesterday, monday, last week, 3 days ago, 36h";
+    "2026-05-31, 2026-05-31T12:00:00Z, yesterday, monday, last week, 36h, 7d, 2w, 3 days ago";
 
 #[derive(Debug, Error)]
-#[error("cannot read “{0}” as a time; write it like one of these: {ACCEPTED_TIMES}")]
-pub struct NotATime(String);
+#[error("cannot read “{text}” as a time; {hint}write it like one of these: {ACCEPTED_TIMES}")]
+pub struct NotATime {
+    text: String,
+    hint: String,
+}
 
 /// Milliseconds since the epoch. A day is its beginning.
 pub fn parse_time(text: &str) -> Result<i64, NotATime> {
@@ -32,7 +35,14 @@ pub fn parse_end_at(text: &str, now: Timestamp) -> Result<i64, NotATime> {
 }
 
 fn not_a_time(text: &str) -> NotATime {
-    NotATime(text.chars().take(80).collect())
+    let text: String = text.chars().take(80).collect();
+    let hint = match text.trim().strip_suffix('m') {
+        Some(count) if !count.is_empty() && count.chars().all(|it| it.is_ascii_digit()) => {
+            format!("m is ambiguous: write “{count} minutes ago” or “{count} months ago”, or ")
+        }
+        Some(_) | None => String::new(),
+    };
+    NotATime { text, hint }
 }
 
 enum Time {

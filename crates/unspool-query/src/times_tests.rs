@@ -77,4 +77,6 @@ fn what_is_no_time_says_what_is() {
         let error = parse_time(bad).expect_err(bad).to_string();
         assert!(error.contains("yesterday") && error.contains("2026-05-31"), "{error}");
     }
+    let error = parse_time("7m").expect_err("minutes or months").to_string();
+    assert!(error.contains("“7 minutes ago” or “7 months ago”"), "{error}");
 }

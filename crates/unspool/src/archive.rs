@@ -31,7 +31,7 @@ pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
             })
             .collect();
         bail!(
-            "{text} matches {} sessions; give more of the id:\n  {}",
+            "{text} matches {} sessions; give a longer prefix of the id:\n  {}",
             ids.len(),
             ids.join("\n  ")
         );

@@ -180,7 +180,7 @@ pub fn budgets() -> Result<Budgets> {
     let Budget { day_usd, projects } = Config::load()?.budget;
     let limits = day_usd.iter().chain(projects.values());
     if limits.into_iter().any(|limit| !limit.is_finite() || *limit <= 0.0) {
-        bail!("a limit in [budget] must be more than 0 dollars");
+        bail!("invalid limit in [budget] of the config file: expected more than 0 dollars");
     }
     Ok(Budgets { day_usd, projects })
 }
@@ -190,7 +190,7 @@ pub fn redaction() -> Result<Rules> {
     let Redaction { homes, rules } = Config::load()?.redaction;
     let own = rules.into_iter().map(|(name, pattern)| CustomRule { name, pattern });
     let rules = Rules::standard().homes(homes).with_custom(&own.collect::<Vec<_>>());
-    rules.context("fix the rule below [redaction.rules] in the config file")
+    rules.context("invalid rule in [redaction.rules] of the config file")
 }
 
 /// What a recording process reads from these folders, and how it notices changes.

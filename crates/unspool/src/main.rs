@@ -32,10 +32,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "unspool", version, about)]
 struct Cli {
-    /// Folder for Unspool's own data
-    #[arg(long, global = true, value_name = "DIR", env = "UNSPOOL_DATA")]
+    /// Folder of the archive and of Unspool's other files [env: UNSPOOL_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Read from a running `unspool serve`, here or on another machine, by the address it prints
+    /// Read from a running `unspool serve` on this or another machine; give the address it prints
     #[arg(long, value_name = "URL")]
     connect: Option<String>,
     /// Append Unspool's own log to this file; UNSPOOL_LOG sets what is logged, such as `debug`
@@ -80,6 +80,10 @@ fn main() -> ExitCode {
         Err(error) if !is_hook => return fail(&error),
         Ok(()) | Err(_) => {}
     }
+    // Not a setting of the option: clap would repeat it in the usage line of every error.
+    let data = data.or_else(|| {
+        std::env::var_os("UNSPOOL_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    });
     let archive = archive::open(data);
     let outcome = match command {
         Some(Command::Serve(serve)) => serve.run(&archive),

@@ -17,10 +17,10 @@ use crate::paint;
 pub struct Changes {
     /// A session of the archive: its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// Only the changes of this turn
+    /// Only the changes of the turn with this number
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
-    /// Only names and numbers of lines
+    /// Only file names and the numbers of changed lines
     #[arg(long, conflicts_with_all = ["patch", "json"])]
     stat: bool,
     /// Write a patch for `git apply`. Files whose net change is unknown are not in it; they are
@@ -44,7 +44,7 @@ impl Changes {
         let stored = find(&view, &self.session)?;
         let Some(changes) = block_on(changes(&view, &stored, self.turn))? else {
             let turn = self.turn.unwrap_or_default();
-            bail!("this session has no turn {turn}; `unspool show` numbers them");
+            bail!("this session has no turn {turn}; `unspool show` lists its turns");
         };
         if self.json {
             return super::write_json(&changes.document());

@@ -23,15 +23,15 @@ pub struct Db {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Verify the database: the file, every payload, every total
+    /// Check the database for damage: the file, the stored parts and the totals
     Check {
         /// Write the findings as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Clean up, remove words of deleted sessions, and return unused space to the file system
+    /// Shrink the database: remove words of deleted sessions and return unused space to the disk
     Vacuum,
-    /// Rebuild derived data: the word index and every total
+    /// Rebuild the search index and the totals from the stored parts
     Rebuild {
         /// Decode every session again from its log if the log still exists; names and tags stay
         #[arg(long)]
@@ -115,8 +115,8 @@ fn check(archive: &Archive, json: bool) -> Result<()> {
     }
     if checked.count > 0 {
         bail!(
-            "{} problems were found; `unspool db rebuild` repairs sums and the index; lost parts \
-             can be read again from the agents' logs into a new folder (--data DIR)",
+            "{} problems found; `unspool db rebuild` repairs the search index and the totals. To \
+             recover lost parts, read the agents' logs into a new archive: unspool sync --data DIR",
             checked.count
         );
     }

@@ -11,14 +11,14 @@ use unspool_view::lines::make_visible;
 
 use crate::archive::{Archive, find};
 
-/// Delete a session and its sub-agents from the archive; a sync does not bring it back
+/// Delete a session and its sub-agents from the archive; `unspool sync` does not restore it
 ///
-/// Its content is overwritten in the archive's file. Single words of it stay in the search index
-/// until `unspool db vacuum`. The agent's own log, files that were exported and backups are never
-/// touched. `unspool import --restore PATH` brings a session back.
+/// Its content is overwritten in the archive's file. Its words stay in the search index until
+/// `unspool db vacuum`. The agent's own log, exported files and backups are not changed.
+/// `unspool import --restore PATH` restores a session from its log.
 #[derive(Args)]
 pub struct Delete {
-    /// Its id, a unique prefix of it, or the agent's own id
+    /// A session of the archive: its id, a unique prefix of it, or the agent's own id
     session: String,
     /// Do not ask for confirmation
     #[arg(long, short)]

@@ -24,7 +24,7 @@ use crate::progress::size;
 /// Check which agents' sessions can be found and read, and the state of the archive
 #[derive(Args)]
 pub struct Doctor {
-    /// Write it as JSON
+    /// Write the report as JSON
     #[arg(long)]
     json: bool,
     /// Write what a bug report needs to this file, without content of sessions and with secrets
@@ -133,12 +133,12 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     let found = &agent.surveyed;
     let _ = writeln!(text, "{}", found.title);
     for folder in &found.folders {
-        let from = folder.variable.map_or(String::new(), |name| format!(" (by ${name})"));
+        let from = folder.variable.map_or(String::new(), |name| format!(" (from ${name})"));
         let gone = if folder.exists { "" } else { " (does not exist)" };
         row(text, "looked in", &format!("{}{from}{gone}", home_short(&folder.path)));
     }
     if found.folders.iter().all(|folder| !folder.exists) {
-        row(text, "found", "nothing: never run here, or its sessions are in another folder");
+        row(text, "found", "nothing: it never ran here, or its sessions are in another folder");
         text.push('\n');
         return;
     }
@@ -178,7 +178,7 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
         row(text, "problem", &format!("{file}{line}: {}", problem.what));
     }
     if let Some(more) = found.problems.len().checked_sub(MAX_PROBLEMS_SHOWN + 1) {
-        row(text, "", &format!("and {} more; --json has all of them", more + 1));
+        row(text, "", &format!("and {} more; --json lists all", more + 1));
     }
     text.push('\n');
 }
@@ -192,10 +192,10 @@ fn unknown(agent: &str, version: &str) -> String {
                 "{version} is newer than what Unspool was tested with ({newest}); unknown records are kept and shown as data"
             ),
             VersionAge::Older | VersionAge::Recorded => format!(
-                "{version} is older than what Unspool was tested with ({oldest}); something may be missing"
+                "{version} is older than what Unspool was tested with ({oldest}); parts may be missing"
             ),
         },
-        None => format!("{version} was not tested"),
+        None => format!("Unspool was not tested with {version}"),
     }
 }
 
@@ -214,10 +214,10 @@ fn write_archive(text: &mut String, archive: &ArchiveReport) {
         row(text, "problem", problem);
     }
     if archive.open_to_others {
-        let what = "other users of this machine may open the data folder; `chmod 700` closes it";
+        let what = "other users of this machine can read the data folder; `chmod 700` prevents it";
         row(text, "warning", what);
     }
-    let recording = if archive.recording { "by another unspool" } else { "no" };
+    let recording = if archive.recording { "another unspool is recording" } else { "no" };
     row(text, "recording", recording);
     if let Some(config) = &archive.config {
         row(text, "config", &home_short(Path::new(config)));

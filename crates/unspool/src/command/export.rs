@@ -24,7 +24,7 @@ use crate::{config, terminal_writer};
 /// Export sessions in another format
 #[derive(Args)]
 pub struct Export {
-    /// Sessions: our ids, unique prefixes of them, or the agents' own ids
+    /// Sessions of the archive: their ids, unique prefixes of them, or the agents' own ids
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     sessions: Vec<String>,
     /// Export every session of the archive
@@ -122,7 +122,7 @@ impl Export {
                 out.flush()?;
             }
             None => bail!(
-                "{} is one file per session; choose the folder for them with -o FOLDER",
+                "{} writes one file per session; choose the folder with -o FOLDER",
                 self.to.name
             ),
         }

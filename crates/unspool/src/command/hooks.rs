@@ -14,11 +14,11 @@ use unspool_view::lines::make_visible;
 use crate::archive::Archive;
 use crate::config;
 
-/// Install an agent's hooks, which report what logs leave out
+/// Install or remove an agent's hooks, which report what its logs leave out
 ///
-/// Hooks report permission requests and their answers, distinguish denied from interrupted calls,
-/// and arrive before the log. The change to the agent's settings is shown, and made only with
-/// --yes.
+/// Hooks report permission requests and their answers, tell denied calls from interrupted ones, and
+/// report events before the log has them. The change to the agent's settings is shown, and made
+/// only with --yes.
 #[derive(Args)]
 pub struct Hooks {
     #[command(subcommand)]
@@ -29,13 +29,13 @@ pub struct Hooks {
 enum Action {
     /// Show what would be written into the agent's settings; with --yes, write it
     Install(Change),
-    /// Show what would be removed again; with --yes, remove it
+    /// Show what would be removed from the agent's settings; with --yes, remove it
     Remove(Change),
     /// Show whether hooks are installed
     Status {
-        #[arg(long, value_name = "AGENT", help = format!("Only this agent's: {}", supported_agents(", ")))]
+        #[arg(long, value_name = "AGENT", help = format!("Only this agent: {}", supported_agents(", ")))]
         agent: Option<String>,
-        /// Write it as JSON
+        /// Write the status as JSON
         #[arg(long)]
         json: bool,
     },
@@ -43,7 +43,7 @@ enum Action {
 
 #[derive(Args)]
 struct Change {
-    #[arg(long, value_name = "AGENT", help = supported_agents(" or "))]
+    #[arg(long, value_name = "AGENT", help = format!("The agent: {}", supported_agents(" or ")))]
     agent: String,
     /// Make the change. A backup of the settings is kept beside them
     #[arg(long)]
@@ -107,7 +107,9 @@ fn apply(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
         for line in diff.lines() {
             writeln!(io::stdout(), "{}", make_visible(line))?;
         }
-        stderr_line!("unspool: nothing was written; run it again with --yes to make this change");
+        stderr_line!(
+            "unspool: nothing was written; run the command again with --yes to make this change"
+        );
         return Ok(());
     }
     let backup = plan.apply()?;

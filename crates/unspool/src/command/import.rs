@@ -21,7 +21,7 @@ use super::sync::ReportFormat;
 use crate::archive::{Archive, Writer};
 use crate::progress::ProgressBar;
 
-/// Read these files or folders into the archive
+/// Import files or folders into the archive
 ///
 /// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
 /// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
@@ -38,11 +38,11 @@ pub struct Import {
     /// agent without one becomes a session of its prompt and result
     #[arg(long, value_name = "DB")]
     agents: Option<PathBuf>,
-    /// Follow a running OpenCode server (http://127.0.0.1:4096) until it ends, token by token;
-    /// earlier events are in its database
+    /// Follow a running OpenCode server (http://127.0.0.1:4096) until it ends, token by token. It
+    /// does not send earlier events: import its database for those
     #[arg(long, value_name = "URL", conflicts_with_all = ["agents", "restore"])]
     attach: Option<String>,
-    /// Restore sessions that were deleted
+    /// Also import sessions that were deleted from the archive
     #[arg(long)]
     restore: bool,
     /// Write the report as JSON

@@ -24,19 +24,20 @@ use crate::table::{self, left, rest, right};
 /// List the sessions of the archive, newest first
 #[derive(Args)]
 pub struct List {
-    /// Write them as JSON
+    /// Write the sessions as JSON
     #[arg(long)]
     json: bool,
-    /// Only this agent's: claude-code, codex, …
+    /// Only sessions of this agent: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only projects whose path contains this
+    /// Only sessions of projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
-    /// Only with this tag
+    /// Only sessions with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only sessions active then or later: 2026-05-31, yesterday, monday, "3 days ago", 7d
+    /// Only sessions active at this time or later: 2026-05-31, yesterday, monday, 36h, 7d, 2w,
+    /// "30 minutes ago", "3 months ago"
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Maximum number of sessions; 50 by default on a terminal, all otherwise
@@ -113,7 +114,9 @@ impl List {
         io::Write::flush(&mut out)?;
         super::warn_of_budgets(&view, &prices)?;
         if truncate && rows.len() as u64 == DEFAULT_LIMIT {
-            stderr_line!("unspool: these are the newest; --limit N shows more");
+            stderr_line!(
+                "unspool: only the newest {DEFAULT_LIMIT} sessions are shown; --limit N shows more"
+            );
         }
         Ok(())
     }

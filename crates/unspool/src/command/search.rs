@@ -20,12 +20,12 @@ use crate::paint::Style;
 ///
 /// All words must occur in one part. pars* matches words with that prefix, "exact fragment" matches
 /// literally. Text with punctuation (src/main.rs) and command lines (rm -rf build) need no quotes:
-/// they are searched as they are written. NOT word leaves out parts with that word, and so does
+/// they are searched as they are written. NOT word excludes parts with that word, and so does
 /// -word, unless it looks like a flag (-rf, --all). Quote a command line for the shell:
 /// unspool search 'rm -rf'.
 #[derive(Args)]
 pub struct Search {
-    /// What to look for; not needed with --kind, --tool or --state, which then give the newest
+    /// Words to search for; optional with --kind, --tool or --state, which then list the newest parts
     #[arg(required_unless_present_any = ["kind", "tool", "state"])]
     query: Vec<String>,
     /// Write the hits as JSON
@@ -49,10 +49,11 @@ pub struct Search {
     /// Only in output of models whose name contains this
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Only then or later: 2026-05-31, yesterday, monday, last week, "3 days ago", 36h, 7d, 2w
+    /// Only parts from this time or later: 2026-05-31, yesterday, monday, 36h, 7d, 2w, "last week",
+    /// "30 minutes ago", "3 months ago"
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only before then
+    /// Only parts from before this time; a day means its start (00:00 UTC)
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Maximum number of hits
@@ -66,7 +67,7 @@ pub struct Search {
 impl Search {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| !SEARCH_KINDS.contains(kind)) {
-            bail!("there is no kind “{kind}”; the kinds are {}", SEARCH_KINDS.join(", "));
+            bail!("unknown kind “{kind}”; choose one of {}", SEARCH_KINDS.join(", "));
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {
@@ -126,6 +127,9 @@ fn no_hits(reading: &Reading) -> String {
     let next = match reading.suggestions.first() {
         Some(other) if other.without_filters => "Try it without the filters.".to_owned(),
         Some(other) => format!("{}: {}", other.label, command(&other.query)),
+        None if reading.texts.is_empty() => {
+            "Check the values of --kind, --tool and --state.".to_owned()
+        }
         None => "Try another word or a part of it.".to_owned(),
     };
     make_visible(&format!("{} {next}", reading.understood)).into_owned()

@@ -27,11 +27,11 @@ use crate::{config, notifier};
 /// The port without --port.
 const DEFAULT_PORT: u16 = 7787;
 
-/// Open the web application: every session, live, searchable, linkable
+/// Serve the web application: all sessions, live, with search and links
 ///
 /// Reads every source found on this machine and keeps reading while it serves. Prints one line with
 /// the address to open; the token in it gives access. A browser that opens it stays logged in for 30
-/// days. Listens on 127.0.0.1; any other address needs a password. Ctrl-C ends it.
+/// days. Listens on 127.0.0.1; any other address needs a password. Ctrl-C stops it.
 #[derive(Args)]
 pub struct Serve {
     /// The port to listen on; by default 7787, or any free port if that is taken
@@ -40,7 +40,7 @@ pub struct Serve {
     /// Show recorded demo sessions from a separate archive instead of this machine's
     #[arg(long)]
     demo: bool,
-    /// Open the browser, with an address that logs it in once and within a minute
+    /// Open the browser with a login link that works once, within a minute
     #[arg(long)]
     open: bool,
     /// Listen on this address instead of 127.0.0.1, for other machines to connect: 192.168.1.5, or
@@ -51,8 +51,8 @@ pub struct Serve {
     /// a password. May be given several times
     #[arg(long, value_name = "HOST")]
     name: Vec<String>,
-    /// The IP address of a proxy in front of the server: its X-Forwarded-For header then says who
-    /// tries passwords. May be given several times
+    /// The IP address of a proxy in front of the server: its X-Forwarded-For header then names the
+    /// client whose wrong passwords are counted. May be given several times
     #[arg(long, value_name = "ADDRESS", requires = "name")]
     trusted_proxy: Vec<IpAddr>,
     /// Run this shell command when an agent waits for you or is done; it gets the alert as JSON on
@@ -63,7 +63,7 @@ pub struct Serve {
     /// folder, and exit
     #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name", "notify"])]
     set_password: bool,
-    /// Log every browser out, also from servers that are running, and exit. The token stays valid
+    /// Log out every browser, also from running servers, and exit. The token stays valid
     #[arg(long, conflicts_with_all = ["port", "demo", "open", "listen", "name", "set_password"])]
     revoke_logins: bool,
 }
@@ -160,7 +160,7 @@ impl Serve {
             }
         };
         unspool_server::serve(app, listener, shutdown).await?;
-        gone.reason.get().map_or(Ok(()), |reason| Err(anyhow!("{reason}; the server has ended")))
+        gone.reason.get().map_or(Ok(()), |reason| Err(anyhow!("{reason}; the server has stopped")))
     }
 }
 

@@ -42,21 +42,21 @@ pub struct Show {
     /// Write plain text without colours
     #[arg(long)]
     plain: bool,
-    /// Show only this turn; 0 is everything before the first prompt
+    /// Show only the turn with this number; 0 is everything before the first prompt
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
-    /// Go on printing what is added, each part when it is complete, until the session is over or
-    /// you press Ctrl-C. Records what agents write meanwhile, unless another unspool does
+    /// Keep printing new parts, each when it is complete, until the session has ended or is idle,
+    /// or you press Ctrl-C. Reads agents' logs meanwhile, unless another unspool does
     #[arg(long, conflicts_with_all = ["json", "turn"])]
     follow: bool,
     /// Show reasoning, folded parts and outputs in full
     #[arg(long)]
     full: bool,
-    /// How calls are grouped into reasoning blocks. until-text keeps them in a block until a text
-    /// comes: for models that call several tools at once
+    /// How calls are grouped into reasoning blocks. until-text keeps calls in a block until the next
+    /// text, for models that call several tools at once
     #[arg(long, value_name = "RULE", default_value = "default")]
     blocks: BlockRule,
-    /// Which session, if a file or a folder holds several: a prefix of its id
+    /// A prefix of the session's id, if the file or folder holds several sessions
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Width in columns, at least 20; the terminal's width by default
@@ -92,7 +92,7 @@ impl Show {
         match self.id() {
             Some(id) if self.follow => follow::follow(archive, &id, &self.style()),
             None if self.follow => bail!(
-                "--follow needs a session of the archive, not a path: `unspool list` shows all \
+                "--follow needs a session of the archive, not a path; `unspool list` shows all \
                  sessions"
             ),
             Some(id) => self.show_stored(archive, &id),

@@ -20,35 +20,36 @@ use unspool_store::store::View;
 use crate::archive::Archive;
 use crate::config;
 
-/// Tokens, turns, tools, errors and durations, by day, model, agent, project and tool
+/// Show tokens, cost, turns, tool calls and errors by day, model, agent, project, tool and session
 ///
-/// Tokens are counted once for each model call, on the day (UTC) on which the turn started. Cost is
-/// what agents report where that covers the session; otherwise it is estimated (~) from the price
-/// list, with your own prices ([prices] in the config file) taking precedence.
+/// The tokens of a model call count on the day (UTC) on which its turn started. The cost is what
+/// the agent reported if that covers the whole session; otherwise it is an estimate from the price
+/// list, marked with ~. Prices in the config file ([prices]) override the list.
 #[derive(Args)]
 pub struct Stats {
-    /// Write all of it as JSON
+    /// Write all tables as JSON
     #[arg(long)]
     json: bool,
-    /// Write one table as CSV: the days, or the table of --by
+    /// Write one table as CSV: the one of --by, or the days
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Only this agent's: claude-code, codex, …
+    /// Only sessions of this agent: claude-code, codex, …
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only projects whose path contains this
+    /// Only sessions of projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
-    /// Only turns that started then or later: 2026-05-31, yesterday, monday, "3 days ago", 7d
+    /// Only turns that started at this time or later: 2026-05-31, yesterday, monday, 36h, 7d, 2w,
+    /// "30 minutes ago", "3 months ago"
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only turns that started before then
+    /// Only turns that started before this time; a day means its start (00:00 UTC)
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only this table, with every row (--json has all of them)
+    /// Show only this table, with all of its rows
     #[arg(long, value_name = "TABLE", value_parser = table_parser())]
     by: Option<StatsTable>,
-    /// Maximum rows of each table: the latest days, weeks and months, the largest of the others
+    /// Maximum number of rows of each table: the latest days, weeks or months, else the largest rows
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Width in columns, at least 20; the terminal's width by default

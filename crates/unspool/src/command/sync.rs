@@ -98,7 +98,9 @@ impl Sync {
                 // Notifications need only the archive, which another process keeps up to date.
                 if let Some(command) = notify.take() {
                     notifier::spawn(archive.view()?, command);
-                    stderr_line!("unspool: another unspool records; notifications come from here");
+                    stderr_line!(
+                        "unspool: another unspool is recording; this one only sends notifications"
+                    );
                 }
                 archive.record()?
             }

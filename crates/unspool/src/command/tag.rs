@@ -13,11 +13,11 @@ use crate::archive::{Archive, find};
 /// Tag a session, or show its tags
 #[derive(Args)]
 pub struct Tag {
-    /// Its id, a unique prefix of it, or the agent's own id
+    /// A session of the archive: its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// Tags to add
+    /// Tags to add; quote a tag that contains spaces: "needs review"
     tags: Vec<String>,
-    /// A tag to remove; may be given several times
+    /// Remove this tag. May be given several times
     #[arg(long, value_name = "TAG")]
     remove: Vec<String>,
 }
@@ -25,7 +25,9 @@ pub struct Tag {
 impl Tag {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(tag) = self.tags.iter().find(|tag| tag.trim().is_empty()) {
-            bail!("invalid tag {tag:?}: a tag must not be blank");
+            bail!(
+                "invalid tag {tag:?}: a tag must have at least one character that is not a space"
+            );
         }
         let stored = find(&archive.view()?, &self.session)?;
         if !self.tags.is_empty() || !self.remove.is_empty() {
@@ -40,12 +42,12 @@ impl Tag {
     }
 }
 
-/// Give a session a name of your own
+/// Rename a session
 #[derive(Args)]
 pub struct Rename {
-    /// Its id, a unique prefix of it, or the agent's own id
+    /// A session of the archive: its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// The new name; without one, the agent's title or the first prompt is used again
+    /// The new name; omit it to show the agent's title or the first prompt again
     name: Option<String>,
 }
 

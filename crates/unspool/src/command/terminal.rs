@@ -26,15 +26,15 @@ pub fn is_there() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
-/// Play a session, or one of its turns, back with its own timing
+/// Replay a session or one of its turns with its original timing
 ///
-/// Space pauses, , and . step by part, + and - change the speed from 1 to 64 times, 0 to 9 jump to
-/// that tenth of the session.
+/// Keys: space pauses, comma and period step by one part, + and - change the speed (1 to 64 times),
+/// 0 to 9 jump to that tenth of the session.
 #[derive(Args)]
 pub struct Replay {
-    /// Its id, a unique prefix of it, or the agent's own id
+    /// A session of the archive: its id, a unique prefix of it, or the agent's own id
     session: String,
-    /// Play only this turn
+    /// Replay only the turn with this number
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
 }
@@ -52,7 +52,7 @@ impl Replay {
         let stored = crate::archive::find(&archive.view()?, &self.session)?;
         let turns = stored.summary.turns;
         if let Some(turn) = self.turn.filter(|turn| u64::from(*turn) > turns) {
-            bail!("there is no turn {turn}: the session has {turns}");
+            bail!("there is no turn {turn}; the session has {turns} turns");
         }
         let id = stored.summary.session.id.to_string();
         open(archive, Some(FirstSession { id, replay }))
@@ -62,7 +62,7 @@ impl Replay {
 /// Opens the application over a running server, on this machine or another.
 pub fn connect(address: &str, session: Option<FirstSession>) -> Result<()> {
     if !is_there() {
-        bail!("this needs a terminal; open {address} in a browser instead");
+        bail!("--connect needs a terminal; open {address} in a browser instead");
     }
     let options = options(session)?;
     let (sender, events) = app::events();
@@ -138,7 +138,7 @@ fn options(session: Option<FirstSession>) -> Result<AppOptions> {
             format!("unknown theme {name}; use auto, mocha, latte, 16 or mono in the config file")
         })?,
     };
-    let keys = Keys::new(chosen.keys).context("in the config file, below [terminal.keys]")?;
+    let keys = Keys::new(chosen.keys).context("invalid [terminal.keys] in the config file")?;
     let config::Terminal { motion, mouse, window, .. } = chosen;
     Ok(AppOptions { theme, keys, motion, mouse, window, session })
 }

@@ -46,7 +46,7 @@ fn a_budget_with_room_is_not_mentioned() {
     machine.write(CONFIG, b"[budget]\nday_usd = 0\n");
     assert_eq!(
         said(&machine, &["list"]),
-        "unspool: a limit in [budget] must be more than 0 dollars\n"
+        "unspool: invalid limit in [budget] of the config file: expected more than 0 dollars\n"
     );
 }
 

@@ -177,5 +177,5 @@ fn changes_are_shown_file_by_file() {
     );
     let output = machine.run("data", &["changes", &id(&machine), "--turn", "9"], "");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "unspool: this session has no turn 9; `unspool show` numbers them\n");
+    assert_eq!(said, "unspool: this session has no turn 9; `unspool show` lists its turns\n");
 }

@@ -475,5 +475,5 @@ fn tables_fit_the_width() {
     let days = archive.text(&["stats", "--by", "day"]);
     assert!(days.starts_with("DAY") && !days.contains("MODEL"), "{days}");
     let limited = archive.text(&["stats", "--by", "tool", "--limit", "2"]);
-    assert!(limited.contains("more: --by tool"), "{limited}");
+    assert!(limited.contains("more; raise --limit"), "{limited}");
 }

@@ -77,7 +77,7 @@ pub fn found(page: &SearchPage<'_>) -> Markup {
             p.sum role="status" {
                 span {
                     (format::count(page.found.len(), "hit")) " in " (format::count(sessions.len(), "session"))
-                    @if page.more { ", and there are more: add a word to narrow the search" }
+                    @if page.more { "; there are more: add a word to narrow the search" }
                 }
             }
             p.understood {
@@ -96,7 +96,10 @@ fn nothing(page: &SearchPage<'_>) -> Markup {
         div.trouble role="status" {
             h2 { (safe(&page.reading.understood)) }
             @if page.reading.suggestions.is_empty() {
-                p { "Try another word or a part of it." }
+                p {
+                    @if page.reading.texts.is_empty() { "Change the filters, or type a word." }
+                    @else { "Try another word or a part of it." }
+                }
             } @else {
                 ul { @for other in &page.reading.suggestions { li { (link(page, other)) } } }
             }

@@ -73,12 +73,13 @@ pub fn all(
             continue;
         }
         writeln!(out)?;
-        one(figures, by, limit.or(most), style, out)?;
+        let left_out = print_table(figures, by, limit.or(most), style, out)?;
+        more(left_out, &format!("--by {} shows all", by.name()), style, out)?;
     }
     Ok(())
 }
 
-/// One table.
+/// One table, with a line about the rows beyond the limit.
 pub fn one(
     figures: &Stats,
     by: StatsTable,
@@ -86,6 +87,18 @@ pub fn one(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let left_out = print_table(figures, by, limit, style, out)?;
+    more(left_out, "raise --limit to see them", style, out)
+}
+
+/// Prints a table. Returns the number of rows beyond the limit.
+fn print_table(
+    figures: &Stats,
+    by: StatsTable,
+    limit: Option<usize>,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<usize> {
     let limit = limit.unwrap_or(usize::MAX);
     let groups = match by {
         StatsTable::Day => &figures.by_day,
@@ -94,16 +107,19 @@ pub fn one(
         StatsTable::Model => &figures.by_model,
         StatsTable::Agent => &figures.by_agent,
         StatsTable::Project => &figures.by_project,
-        StatsTable::Hour => return heat_map::write(&figures.by_hour, style, out),
+        StatsTable::Hour => {
+            heat_map::write(&figures.by_hour, style, out)?;
+            return Ok(0);
+        }
         StatsTable::Session => {
             let shown = figures.most_expensive.len().min(limit);
             expensive::write(&figures.most_expensive[..shown], style, out)?;
-            return more(figures.most_expensive.len() - shown, by, style, out);
+            return Ok(figures.most_expensive.len() - shown);
         }
         StatsTable::Tool => {
             let shown = figures.tools.len().min(limit);
             tools::write(&figures.tools[..shown], style, out)?;
-            return more(figures.tools.len() - shown, by, style, out);
+            return Ok(figures.tools.len() - shown);
         }
     };
     let left_out = groups.len().saturating_sub(limit);
@@ -112,7 +128,7 @@ pub fn one(
         false => &groups[..groups.len() - left_out],
     };
     group_table(by, shown, style, out)?;
-    more(left_out, by, style, out)
+    Ok(left_out)
 }
 
 /// True if the rows are in the order of time: the last ones are shown.
@@ -121,11 +137,11 @@ fn is_period(by: StatsTable) -> bool {
 }
 
 /// Prints how many rows were left out and how to see them.
-fn more(left_out: usize, by: StatsTable, style: &Style, out: &mut impl Write) -> io::Result<()> {
+fn more(left_out: usize, how: &str, style: &Style, out: &mut impl Write) -> io::Result<()> {
     if left_out == 0 {
         return Ok(());
     }
-    let line = format!("… and {} more: --by {}", format::number(left_out as u64), by.name());
+    let line = format!("… and {} more; {how}", format::number(left_out as u64));
     writeln!(out, "{}", truncate(&line, style.width))
 }
 
@@ -159,30 +175,30 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
     };
     let said = format!("reported by {} of {}", number(totals.sessions_with_cost), sessions[0]);
     let said = match totals.usage.is_estimated {
-        true => format!("{said}, else estimated"),
+        true => format!("{said}, estimated for the others"),
         false => said,
     };
     let estimated = totals.usage.estimated_cost_usd.map_or("–".to_owned(), dollars);
-    let mut by_prices = format!("all of it by the prices of {}", Prices::AS_OF);
+    let mut by_prices = format!("all model calls at the list prices of {}", Prices::AS_OF);
     if totals.usage.unpriced_steps > 0 {
         let without = count(totals.usage.unpriced_steps, "call");
-        by_prices.push_str(&format!(", excluding {without} of unknown price"));
+        by_prices.push_str(&format!(", except {without} without a price"));
     }
     let thoughts = of(share(totals.reasoning_parts, totals.parts));
     let rows = [
-        ("input", number(tokens.input), "tokens, without cached ones".to_owned()),
+        ("input", number(tokens.input), "tokens that were not cached".to_owned()),
         ("output", number(tokens.output), reasoning),
         ("cache read", number(tokens.cache_read), String::new()),
         ("cache write", number(tokens.cache_write), String::new()),
         ("cost", or_dash(spent(&totals.usage)), said),
-        ("estimated", estimated, by_prices),
+        ("list price", estimated, by_prices),
         (
             "tool calls",
             number(totals.tool_calls),
             format!("{} failed{}", number(failed), of(share(failed, finished))),
         ),
-        ("errors", number(totals.errors), "including failed calls".to_owned()),
-        ("reasoning", number(totals.reasoning_parts), format!("of the parts{thoughts}")),
+        ("errors", number(totals.errors), "including failed tool calls".to_owned()),
+        ("reasoning", number(totals.reasoning_parts), format!("reasoning parts{thoughts}")),
     ];
     let room = rows.iter().map(|(_, value, _)| width(value)).max().unwrap_or_default();
     for (name, value, note) in &rows {
