@@ -286,17 +286,17 @@ test("the empty-archive page opens the demo with one click, and the archive stay
   const server = await serve(t, data, ["--port", String(await freePort())], home);
   const page = await open(t);
   await page.goto(server.address);
-  assert.match(await page.locator("h1").innerText(), /Nothing here yet/);
+  assert.match(await page.locator("h1").innerText(), /No sessions yet/);
   const looked = await page.locator(".looked tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.innerText)));
   const codex = looked.find(([, path]) => path === join(home, ".codex/sessions"));
-  assert.deepEqual(codex, ["Codex", join(home, ".codex/sessions"), "yes, empty"]);
-  assert.ok(looked.some(([agent, , found]) => agent === "Claude Code" && found === "not there"));
+  assert.deepEqual(codex, ["Codex", join(home, ".codex/sessions"), "exists, no sessions"]);
+  assert.ok(looked.some(([agent, , found]) => agent === "Claude Code" && found === "does not exist"));
   await page.getByRole("button", { name: "Open the demo sessions" }).click();
   await page.waitForURL((url) => url.origin !== server.origin);
   await until("the demo is listed", async () => (await page.locator(".row").count()) >= 9 || page.locator(".row").count(), 30);
   const demo = new URL(page.url()).origin;
   await page.goto(server.origin);
-  assert.match(await page.locator("h1").innerText(), /Nothing here yet/);
+  assert.match(await page.locator("h1").innerText(), /No sessions yet/);
   await page.getByRole("button", { name: "Open the demo sessions" }).click();
   await page.waitForURL((url) => url.origin === demo);
   // The empty-archive page becomes the list when there is a session.

@@ -226,7 +226,7 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   for (const name of ["Next or previous part", "Copy the part as Markdown", "Next or previous error", "Find in this session", "Stats"]) {
     assert.ok(helpText.includes(name), `${name} in ${helpText}`);
   }
-  assert.ok(!helpText.includes("Search everything"), "this page uses that key itself");
+  assert.ok(!helpText.includes("Search all sessions"), "this page uses that key itself");
   assert.deepEqual(await help.locator("h3").allInnerTexts(), ["This page", "Everywhere"]);
   await page.keyboard.press("Escape");
   await until("the help is gone", async () => (await help.count()) === 0);

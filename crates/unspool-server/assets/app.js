@@ -60,14 +60,14 @@ function keySection(title, list) {
 
 let help;
 function openHelp() {
-  help ??= dialog("help", "Keys");
+  help ??= dialog("help", "Keyboard shortcuts");
   if (help.open) return;
   const all = actions.filter(({ keys }) => keys);
   const own = all.filter((one) => !one.everywhere);
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => help.close());
   help.replaceChildren(
-    Object.assign(document.createElement("h2"), { textContent: "Keys" }),
+    Object.assign(document.createElement("h2"), { textContent: "Keyboard shortcuts" }),
     ...(own.length > 0 ? [keySection("This page", own)] : []), keySection("Everywhere", all.filter((one) => one.everywhere && !own.some(({ keys }) => keys === one.keys))), close,
   );
   help.showModal();
@@ -85,10 +85,10 @@ function toSearch() {
 }
 
 for (const [name, keys, run] of [
-  ["Search everything", "/", toSearch],
+  ["Search all sessions", "/", toSearch],
   ["Go to a session, a page or an action", "Ctrl K", null],
   ["Sessions", "g s", () => go("/")], ["Stats", "g t", () => go("/stats")],
-  ["Light or dark", "", toggleTheme], ["Log out", "", () => go("/logout")], ["Keys", "?", openHelp], ["Close", "Esc", null],
+  ["Switch between light and dark", "", toggleTheme], ["Log out", "", () => go("/logout")], ["Keyboard shortcuts", "?", openHelp], ["Close", "Esc", null],
 ]) addAction({ name, keys, run, everywhere: true });
 
 const places = { s: "/", t: "/stats" };

@@ -81,7 +81,7 @@ function showSwitch() {
   if (!button) return;
   button.hidden = !("Notification" in window);
   button.setAttribute("aria-pressed", String(isOn()));
-  button.title = isOn() ? "Notifications are on: an agent waits or is done" : "Notify me when an agent waits or is done";
+  button.title = isOn() ? "Notifications are on; click to turn them off" : "Notify me when an agent waits for me or is done";
 }
 
 async function toggle() {
@@ -91,7 +91,7 @@ async function toggle() {
   } else {
     localStorage.removeItem("notify");
     const answer = await Notification.requestPermission();
-    notify(answer === "granted" ? "You will be notified when an agent waits or is done"
+    notify(answer === "granted" ? "You will be notified when an agent waits for you or is done"
       : "This browser does not allow notifications for this page; allow them in its site settings");
   }
   showSwitch();
@@ -99,7 +99,7 @@ async function toggle() {
 
 button?.addEventListener("click", toggle);
 showSwitch();
-addAction({ name: "Notifications on or off", keys: "", run: toggle, everywhere: true });
+addAction({ name: "Turn notifications on or off", keys: "", run: toggle, everywhere: true });
 
 // ---- pages without a list ----
 

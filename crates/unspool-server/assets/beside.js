@@ -56,7 +56,7 @@ async function step(by) {
   const at = rows.findIndex((row) => row.dataset.session === session.dataset.session);
   const next = rows[at + by];
   if (next) location.href = next.querySelector("a").href;
-  else notify(by > 0 ? "This is the last session of the list" : "This is the first session of the list");
+  else notify(by > 0 ? "This is the last session in the list" : "This is the first session in the list");
 }
 
 if (session && list) {
@@ -74,7 +74,7 @@ if (session && list) {
     localStorage.setItem("side", chosen() === "sessions" ? "outline" : "sessions");
     show();
   };
-  addAction({ name: "Sessions or outline at the side", keys: "s", run: toggle });
+  addAction({ name: "Switch the side panel between outline and sessions", keys: "s", run: toggle });
   document.addEventListener("keydown", (event) => {
     // `g s` goes to the list.
     if (isTyping(event) || event.defaultPrevented) return;

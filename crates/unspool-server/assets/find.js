@@ -64,7 +64,7 @@ export class Find {
     const id = elementId(hit);
     if (!document.getElementById(id)) await this.view.jump({ turn: hit.turn, ...(hit.part ? { part: hit.part } : {}) });
     const target = document.getElementById(id);
-    if (!target) return notify("This hit is not shown");
+    if (!target) return notify("The part of this hit is not shown; show everything to see it");
     for (const fold of hidingFolds(target)) fold.open = true;
     for (const fold of target.querySelectorAll("details")) fold.open = true;
     target.scrollIntoView({ block: "center", behavior: "instant" });

@@ -8,7 +8,7 @@ let box, field, list, latestRequest = 0;
 function make() {
   box = dialog("palette", "Go to");
   field = Object.assign(document.createElement("input"), {
-    type: "search", placeholder: "A session, a page, an action", autocomplete: "off",
+    type: "search", placeholder: "Type the name of a session, a page or an action", autocomplete: "off",
   });
   field.setAttribute("role", "combobox");
   field.setAttribute("aria-label", "Go to");

@@ -32,7 +32,7 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
                         a href="/stats" { "Stats" }
                     }
                     form.find action="/" method="get" role="search" {
-                        input type="search" name="q" value=(unspool_export::html::text::safe(query)) placeholder="Search everything" autocomplete="off"
+                        input type="search" name="q" value=(unspool_export::html::text::safe(query)) placeholder="Search all sessions" autocomplete="off"
                             aria-label="Search all sessions";
                     }
                     span.link-state role="status" {}
@@ -41,8 +41,8 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
                             path d="M8 1a4 4 0 0 0-4 4v3.5L2.5 11v1h11v-1L12 8.500V5a4 4 0 0 0-4-4zM6.500 13a1.500 1.500 0 0 0 3 0z" {}
                         }
                     }
-                    button.keys type="button" title="Keys (?)" aria-label="Keys" { "?" }
-                    button.theme type="button" title="Light or dark" aria-label="Light or dark" { "◑" }
+                    button.keys type="button" title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts" { "?" }
+                    button.theme type="button" title="Switch between light and dark" aria-label="Switch between light and dark" { "◑" }
                 }
                 main id="main" { (main) }
             }

@@ -13,8 +13,8 @@ use crate::archive::{Archive, find};
 
 /// Delete a session and its sub-agents from the archive; `unspool sync` does not restore it
 ///
-/// Its content is overwritten in the archive's file. Its words stay in the search index until
-/// `unspool db vacuum`. The agent's own log, exported files and backups are not changed.
+/// Its content is overwritten in the archive's file. Its words stay in the search index until you
+/// run `unspool db vacuum`. The agent's own log, exported files and backups are not changed.
 /// `unspool import --restore PATH` restores a session from its log.
 #[derive(Args)]
 pub struct Delete {

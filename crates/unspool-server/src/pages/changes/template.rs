@@ -59,7 +59,7 @@ pub fn changes(page: &ChangesPage<'_>) -> Markup {
                     }
                 }
                 @if files.is_empty() {
-                    p.dim { "The calls of this session edited no file." }
+                    p.dim { "No tool call of this session edited a file." }
                 }
                 @for (at, file) in files.iter().enumerate() { (section(at, file)) }
             }
@@ -74,11 +74,13 @@ fn section(at: usize, file: &FileChange) -> Markup {
             h2 { (spans(&file.head())) }
             p.changed-by {
                 @for (index, edit) in file.edits.iter().take(MAX_LINKS).enumerate() {
-                    a href=(link(edit)) { "Edit " (index + 1) } " "
+                    a href=(link(edit)) title="Show this edit in the transcript" {
+                        "Edit " (index + 1) " (turn " (edit.turn) ")"
+                    } " "
                 }
-                @if file.edits.len() > MAX_LINKS { span.dim { "of " (file.edits.len()) " " } }
+                @if file.edits.len() > MAX_LINKS { span.dim { "of " (file.edits.len()) " edits " } }
                 @if let Some(url) = editor_url(file) {
-                    a.editor href=(url) title="Opens the file in VS Code on this computer" {
+                    a.editor href=(url) title="Open the file in VS Code on this computer" {
                         "Open in editor"
                     }
                 }

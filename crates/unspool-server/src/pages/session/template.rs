@@ -68,9 +68,9 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
         div.session data-session=(id) data-seq=(page.seq) data-live-now[page.is_live] data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
             data-only=[choice.only.map(safe)] {
             div.side {
-                div.side-switch role="group" aria-label="At the side" hidden {
+                div.side-switch role="group" aria-label="Side panel" hidden {
                     button type="button" data-side="outline" aria-pressed="true" { "Outline" }
-                    button type="button" data-side="sessions" aria-pressed="false" title="Sessions beside the transcript (s)" { "Sessions" }
+                    button type="button" data-side="sessions" aria-pressed="false" title="Show the list of sessions in the side panel (s)" { "Sessions" }
                 }
                 nav.outline aria-label="Outline" { (outline(&page.window)) }
                 nav.beside aria-label="Sessions" hidden {}

@@ -148,9 +148,9 @@ pub fn stats(page: &StatsPage<'_>) -> Markup {
                 div.pair { (slowest(&page.slowest)) (failures(&page.failures)) }
                 (downloads(page))
                 p.dim {
-                    "The same as JSON: " code { "unspool stats --json" }
-                    ". Days and hours are in UTC; a turn counts on the day it started. "
-                    "Cached tokens were read from a cache. ~ marks costs that are estimated from list prices, in whole or in part."
+                    "As JSON: " code { "unspool stats --json" }
+                    ". Days and hours are in UTC; a turn counts on the day on which it started. "
+                    "Cached tokens were read from the provider's cache. ~ marks a cost that is estimated from list prices, in whole or in part."
                 }
             }
         }
@@ -190,7 +190,7 @@ fn totals(page: &StatsPage<'_>) -> Markup {
     let TotalsView { sessions, sub_agents, turns, steps, tool_calls, errors, .. } = page.totals;
     let number = |count: u64| format::number(count);
     let tokens = page.spent.tokens;
-    let agents = (sub_agents > 0).then(|| format!("{} by sub-agents", number(sub_agents)));
+    let agents = (sub_agents > 0).then(|| format!("including {} sub-agents", number(sub_agents)));
     let unpriced = (page.spent.unpriced_steps > 0)
         .then(|| format!("{} without a price", number(page.spent.unpriced_steps)));
     let cached =
@@ -200,7 +200,7 @@ fn totals(page: &StatsPage<'_>) -> Markup {
     let reported = page.totals.sessions_with_cost;
     let reported = (page.spent.is_estimated && reported > 0).then(|| {
         format!(
-            "{} reported, by {}",
+            "{} reported by {}",
             dollars(page.spent.cost_usd.unwrap_or(0.0)),
             count_of(reported)
         )
@@ -218,7 +218,7 @@ fn totals(page: &StatsPage<'_>) -> Markup {
                 dd {
                     @match page.spent.spent_usd {
                         Some(cost) => data value=(cost) data-figure="cost" { (cost_text(&page.spent)) },
-                        None => span.dim { "not known" },
+                        None => span.dim { "unknown" },
                     }
                     @if let Some(reported) = reported { span.note { (reported) } }
                 }

@@ -28,12 +28,12 @@ pub struct WelcomePage {
 pub fn welcome(page: &WelcomePage) -> Markup {
     let main = html! {
         div.welcome data-list data-query="" {
-            h1 { "Nothing here yet" }
+            h1 { "No sessions yet" }
             p.lead {
                 "Unspool shows what coding agents did on this machine, in the order in which they did it. "
-                "It reads the logs they write anyway: the agents need no setup."
+                "It reads the logs that they write anyway; the agents need no setup."
             }
-            h2 { "Begin" }
+            h2 { "Get started" }
             ol.steps {
                 li { "Use an agent as usual. Its session appears here while it runs." }
                 li {
@@ -41,25 +41,25 @@ pub fn welcome(page: &WelcomePage) -> Markup {
                     " lets them report it: this page, the tab and the terminal then show what they wait for."
                 }
                 li { "Import older sessions, or those of another machine: " code { "unspool import FOLDER" } "." }
-                li { "Something missing? " code { "unspool doctor" } " shows what was found of each agent, and why not." }
+                li { "Something missing? " code { "unspool doctor" } " lists what Unspool found for each agent and explains problems." }
             }
             @if page.demo == Demo::Offered {
                 form.demo action="/demo" method="post" {
                     button.primary type="submit" { "Open the demo sessions" }
-                    p.dim { "Recorded sessions of several agents, in a separate archive: they never mix with yours." }
+                    p.dim { "Recorded sessions of several agents, in an archive separate from yours." }
                     p.said role="status" {}
                 }
             }
             @if !page.looked.is_empty() {
                 h2 { "Searched folders" }
                 table.looked {
-                    thead { tr { th scope="col" { "Agent" } th scope="col" { "Folder" } th scope="col" { "Found" } } }
+                    thead { tr { th scope="col" { "Agent" } th scope="col" { "Folder" } th scope="col" { "State" } } }
                     tbody {
                         @for looked in &page.looked {
                             tr {
                                 td { (safe(&looked.agent)) }
                                 td.path { (safe(&looked.folder)) }
-                                @if looked.exists { td.tone-ok { "yes, empty" } } @else { td.dim { "not there" } }
+                                @if looked.exists { td.tone-ok { "exists, no sessions" } } @else { td.dim { "does not exist" } }
                             }
                         }
                     }

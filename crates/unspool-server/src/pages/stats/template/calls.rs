@@ -51,7 +51,7 @@ pub(super) fn tools(tools: &[ToolStats]) -> Markup {
                     }
                 }
                 @if tools.iter().any(|tool| tool.with_waiting > 0) {
-                    p.dim.note-line aria-hidden="true" { "* " (MAY_WAIT) "; denied calls and questions do not count" }
+                    p.dim.note-line aria-hidden="true" { "* " (MAY_WAIT) "; without denied calls and questions" }
                 }
             }
         }
@@ -120,7 +120,7 @@ pub(super) fn slowest(calls: &[SlowCallRow]) -> Markup {
                                 span.what { strong { (safe(&call.tool)) } " " (safe(&call.what)) }
                                 span.dim {
                                     @if let Some(waited) = call.waited_ms.filter(|waited| *waited >= NOTED_WAIT_MS) {
-                                        "after waiting " (format::duration(waited)) " · "
+                                        "waited " (format::duration(waited)) " before it ran · "
                                     }
                                     @if call.may_include_waiting { (MAY_WAIT) " · " }
                                     (safe(&call.title))
@@ -145,7 +145,7 @@ pub(super) fn failures(failures: &[FailureRow]) -> Markup {
                             a href=(failure.address) {
                                 span.took.tone-failed { (format::number(failure.count)) "×" }
                                 span.what { strong { (safe(&failure.tool)) } " " (safe(&failure.error)) }
-                                span.dim { "in " (format::count(failure.sessions as usize, "session")) "; opens the latest" }
+                                span.dim { "in " (format::count(failure.sessions as usize, "session")) "; the link opens the latest" }
                             }
                         }
                     }

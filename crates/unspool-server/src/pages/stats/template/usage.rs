@@ -72,7 +72,8 @@ pub(super) fn by_time(page: &StatsPage<'_>) -> Markup {
 pub(super) fn groups(title: &str, kind: &'static str, bars: &[UsageBar]) -> Markup {
     let most = bars.iter().map(|bar| bar.spent.tokens.total()).max().unwrap_or(0);
     let row = |bar: &UsageBar| {
-        let shown = bar.name.as_deref().unwrap_or("not said");
+        let unnamed = format!("no {kind}");
+        let shown = bar.name.as_deref().unwrap_or(&unnamed);
         let end = last_segment(shown);
         let same =
             |other: &&UsageBar| other.name.as_deref().is_some_and(|name| last_segment(name) == end);
@@ -128,7 +129,7 @@ fn table(title: &str, bars: &[UsageBar]) -> Markup {
                         @let Usage { input, output, cache_read, cache_write, .. } = bar.spent.tokens;
                         tr {
                             th scope="row" {
-                                a href=[bar.address.as_ref()] { (safe(bar.name.as_deref().unwrap_or("not said"))) }
+                                a href=[bar.address.as_ref()] { (safe(bar.name.as_deref().unwrap_or("no date"))) }
                             }
                             @for count in [bar.sessions, bar.turns, bar.steps, input, output, cache_read, cache_write] {
                                 td { (format::number(count)) }
