@@ -42,7 +42,7 @@ pub enum AttachError {
     )]
     Address(String),
     #[error(
-        "nothing answers at {url} ({error}); start a server there with `opencode serve --port N`, \
+        "cannot connect to {url} ({error}); start a server there with `opencode serve --port N`, \
          or give the address of a running one"
     )]
     Silent { url: String, error: String },

@@ -146,7 +146,7 @@ fn run_effects(
             Effect::Change(request) => backend.change(request),
             Effect::Copy(text) => screen.copy(&text)?,
             Effect::Save { name, text } => match replace_file(Path::new(&name), text.as_bytes()) {
-                Ok(()) => state.set_status(format!("written to {name}")),
+                Ok(()) => state.set_status(format!("exported to {name}")),
                 Err(error) => state.set_status(format!("✕ cannot write {name}: {error}")),
             },
             Effect::Edit { path, line } => edit(&path, line, state, screen)?,
@@ -164,7 +164,7 @@ fn run_effects(
 fn edit(path: &str, line: u64, state: &mut State, screen: &mut TerminalScreen) -> io::Result<()> {
     let path = Path::new(path);
     if !path.is_absolute() || !path.is_file() {
-        state.set_status(format!("✕ {} is not on this machine any more", path.display()));
+        state.set_status(format!("✕ {} no longer exists on this machine", path.display()));
         return Ok(());
     }
     EDITING.store(true, Ordering::SeqCst);

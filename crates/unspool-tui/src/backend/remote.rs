@@ -76,9 +76,7 @@ impl Backend for RemoteBackend {
 
     fn change(&self, _: Request) {
         let name = &self.name;
-        let reason = format!(
-            "{name} is read only: changes are made on the machine that records; run unspool there"
-        );
+        let reason = format!("{name} is read-only; run unspool on that machine to make changes");
         let _ = self.sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
     }
 
@@ -160,7 +158,7 @@ impl Connection {
     fn message(&self, number: QueryId, query: Query) -> Option<Message> {
         let reason = match serde_json::to_string(&ClientMessage { number, query }) {
             Ok(text) if text.len() <= MAX_QUERY_BYTES => return Some(Message::text(text)),
-            Ok(_) => "the query is too long; ask for less".to_owned(),
+            Ok(_) => "the query is too long; shorten it".to_owned(),
             Err(error) => format!("cannot encode the query: {error}"),
         };
         send_event(&self.sender, BackendEvent::Response(number, Response::Failed(reason)));

@@ -23,9 +23,9 @@ impl State {
             Action::Mouse => {
                 self.mouse = !self.mouse;
                 self.set_status(if self.mouse {
-                    "the mouse scrolls"
+                    "mouse on: it scrolls and opens parts"
                 } else {
-                    "the mouse selects text"
+                    "mouse off: the terminal selects text"
                 });
                 return vec![Effect::Mouse(self.mouse)];
             }

@@ -113,7 +113,7 @@ impl State {
         self.list.move_by(by);
         if self.list.at == before {
             let edge = if by > 0 { "last" } else { "first" };
-            self.set_status(format!("this is the {edge} session of the list"));
+            self.set_status(format!("this is the {edge} session in the list"));
             return Vec::new();
         }
         let Some(session_row) = self.list.chosen().cloned() else { return Vec::new() };
@@ -144,7 +144,7 @@ impl State {
         let mut agents = chosen.map(crate::entry::Entry::agents).unwrap_or_default();
         match agents.len() {
             0 => {
-                self.set_status("this part has no sub-agent session");
+                self.set_status("this part did not start a sub-agent");
                 Vec::new()
             }
             1 => agents.pop().map(|(_, id)| self.open_by_id(id)).unwrap_or_default(),

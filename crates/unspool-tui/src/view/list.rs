@@ -51,13 +51,13 @@ fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         ("", true) => vec![
             "No sessions yet.".to_owned(),
             String::new(),
-            "Run an agent (claude, codex, opencode, copilot, gemini) and it shows up here"
+            "Run an agent (claude, codex, opencode, copilot, gemini): its session appears here"
                 .to_owned(),
             "while it works. `unspool doctor` lists the folders that are searched.".to_owned(),
         ],
         (filter, true) => vec![
-            format!("No session has {filter} in its title, project, agent, model or tags."),
-            "Esc shows all; s searches the content of sessions.".to_owned(),
+            format!("No session has “{filter}” in its title, project, agent, model or tags."),
+            "Esc shows all sessions; s searches their content.".to_owned(),
         ],
     };
     for (y, text) in lines.iter().enumerate() {

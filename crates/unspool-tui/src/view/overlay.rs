@@ -51,9 +51,9 @@ fn help(state: &State, top: usize, area: Rect, canvas: &mut Canvas<'_>) {
         .collect();
     rows.push(Line::default());
     for note in [
-        "While a session is replayed: space pauses, , and . step by part, + and - change the",
-        "speed, 0 to 9 jump to a tenth of it, esc ends.",
-        "With the mouse: the wheel scrolls, a click opens. Hold shift to select text, or press m.",
+        "During a replay: space pauses, comma and period step by one part, + and - change the",
+        "speed, 0 to 9 jump to that tenth of the session, esc ends the replay.",
+        "Mouse: the wheel scrolls, a click opens. Hold shift to select text, or press m.",
     ] {
         rows.push(Line::of(note, Style::tone(Tone::Muted)));
     }
@@ -105,8 +105,8 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
         InputPurpose::Filter => ("filter", "title, project, agent, model, tag"),
         InputPurpose::Find => ("find", "in this session"),
         InputPurpose::Search => ("search", "words, \"exact text\", begin*, rm -rf, NOT word"),
-        InputPurpose::Tag(_) => ("tag", "words; -word removes one"),
-        InputPurpose::Rename(_) => ("name", "empty: the agent's own title"),
+        InputPurpose::Tag(_) => ("tag", "tags separated by spaces or commas; -tag removes one"),
+        InputPurpose::Rename(_) => ("name", "leave it empty for the agent's own title"),
     };
     let row = nth(area, usize::from(area.height).saturating_sub(1));
     canvas.clear(row);

@@ -58,7 +58,7 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
                 let max_chars = if last { 200 } else { 18 };
                 line.push(&format::first_line(title, max_chars), style);
             }
-            Screen::Changes(_) => line.push("what changed", style),
+            Screen::Changes(_) => line.push("changed files", style),
             Screen::Search(search) => line.push(&format!("search: {}", search.query), style),
         }
     }
@@ -129,13 +129,13 @@ fn facts(state: &State) -> (Line, Line) {
             if count > 0 {
                 left.push(&format!("file {} of {count}", pane.at + 1), muted.clone());
             }
-            let hint = "n N files  enter the edit  i editor  esc back";
+            let hint = "n N next and previous file  enter transcript  i editor  esc back";
             keys.push(&format!("{name}{hint} "), muted);
         }
         Some(Screen::Search(search)) => {
             let count = search.hits.as_ref().map_or(0, Vec::len);
             left.push(&format::count(count, "hit"), muted.clone());
-            keys.push(&format!("{name}enter open  / again  esc back "), muted);
+            keys.push(&format!("{name}enter open  / new search  esc back "), muted);
         }
         None => {
             if let Some(session_row) = state.list.chosen() {

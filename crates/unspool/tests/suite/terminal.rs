@@ -204,7 +204,7 @@ fn j_and_k_open_the_next_session_and_the_list_stays_beside_it() {
     terminal.press("J");
     let second = terminal.until("the next session", |text| head(text) != head(&first));
     terminal.press("J");
-    terminal.shows("this is the last session of the list");
+    terminal.shows("this is the last session in the list");
     terminal.press("K");
     terminal.until("the first session again", |text| head(text) == head(&first));
     terminal.press("w");
@@ -518,7 +518,7 @@ fn a_server_is_attached_to_and_comes_back() {
     terminal.shows("removes one");
     terminal.press("x");
     terminal.press(ENTER);
-    terminal.shows("read only");
+    terminal.shows("read-only");
     // Connection lost and re-established.
     drop(server);
     terminal.shows("not connected");
@@ -556,7 +556,7 @@ fn copy_and_export_leave_the_screen() {
     terminal.shows("copied as Markdown");
     assert_eq!(copied(&terminal), 2);
     terminal.press("x");
-    let message = terminal.shows("written to unspool-");
+    let message = terminal.shows("exported to unspool-");
     let name = message.split_whitespace().find(|word| word.starts_with("unspool-")).unwrap();
     let written = std::fs::read_to_string(machine.home().join(name)).unwrap();
     assert!(written.starts_with("# The forecast cache keeps missing"), "{written}");
@@ -724,7 +724,7 @@ fn changed_files_are_shown_and_opened_in_the_editor() {
     terminal.press("n");
     terminal.shows("▎ src/cache.ts");
     terminal.press("i");
-    terminal.shows("is not on this machine any more");
+    terminal.shows("no longer exists on this machine");
     // From a file to the call that made it, and back.
     terminal.press("N");
     terminal.press(ENTER);

@@ -15,7 +15,7 @@ pub enum RemoteError {
     )]
     HttpsUnsupported { address: String },
     #[error(
-        "nothing answers at {name} ({error}); start `unspool serve` there, or correct the address"
+        "cannot connect to {name} ({error}); start `unspool serve` there, or correct the address"
     )]
     Unreachable { name: String, error: String },
     #[error(
@@ -25,11 +25,11 @@ pub enum RemoteError {
     )]
     Unauthorised { name: String },
     #[error(
-        "{name} does not take this token; use the address that `unspool serve` printed there last, \
+        "{name} rejects this token; use the address that `unspool serve` printed there last, \
          or set UNSPOOL_TOKEN to the content of the file `token` in its data folder"
     )]
     WrongToken { name: String },
-    #[error("{name} does not take this password; correct UNSPOOL_PASSWORD, or use its token")]
+    #[error("{name} rejects this password; correct UNSPOOL_PASSWORD, or use its token")]
     WrongPassword { name: String },
     #[error(
         "{name} has no password; use the address that `unspool serve` printed there, with its token"
@@ -40,7 +40,7 @@ pub enum RemoteError {
     #[error("{name} refused the request: {detail}")]
     Refused { name: String, detail: String },
     #[error(
-        "there is no unspool server at {name} ({what}); mend the address, or start \
+        "there is no unspool server at {name} ({what}); correct the address, or start \
          `unspool serve` there"
     )]
     NotUnspool { name: String, what: String },
