@@ -28,7 +28,7 @@ pub enum HooksError {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {path}")]
     Write { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be changed safely ({what}); add the hooks by hand")]
+    #[error("{path} cannot be changed safely ({what}); add the hooks manually")]
     Settings { path: PathBuf, what: NotSettings },
 }
 

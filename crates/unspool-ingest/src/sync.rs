@@ -41,7 +41,7 @@ use crate::sync::worker::{FileRoute, QueuedFile, Stop, SyncContext, Worker};
 pub enum SyncError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("a worker thread panicked; everything stored so far is safe: run the command again")]
+    #[error("a worker thread crashed; everything stored so far is safe: run the command again")]
     Thread,
 }
 

@@ -76,9 +76,9 @@ impl Absent {
         let file = record.file.as_deref().unwrap_or("the file");
         match self {
             Absent::Unknown => {
-                "the archive does not have the file that this was read from".to_owned()
+                "the archive does not record which file this part was read from".to_owned()
             }
-            Absent::Gone => format!("{file} is gone; only the stored part is left"),
+            Absent::Gone => format!("{file} no longer exists; only the stored part is available"),
             Absent::Changed => format!(
                 "{file} was rewritten: another record starts at byte {} now; the stored part is unchanged",
                 record.offset
@@ -88,7 +88,7 @@ impl Absent {
                 record.length, record.offset
             ),
             Absent::Unreadable(error) => {
-                format!("{file} cannot be read ({error}); fix that and try again")
+                format!("cannot read {file} ({error}); fix this and try again")
             }
         }
     }

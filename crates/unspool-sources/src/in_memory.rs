@@ -31,7 +31,9 @@ pub enum LoadError {
         "{path} is {title}'s list of typed prompts, not a session; sessions are under {folder}"
     )]
     PromptHistory { path: PathBuf, title: &'static str, folder: String },
-    #[error("unrecognised file format: {path}; `unspool import --help` lists what Unspool reads")]
+    #[error(
+        "unrecognised file format: {path}; `unspool import --help` lists the supported formats"
+    )]
     Unknown { path: PathBuf },
     #[error("{path} is empty")]
     Empty { path: PathBuf },

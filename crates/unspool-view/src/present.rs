@@ -115,8 +115,8 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     let usd = |spending: &Spending| spending.cost(prices).map(|cost| format!("{:.4}", cost.usd()));
     let all_usd = usd(&summary.spending_with_agents);
     let repeats = all_usd.is_some() && usd(&summary.spending) == all_usd;
-    let own = cost_text(&summary.spending, prices)
-        .filter(|own| !repeats && Some(own) != cost.as_ref());
+    let own =
+        cost_text(&summary.spending, prices).filter(|own| !repeats && Some(own) != cost.as_ref());
     field("cost", cost);
     field("without sub-agents", own);
     field("started by", session.parent.as_ref().map(started_by));

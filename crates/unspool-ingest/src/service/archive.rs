@@ -21,13 +21,13 @@ use crate::sync::{FileStates, SyncError};
 
 #[derive(Debug, Error)]
 pub enum ArchiveError {
-    #[error("there is no home folder for the archive; choose a folder with --data DIR")]
+    #[error("cannot find a home folder for the archive; choose a folder with --data DIR")]
     NoHome,
     #[error("cannot use {} for the archive; choose another folder with --data DIR", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error(
-        "another unspool is recording (process {0}), and this command needs the archive to itself; \
-         end that process and run it again"
+        "another unspool is recording (process {0}), and this command needs exclusive access; stop \
+         that process and run the command again"
     )]
     InUse(u32),
     /// The recorder process could not carry out a request.

@@ -57,7 +57,7 @@ pub fn import<S: Store>(
             importing = Some(ImportingSession::begin(recorder, head)?);
             continue;
         }
-        let what = "a turn without the head of its session";
+        let what = "a turn before the line of its session";
         let current = importing.as_mut().ok_or(ImportLinesError::Order { line: number, what })?;
         match serde_json::from_str(&line).map_err(wrong)? {
             ArchiveLine::Turn(turn) => {

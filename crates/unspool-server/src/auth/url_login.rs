@@ -50,7 +50,7 @@ fn use_code(
         Ok(CodeUse::Repeated(cookie)) => {
             // If it cannot be removed, it expires.
             let _ = auth.logins.remove(&cookie);
-            let what = "this address works once, and it was used before: the browser that used it \
+            let what = "this login link works once and was already used: the browser that used it \
                         is logged out; open the URL that `unspool serve` printed";
             Some(Err(Problem::new(StatusCode::UNAUTHORIZED, what)))
         }

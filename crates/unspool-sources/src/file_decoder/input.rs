@@ -25,7 +25,7 @@ pub enum LastLine {
 
 /// The warning for a last line that is cut off. Outdated as soon as the file is read again; the
 /// store deletes it by this text.
-pub const UNFINISHED_LINE_WARNING: &str = "the last line is not finished, and was not read";
+pub const UNFINISHED_LINE_WARNING: &str = "the last line is incomplete and was not read";
 
 /// Where decoding stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,7 +19,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     if metadata.is_file() || metadata.is_dir() {
         return Ok(file);
     }
-    let what = "not a regular file; pass what it holds on standard input (`unspool import -`)";
+    let what = "not a regular file; pass its content on standard input (`unspool import -`)";
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 

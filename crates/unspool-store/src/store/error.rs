@@ -93,7 +93,7 @@ impl fmt::Display for StoreError {
         let cause = self.cause_line();
         match self.kind {
             StoreErrorKind::Missing => {
-                write!(f, "there is no archive at {place} yet; `unspool sync` makes one")
+                write!(f, "there is no archive at {place} yet; `unspool sync` creates it")
             }
             StoreErrorKind::Foreign => write!(
                 f,
@@ -105,11 +105,13 @@ impl fmt::Display for StoreError {
                 "{place} was written by a newer Unspool (its version is {version}, this program \
                  supports {supported}); install the newer one, or choose another folder with --data"
             ),
-            StoreErrorKind::ReadOnly => write!(f, "{place} is open read only"),
+            StoreErrorKind::ReadOnly => {
+                write!(f, "{place} is open read-only and cannot be changed")
+            }
             StoreErrorKind::Full => write!(
                 f,
-                "no space left on the disk of {place}; stored data is safe: make room and run it \
-                 again"
+                "no space left on the disk of {place}; stored data is safe: free some space and run \
+                 the command again"
             ),
             StoreErrorKind::NotWritable => write!(
                 f,
@@ -132,7 +134,7 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Disk => write!(
                 f,
                 "{place}: {cause}; its disk may be full, faulty or unmounted. Stored data is safe: \
-                 fix the disk and run it again"
+                 fix the disk and run the command again"
             ),
             StoreErrorKind::Busy => {
                 write!(f, "another program has locked {place} for too long; stop it, or try again")
@@ -143,8 +145,8 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Gone => write!(
                 f,
                 "{place} was deleted, moved or replaced while Unspool used it, so nothing more is \
-                 written to it; put it back and start Unspool again, or just start it again: it \
-                 makes a new archive from the agents' logs"
+                 written to it; restore it and start Unspool again, or start Unspool without it: it \
+                 then creates a new archive from the agents' logs"
             ),
             StoreErrorKind::Closed => write!(f, "the archive was closed"),
         }
@@ -154,8 +156,8 @@ impl fmt::Display for StoreError {
 fn damaged(f: &mut fmt::Formatter<'_>, place: &str, what: &str) -> fmt::Result {
     write!(
         f,
-        "{place} is damaged ({what}); restore a backup, or move it away: then `unspool sync` makes \
-         a new one from the agents' logs"
+        "{place} is damaged ({what}); restore a backup, or move it away: then `unspool sync` \
+         creates a new one from the agents' logs"
     )
 }
 

@@ -124,7 +124,7 @@ impl Activity {
             Activity::Working { .. } => None,
             Activity::Waiting { .. } => Some("Waiting for you"),
             Activity::MaybeWaiting { .. } => Some("Maybe waiting for you"),
-            Activity::Silent { .. } => Some("Silent"),
+            Activity::Silent { .. } => Some("No activity"),
         }
     }
 

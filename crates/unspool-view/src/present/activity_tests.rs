@@ -72,7 +72,7 @@ fn a_call_that_stands_may_wait() {
     assert_eq!(sentence(npm(), 10, "npm test"), "Bash: npm test · 10 s");
     let read = || vec![call("Read", json!({ "file_path": "/w/a.ts" }))];
     assert_eq!(sentence(read(), 30, ""), "Read: /w/a.ts · 30 s", "reading needs no permission");
-    assert_eq!(sentence(read(), 90, ""), "Silent for 1 min");
+    assert_eq!(sentence(read(), 90, ""), "No activity for 1 min");
 }
 
 #[test]
@@ -84,6 +84,6 @@ fn a_call_behind_one_that_runs_does_not_wait() {
 #[test]
 fn an_agent_that_writes_nothing_is_silent_and_does_not_work() {
     assert_eq!(activity(vec![], 59, ""), Activity::Working { what: "working".into(), since: None });
-    assert_eq!(sentence(vec![], 60, ""), "Silent for 1 min");
-    assert_eq!(sentence(vec![], 720, ""), "Silent for 12 min");
+    assert_eq!(sentence(vec![], 60, ""), "No activity for 1 min");
+    assert_eq!(sentence(vec![], 720, ""), "No activity for 12 min");
 }

@@ -34,12 +34,12 @@ impl BudgetUse {
         if self.is_over() { Tone::Failed } else { Tone::Warning }
     }
 
-    /// `Budget of today: $17.20 of $20.00 (86 %)`.
+    /// `Daily budget: $17.20 of $20.00 (86 %)`.
     pub fn sentence(&self) -> String {
         let percent = (self.spent_usd / self.limit_usd * 100.0).floor();
         let spent = format::cost(self.spent_usd, self.is_estimated);
         let limit = format::cost(self.limit_usd, false);
-        let state = if self.is_over() { "Budget of today is spent" } else { "Budget of today" };
+        let state = if self.is_over() { "Daily budget used up" } else { "Daily budget" };
         let project =
             self.project.as_deref().map(|path| format!(" for {}", format::first_line(path, 80)));
         format!("{state}{}: {spent} of {limit} ({percent} %)", project.unwrap_or_default())
@@ -60,10 +60,10 @@ mod tests {
         };
         assert!(!used(15.99).is_worth_a_warning());
         assert!(used(16.0).is_worth_a_warning() && !used(16.0).is_over());
-        assert_eq!(used(17.2).sentence(), "Budget of today: $17.20 of $20.00 (86 %)");
-        assert_eq!(used(20.5).sentence(), "Budget of today is spent: $20.50 of $20.00 (102 %)");
+        assert_eq!(used(17.2).sentence(), "Daily budget: $17.20 of $20.00 (86 %)");
+        assert_eq!(used(20.5).sentence(), "Daily budget used up: $20.50 of $20.00 (102 %)");
         let project =
             BudgetUse { project: Some("/w/app".into()), is_estimated: true, ..used(19.0) };
-        assert_eq!(project.sentence(), "Budget of today for /w/app: ~$19.00 of $20.00 (95 %)");
+        assert_eq!(project.sentence(), "Daily budget for /w/app: ~$19.00 of $20.00 (95 %)");
     }
 }

@@ -108,7 +108,7 @@ fn a_file_with_nothing_in_it_is_no_archive_yet() {
     let sandbox = Sandbox::filled();
     let unspool = archive(&sandbox, "empty", b"");
     for command in READ_COMMANDS {
-        assert_refused(&unspool.run(command), &unspool.database(), "`unspool sync` makes one");
+        assert_refused(&unspool.run(command), &unspool.database(), "`unspool sync` creates it");
         assert!(state(&unspool).0.is_empty(), "{command:?}");
     }
     unspool.sync();

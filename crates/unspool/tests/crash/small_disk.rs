@@ -83,13 +83,25 @@ fn a_full_disk_is_reported_and_nothing_is_lost() {
         };
         let unspool = disk.unspool(&sandbox);
         let database = unspool.database();
-        assert_refused(&unspool.run(&["sync"]), &database, "make room and run it again");
-        assert_refused(&unspool.run(&["sync", "--watch"]), &database, "make room and run it again");
+        assert_refused(
+            &unspool.run(&["sync"]),
+            &database,
+            "free some space and run the command again",
+        );
+        assert_refused(
+            &unspool.run(&["sync", "--watch"]),
+            &database,
+            "free some space and run the command again",
+        );
         // Whatever was written can be read.
         let listed = unspool.run(&["list", "--json"]);
         if !listed.status.success() {
             let said = String::from_utf8_lossy(&listed.stderr).into_owned();
-            let next = if said.contains("no space") { "make room" } else { "`unspool sync` makes" };
+            let next = if said.contains("no space") {
+                "free some space"
+            } else {
+                "`unspool sync` creates"
+            };
             assert_refused(&listed, &database, next);
         }
         disk.remount("size=256m");
@@ -115,10 +127,10 @@ fn a_disk_that_becomes_full_keeps_what_it_has() {
     let used = unspool.database_size();
     disk.remount(&format!("size={}", used + 200_000));
     let refused = unspool.run(&["sync"]);
-    assert_refused(&refused, &unspool.database(), "make room and run it again");
+    assert_refused(&refused, &unspool.database(), "free some space and run the command again");
     Contents::of(&unspool).assert_same_as(&before, "full");
     let refused = unspool.run(&["db", "vacuum"]);
-    assert_refused(&refused, &unspool.database(), "make room and run it again");
+    assert_refused(&refused, &unspool.database(), "free some space and run the command again");
     Contents::of(&unspool).assert_same_as(&before, "full");
     disk.remount("size=256m");
     unspool.sync();
@@ -146,7 +158,7 @@ fn a_disk_that_cannot_be_written_can_be_read() {
     };
     let unspool = disk.unspool(&sandbox);
     disk.remount("ro");
-    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` makes one");
+    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` creates it");
     assert_refused(&unspool.run(&["sync"]), unspool.folder().path(), "--data");
     disk.remount("rw");
     unspool.sync();
@@ -172,7 +184,7 @@ fn an_obstructed_path_is_reported() {
     let unspool = sandbox.unspool("file");
     fs::write(unspool.folder().path(), "hello").unwrap();
     assert_refused(&unspool.run(&["sync"]), unspool.folder().path(), "--data");
-    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` makes one");
+    assert_refused(&unspool.run(&["list"]), &unspool.database(), "`unspool sync` creates it");
     assert_eq!(fs::read_to_string(unspool.folder().path()).unwrap(), "hello");
     // A folder where the file should be.
     let unspool = sandbox.unspool("folder");

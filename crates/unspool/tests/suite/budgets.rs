@@ -28,8 +28,8 @@ fn a_budget_that_is_nearly_spent_is_said_everywhere() {
     let machine = machine(
         "[budget]\nday_usd = 0.17\n[budget.projects]\n\"/home/dev\" = 0.1\n\"/home/other\" = 0.1\n",
     );
-    let day = "Budget of today: $0.15 of $0.17 (87 %)";
-    let project = "Budget of today is spent for /home/dev: $0.15 of $0.10 (148 %)";
+    let day = "Daily budget: $0.15 of $0.17 (87 %)";
+    let project = "Daily budget used up for /home/dev: $0.15 of $0.10 (148 %)";
     for command in ["list", "stats"] {
         assert_eq!(said(&machine, &[command]), format!("unspool: {day}\nunspool: {project}\n"));
         assert_eq!(said(&machine, &[command, "--json"]), "", "JSON is for programs");

@@ -147,7 +147,7 @@ fn work_on_the_whole_archive_says_who_records() {
         let begun = Instant::now();
         let said = recorded.fails(&arguments);
         assert!(begun.elapsed() < Duration::from_secs(20));
-        assert!(said.contains(&process) && said.contains("end that process"), "{said}");
+        assert!(said.contains(&process) && said.contains("stop that process"), "{said}");
     }
     recorded.assert_still_recording();
     // After the recorder has ended it works.

@@ -27,7 +27,7 @@ pub fn raw(records: &[RecordView<'_>], left_out: usize) -> Markup {
                 Err(why) => p.tone-warning { (safe(why)) },
             }
         }
-        @if records.is_empty() { p { "No record: this part was derived from others." } }
+        @if records.is_empty() { p { "No record: Unspool derived this part from other parts." } }
         @if left_out > 0 { p { "And " (format::count(left_out, "more record")) "." } }
         form method="dialog" { button { "Close" } }
     }
