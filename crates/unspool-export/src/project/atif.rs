@@ -28,7 +28,7 @@ pub const PROJECTION: Projection = Projection {
     title: "ATIF trajectory",
     extension: "json",
     media_type: "application/json",
-    about: "a trajectory in the interchange format ATIF v1.8 of Harbor, with its sub-agents inside",
+    about: "a trajectory in Harbor's interchange format ATIF v1.8, with its sub-agents inside",
     method: WriteMethod::Projected(write),
 };
 

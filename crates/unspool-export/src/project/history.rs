@@ -22,7 +22,7 @@ pub const PROJECTION: Projection = Projection {
     title: "Model history",
     extension: "history.json",
     media_type: "application/json",
-    about: "the messages to continue with a model: calls with their results, compacted as the agent did",
+    about: "the message history to continue with a model: calls with results, compacted as the agent did",
     method: WriteMethod::Projected(write),
 };
 

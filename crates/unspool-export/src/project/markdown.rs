@@ -16,7 +16,7 @@ pub const PROJECTION: Projection = Projection {
     title: "Markdown",
     extension: "md",
     media_type: "text/markdown; charset=utf-8",
-    about: "Markdown to be read in a pull request, with reasoning and tool output folded",
+    about: "Markdown for a pull request, with reasoning and tool output folded",
     method: WriteMethod::Projected(write),
 };
 

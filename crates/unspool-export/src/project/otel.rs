@@ -29,7 +29,7 @@ pub const PROJECTION: Projection = Projection {
     title: "OpenTelemetry trace",
     extension: "json",
     media_type: "application/json",
-    about: "a trace of OpenTelemetry (OTLP/JSON, conventions for generative AI), with its sub-agents",
+    about: "an OpenTelemetry trace (OTLP/JSON, GenAI semantic conventions), with its sub-agents",
     method: WriteMethod::Projected(write),
 };
 
