@@ -127,8 +127,9 @@ fn no_hits(reading: &Reading) -> String {
     let next = match reading.suggestions.first() {
         Some(other) if other.without_filters => "Try it without the filters.".to_owned(),
         Some(other) => format!("{}: {}", other.label, command(&other.query)),
+        // A search by filters alone: there is no word to change.
         None if reading.texts.is_empty() => {
-            "Check the values of --kind, --tool and --state.".to_owned()
+            return make_visible(&reading.understood).into_owned();
         }
         None => "Try another word or a part of it.".to_owned(),
     };
