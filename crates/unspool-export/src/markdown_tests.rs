@@ -159,7 +159,7 @@ fn heads_of_turns_say_what_other_views_say() {
         inherited: true,
         ..plain.clone()
     };
-    let head = "## Turn 4 · command · interrupted · abandoned · from the session before\n";
+    let head = "## Turn 4 · command · interrupted · abandoned · from the forked session\n";
     assert!(written(&odd).starts_with(head), "{}", written(&odd));
     let unfinished = Turn { state: TurnState::Unknown, ..plain.clone() };
     assert!(written(&unfinished).starts_with("## Turn 4 · unknown\n"));

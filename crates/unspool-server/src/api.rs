@@ -57,7 +57,7 @@ pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> 
 }
 
 async fn not_found() -> Problem {
-    Problem::not_found("nothing here; /api/openapi.json lists all routes")
+    Problem::not_found("there is no such route; /api/openapi.json lists all routes")
 }
 
 async fn respond<S: Store>(

@@ -101,6 +101,7 @@ pub async fn not_found(headers: HeaderMap) -> Response {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     match accepted.is_some_and(|accepted| accepted.contains("text/html")) {
         true => ErrorPage(Problem::not_found("there is no page with this address")).into_response(),
-        false => Problem::not_found("nothing here; / lists all sessions").into_response(),
+        false => Problem::not_found("there is no page with this address; / lists all sessions")
+            .into_response(),
     }
 }

@@ -38,7 +38,7 @@ impl RequestParams {
                 return Err(bad(unknown(&name, route)));
             };
             if query.iter().any(|(held, _)| *held == expected.name) {
-                return Err(bad(format!("{name} is given twice; give it once")));
+                return Err(bad(format!("{name} is given more than once; give it once")));
             }
             check(&name, expected.kind, &value)?;
             query.push((expected.name, value));

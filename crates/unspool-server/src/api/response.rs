@@ -65,8 +65,9 @@ impl ApiResponse {
 
 pub fn to_json(document: &impl Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(document).map_err(|error| {
-        let what =
-            format!("cannot serialise the response ({error}); `unspool db check` may find the cause");
+        let what = format!(
+            "cannot serialise the response ({error}); `unspool db check` may find the cause"
+        );
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, what)
     })
 }

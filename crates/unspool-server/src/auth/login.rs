@@ -125,7 +125,9 @@ pub async fn log_out<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMa
     if let Some(login) = app.auth.login(&headers)
         && let Err(error) = app.auth.logins.remove(&login.cookie)
     {
-        let what = format!("cannot end the login: {error}; `unspool serve --revoke-logins` does");
+        let what = format!(
+            "cannot end the login: {error}; `unspool serve --revoke-logins` ends all logins"
+        );
         return Problem::internal(what).into_response();
     }
     let cookie = login_cookie(&app.auth, "", Duration::ZERO);

@@ -108,7 +108,7 @@ async fn respond<S: Store>(app: &Arc<App<S>>, text: &str) -> Result<String, Stri
         return Ok(text);
     }
     let what =
-        "the response is too large; ask for less, or open the session on the recording machine";
+        "the response is too large; ask for less, or open the session on the machine of the server";
     written(number, Response::Failed(what.to_owned()))
 }
 

@@ -105,7 +105,7 @@ fn description(columns: &[ChartBar], write: fn(f64) -> String) -> String {
     let most = columns.iter().max_by(|one, other| sum(one).total_cmp(&sum(other)));
     match (columns.first(), columns.last(), most) {
         (Some(first), Some(last), Some(most)) => format!(
-            "{} from {} to {}; most on {}: {}. The table below has all figures and links.",
+            "{} from {} to {}; the highest is {}: {}. The table below has all figures and links.",
             format::count(columns.len(), "bar"),
             first.label,
             last.label,
@@ -208,7 +208,7 @@ mod tests {
         };
         let days = [one("1 May", 10.0), one("2 May", 40.0), one("3 May", 0.0)];
         let html = columns("c", "Tokens by day", &series, &days, compact).into_string();
-        assert!(html.contains("3 bars from 1 May to 3 May; most on 2 May: 40."), "{html}");
+        assert!(html.contains("3 bars from 1 May to 3 May; the highest is 2 May: 40."), "{html}");
         assert!(html.contains("<title id=\"c-title\">Tokens by day</title>"));
         assert!(html.contains("&lt;40&gt;") && !html.contains("<40>"));
         assert_eq!(html.matches("<rect class=\"a\"").count(), 2, "nothing has no bar");

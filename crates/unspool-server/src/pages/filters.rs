@@ -63,7 +63,7 @@ pub fn form(
                     }
                 }
             }
-            button.apply type="submit" { "Show" }
+            button.apply type="submit" { "Apply filters" }
         }
     }
 }

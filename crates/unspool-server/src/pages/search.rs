@@ -26,7 +26,7 @@ const MAX_INSTANT_HITS: usize = 30;
 /// The values of the kind filter and their labels.
 const KIND_OPTIONS: &[(&str, &str)] = &[
     ("user", "Prompts"),
-    ("text", "Answers"),
+    ("text", "Replies"),
     ("reasoning", "Reasoning"),
     ("tool", "Tool calls"),
     ("error", "Errors"),

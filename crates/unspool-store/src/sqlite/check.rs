@@ -71,14 +71,14 @@ fn sessions(connection: &Connection, report: &mut CheckReport) -> Result<(), Sto
         report.sessions += 1;
         let (number, id): (RowId, String) = (row.get(0)?, row.get(1)?);
         let Ok(session) = serde_json::from_str::<Session>(row.get_ref(2)?.as_str()?) else {
-            report.problem(format!("the head of session {id} cannot be read"));
+            report.problem(format!("the metadata of session {id} cannot be read"));
             continue;
         };
         let title = (first_prompt(connection, number)?, models_of(connection, number)?);
         if SESSION.stored(connection, number)? != session_values(&session)
             || prompt_and_models(connection, number)? != title
         {
-            report.problem(format!("the columns of session {id} differ from its head"));
+            report.problem(format!("the columns of session {id} differ from its metadata"));
         }
     }
     Ok(())
@@ -92,11 +92,11 @@ fn turns(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         report.turns += 1;
         let (number, id): (RowId, String) = (row.get(0)?, row.get(1)?);
         let Ok(turn) = serde_json::from_str::<Turn>(row.get_ref(2)?.as_str()?) else {
-            report.problem(format!("the head of turn {id} cannot be read"));
+            report.problem(format!("the metadata of turn {id} cannot be read"));
             continue;
         };
         if TURN.stored(connection, number)? != turn_values(&turn) {
-            report.problem(format!("the columns of turn {id} differ from its head"));
+            report.problem(format!("the columns of turn {id} differ from its metadata"));
         }
         match loader.steps(number) {
             Ok(steps) => {
@@ -331,7 +331,7 @@ fn sums(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreEr
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
         let mut wrong = connection.prepare(&sql)?;
         for id in wrong.query_map([], |row| row.get::<_, String>(0))? {
-            report.problem(format!("the sums of {table} {} are wrong", id?));
+            report.problem(format!("the totals of {table} {} are wrong", id?));
         }
     }
     let mut doubled = connection

@@ -110,7 +110,7 @@ impl TurnHeader {
             all.push(HeaderFact { kind: HeaderFactKind::Abandoned, text: "abandoned", tone });
         }
         if self.inherited {
-            let text = "from the session before";
+            let text = "from the forked session";
             all.push(HeaderFact { kind: HeaderFactKind::Inherited, text, tone: None });
         }
         all

@@ -20,7 +20,7 @@ pub fn raw(records: &[RecordView<'_>], left_out: usize) -> Markup {
         @for record in records {
             p {
                 @if let Some(file) = &record.file { span.path { (safe(file)) } }
-                " from byte " (format::number(record.offset))
+                " at byte " (format::number(record.offset))
             }
             @match &record.text {
                 Ok(text) => pre tabindex="0" { code { (safe(&json::pretty(text))) } },
@@ -28,7 +28,7 @@ pub fn raw(records: &[RecordView<'_>], left_out: usize) -> Markup {
             }
         }
         @if records.is_empty() { p { "No record: Unspool derived this part from other parts." } }
-        @if left_out > 0 { p { "And " (format::count(left_out, "more record")) "." } }
+        @if left_out > 0 { p { (format::count(left_out, "more record")) " not shown." } }
         form method="dialog" { button { "Close" } }
     }
 }

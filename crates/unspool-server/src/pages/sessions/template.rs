@@ -75,8 +75,8 @@ const LABELS: &[(&str, &str)] = &[
 pub fn sessions(page: &SessionsPage<'_>) -> Markup {
     let chosen = page.chosen;
     let switches = [
-        Switch { name: "errors", label: "Errors", count: page.sum.errors },
-        Switch { name: "agents", label: "Sub-agents", count: page.sum.sub_agents },
+        Switch { name: "errors", label: "With errors", count: page.sum.errors },
+        Switch { name: "agents", label: "With sub-agents", count: page.sum.sub_agents },
     ];
     let by_project = chosen.get("by") == Some("project");
     let none = page.live.is_empty()
@@ -100,7 +100,7 @@ pub fn sessions(page: &SessionsPage<'_>) -> Markup {
             p.sum role="status" { (sum(&page.sum)) }
             div.listing {
                 section.live aria-labelledby="now" hidden[page.live.is_empty()] {
-                    h2 id="now" { "Now" }
+                    h2 id="now" { "Live" }
                     ol.rows.now { @for one in &page.live { (row(one, page.prices)) } }
                 }
                 @if none {

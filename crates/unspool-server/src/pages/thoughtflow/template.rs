@@ -40,10 +40,10 @@ pub fn thoughtflow(page: &FlowPage<'_>) -> Markup {
         div.flow-page {
             header.flow-top {
                 h1 { a href={ "/s/" (id) } { (title) } }
-                div.actions role="toolbar" aria-label="Picture" {
-                    button type="button" data-zoom="out" title="Smaller (-)" hidden { "−" }
+                div.actions role="toolbar" aria-label="Diagram" {
+                    button type="button" data-zoom="out" title="Zoom out (-)" hidden { "−" }
                     button type="button" data-zoom="fit" title="Fit width (0)" hidden { "Fit" }
-                    button type="button" data-zoom="in" title="Larger (+)" hidden { "+" }
+                    button type="button" data-zoom="in" title="Zoom in (+)" hidden { "+" }
                     a href={ "/s/" (id) } { "Transcript" }
                     a href={ "/thoughtflow/" (id) ".json" } download={ (id) ".json" } { "ThoughtFlow (JSON)" }
                     a href={ "/thoughtflow/" (id) ".d2" } download={ (id) ".d2" } { "Diagram (D2)" }
@@ -54,9 +54,9 @@ pub fn thoughtflow(page: &FlowPage<'_>) -> Markup {
             }
             @if page.earlier { p.flow-way { a href={ "/s/" (id) "/thoughtflow" } { "From the beginning" } } }
             @if empty {
-                p.flow-nothing { "Nothing happened in this session." }
+                p.flow-nothing { "This session has no steps." }
             } @else {
-                div.flow-view tabindex="0" role="region" aria-label="Picture of the runs" { (picture(&id, page.runs)) }
+                div.flow-view tabindex="0" role="region" aria-label="Diagram of the runs" { (picture(&id, page.runs)) }
             }
             @if let Some((turn, step)) = page.later {
                 p.flow-way {
