@@ -173,9 +173,13 @@ fn head(view: &TurnView, id: &str) -> Markup {
                 }
             }
             @if let Some(started) = header.started {
-                time.fact datetime=(started) { (started.strftime("%H:%M:%S")) }
+                time.fact datetime=(started) title="Start of the turn (UTC)" { (started.strftime("%H:%M:%S")) }
             }
-            @for fact in header.metrics() { span.fact { (fact) } }
+            @let took = header.duration_ms.map(format::duration);
+            @for fact in header.metrics() {
+                @let is_duration = took.as_ref() == Some(&fact);
+                span.fact title=[is_duration.then_some("Duration of the turn")] { (fact) }
+            }
             @for model in &header.models { span.fact.model { (safe(model)) } }
             @if view.outline.map.len() > 3 { (map(&view.outline.map)) }
         }

@@ -14,7 +14,7 @@ pub fn paint(card: &Card) -> Markup {
         span.name { (safe(&card.title)) }
         span.gist { (spans(&card.summary)) }
         @if let Some(duration) = card.duration_ms {
-            span.duration { (format::duration(duration)) }
+            span.duration title="Duration of the call" { (format::duration(duration)) }
         }
         span.badge.(tone_class(card.badge.tone)) { (card.badge.word) }
         @if let Some(state) = &card.badge.state {
