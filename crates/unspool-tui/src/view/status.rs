@@ -129,7 +129,7 @@ fn facts(state: &State) -> (Line, Line) {
             if count > 0 {
                 left.push(&format!("file {} of {count}", pane.at + 1), muted.clone());
             }
-            let hint = "n N next and previous file  enter transcript  i editor  esc back";
+            let hint = "n N next/previous file  enter transcript  i editor  esc back";
             keys.push(&format!("{name}{hint} "), muted);
         }
         Some(Screen::Search(search)) => {
