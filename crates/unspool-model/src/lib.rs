@@ -16,6 +16,7 @@ pub mod json;
 pub mod landmark;
 pub mod legacy;
 pub mod live;
+pub mod note;
 pub mod part;
 pub mod price;
 pub mod provenance;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use unspool_model::assemble::Cursor;
 use unspool_model::id::{PartId, SessionId, StepId, TurnId};
+use unspool_model::note::NoteTarget;
 use unspool_model::part::{Body, Part};
 use unspool_model::provenance::Feed;
 use unspool_model::session::{Session, Step, Turn};
@@ -61,6 +62,8 @@ pub struct SessionWrite {
     /// Merged turns: the row that goes, and the row it was merged into.
     pub merged: Vec<(RowId, RowId)>,
     pub deleted_parts: Vec<RowId>,
+    /// Turns and parts that got another id or were merged into another, in order: their notes follow.
+    pub moved_targets: Vec<(NoteTarget, NoteTarget)>,
     pub snapshots: Vec<Snapshot>,
     /// Number of skipped events, by reason.
     pub skip_counts: BTreeMap<String, u64>,

@@ -17,6 +17,7 @@ mod last_prompt;
 mod load;
 mod maintenance;
 mod migrate;
+mod notes;
 mod read;
 mod recent_usage;
 mod search;
@@ -34,6 +35,7 @@ use connection_thread::ConnectionThread;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use unspool_model::id::{SessionId, TurnId};
+use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::Part;
 
 use crate::rows::{Batch, FileRow, RowId};
@@ -253,6 +255,14 @@ impl Store for Sqlite {
     ) -> Result<(), StoreError> {
         self.run_on_writer(move |connection| user_changes::tag(connection, session, &add, &remove))
             .await
+    }
+
+    async fn set_note(&self, session: SessionId, note: Note) -> Result<(), StoreError> {
+        self.run_on_writer(move |connection| notes::set(connection, session, &note)).await
+    }
+
+    async fn remove_note(&self, session: SessionId, target: NoteTarget) -> Result<(), StoreError> {
+        self.run_on_writer(move |connection| notes::remove(connection, session, target)).await
     }
 
     async fn delete(&self, session: RowId) -> Result<u64, StoreError> {

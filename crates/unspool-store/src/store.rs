@@ -10,6 +10,7 @@ use std::future::Future;
 use jiff::Timestamp;
 use unspool_model::assemble::{Cursor, TurnStub};
 use unspool_model::id::{SessionId, TurnId};
+use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::{Part, Place};
 use unspool_model::session::{Session, Turn};
 use unspool_model::summary::{Summary, UsageScope};
@@ -322,6 +323,19 @@ pub trait Store: Clone + Send + Sync + 'static {
         session: RowId,
         add: Vec<String>,
         remove: Vec<String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Writes a note in place of the one that its target has.
+    fn set_note(
+        &self,
+        session: SessionId,
+        note: Note,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn remove_note(
+        &self,
+        session: SessionId,
+        target: NoteTarget,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Deletes a session and its sub-agents' sessions, and records that syncing must not restore

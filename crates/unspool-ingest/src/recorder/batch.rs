@@ -106,6 +106,7 @@ impl Packer {
             parts: Vec::new(),
             merged: std::mem::take(&mut writer.merged),
             deleted_parts: std::mem::take(&mut writer.deleted_parts),
+            moved_targets: std::mem::take(&mut writer.moved_targets),
             snapshots: std::mem::take(&mut writer.snapshots),
             skip_counts: writer.skip_counts.clone(),
         };

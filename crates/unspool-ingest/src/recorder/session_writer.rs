@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use unspool_model::assemble::{Assembler, Cursor};
 use unspool_model::change::Delta;
 use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::note::NoteTarget;
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::source::RecordCounts;
 use unspool_model::summary::Completeness;
@@ -68,6 +69,8 @@ pub struct SessionWriter {
     /// Merged turns: the row that goes, and the row it was merged into.
     pub(crate) merged: Vec<(RowId, RowId)>,
     pub(crate) deleted_parts: Vec<RowId>,
+    /// Turns and parts that got another id or were merged into another, for their notes.
+    pub(crate) moved_targets: Vec<(NoteTarget, NoteTarget)>,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) head_dirty: bool,
     pub(crate) stored: bool,
@@ -137,6 +140,7 @@ impl SessionWriter {
             revisit: Vec::new(),
             merged: Vec::new(),
             deleted_parts: Vec::new(),
+            moved_targets: Vec::new(),
             snapshots: Vec::new(),
             head_dirty: false,
             stored: false,

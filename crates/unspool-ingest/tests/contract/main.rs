@@ -29,6 +29,7 @@ mod harness;
 mod maintenance;
 mod messages;
 mod model;
+mod notes;
 mod open;
 mod operations;
 mod ops;
@@ -93,6 +94,11 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
         a_packer_outlives_what_it_stored,
         settings_are_kept,
         what_is_kept_beside_the_turns_comes_back,
+    }
+    notes {
+        a_target_has_one_note,
+        a_note_follows_its_turn_and_its_part,
+        a_note_outlives_its_session_and_its_target,
     }
     search {
         words_are_found_where_they_were_said,

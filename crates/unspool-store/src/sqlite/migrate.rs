@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("running_turns.sql"),
     include_str!("part_kinds.sql"),
     include_str!("counted_calls.sql"),
+    include_str!("note.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.

@@ -6,6 +6,7 @@ use unspool_model::id::SessionId;
 
 use super::erase;
 use super::load::id;
+use super::notes;
 use super::write::OrphanCandidates;
 use crate::rows::RowId;
 use crate::store::StoreError;
@@ -77,6 +78,7 @@ pub fn delete(connection: &mut Connection, session: RowId, now: i64) -> Result<u
                 params![id.to_string(), now],
             )?;
             erase::forget_files(transaction, *row)?;
+            notes::delete_all(transaction, *id)?;
             for chunk in delete_rows(transaction, *row)? {
                 erase::blank_gaps(transaction, chunk)?;
             }

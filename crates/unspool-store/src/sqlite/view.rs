@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use unspool_model::id::{PartId, SessionId};
+use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
 use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
@@ -9,7 +10,7 @@ use unspool_model::source::RecordCounts;
 
 use super::last_prompt::last_prompt;
 use super::recent_usage::recent_usage;
-use super::{Sqlite, facets, read, search, stats, subagents, windows};
+use super::{Sqlite, facets, notes, read, search, stats, subagents, windows};
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId};
 use crate::search::{SearchRequest, SearchResults};
@@ -141,6 +142,14 @@ impl View for SqliteView {
     async fn live_subagents(&self, session: RowId) -> Result<Vec<SessionId>, StoreError> {
         self.run("live_subagents", move |connection| subagents::live_subagents(connection, session))
             .await
+    }
+
+    async fn notes(&self, session: SessionId) -> Result<Vec<PlacedNote>, StoreError> {
+        self.run("notes", move |connection| notes::notes(connection, session)).await
+    }
+
+    async fn all_notes(&self) -> Result<Vec<(SessionId, PlacedNote)>, StoreError> {
+        self.run("all_notes", notes::all).await
     }
 
     async fn search(&self, request: SearchRequest) -> Result<SearchResults, StoreError> {

@@ -16,6 +16,7 @@ use self::sum_changes::SumChanges;
 use self::sums::{has_same_models, sum_up, update_prompt_and_models};
 use self::turns::turns;
 use super::block_store::add_segment;
+use super::notes;
 use crate::rows::{Batch, FileRow, RowId, SessionWrite, milliseconds};
 
 pub(super) use self::payloads::OrphanCandidates;
@@ -99,6 +100,7 @@ fn write_session(
 ) -> rusqlite::Result<()> {
     head(transaction, session)?;
     delete_gone(transaction, session, orphans)?;
+    notes::follow(transaction, session.id, &session.moved_targets)?;
     let mut sums = SumChanges::new(transaction, session)?;
     let dirty = session.turns.iter().map(|turn| turn.row);
     let dirty: FxHashSet<RowId> = dirty.chain(session.parts.iter().map(|part| part.turn)).collect();

@@ -4,6 +4,7 @@
 use std::future::Future;
 
 use unspool_model::id::{PartId, SessionId};
+use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
 use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
@@ -149,6 +150,17 @@ pub trait View: Clone + Send + Sync + 'static {
         &self,
         session: RowId,
     ) -> impl Future<Output = Result<Vec<SessionId>, StoreError>> + Send;
+
+    /// The user's notes on a session, in the order of its transcript.
+    fn notes(
+        &self,
+        session: SessionId,
+    ) -> impl Future<Output = Result<Vec<PlacedNote>, StoreError>> + Send;
+
+    /// The notes on all sessions, newest first.
+    fn all_notes(
+        &self,
+    ) -> impl Future<Output = Result<Vec<(SessionId, PlacedNote)>, StoreError>> + Send;
 
     /// Full-text search over all stored parts and titles.
     fn search(

@@ -4,6 +4,7 @@
 use unspool_model::change::{Change, PartPatch, SkipReason, TurnMergeField, TurnPatch};
 use unspool_model::event::Event;
 use unspool_model::id::{PartId, StepId, TurnId};
+use unspool_model::note::NoteTarget;
 use unspool_model::part::Place;
 use unspool_store::rows::{RowId, Snapshot};
 
@@ -91,13 +92,23 @@ impl SessionWriter {
             Change::TurnOpened { turn } => self.open_turn(*turn),
             Change::TurnUpdated { turn, patch } => self.update_turn(*turn, patch),
             Change::StepUpdated { turn, place, step } => self.update_step(*turn, *place, step.id),
-            Change::TurnRenamed { turn, to } => self.rename_turn(*turn, *to),
-            Change::TurnMerged { turn, into, take } => self.merge_turns(*turn, *into, take),
+            Change::TurnRenamed { turn, to } => {
+                self.moved_targets.push((NoteTarget::Turn(*turn), NoteTarget::Turn(*to)));
+                self.rename_turn(*turn, *to);
+            }
+            Change::TurnMerged { turn, into, take } => {
+                self.moved_targets.push((NoteTarget::Turn(*turn), NoteTarget::Turn(*into)));
+                self.merge_turns(*turn, *into, take);
+            }
             Change::PartOpened { turn, part } => self.open_part(*turn, part.id),
             Change::PartDelta { part, .. } => self.touch_part(*part),
             Change::PartUpdated { part, patch } => self.update_part(*part, patch),
-            Change::PartRenamed { part, to } => self.rename_part(*part, *to),
+            Change::PartRenamed { part, to } => {
+                self.moved_targets.push((NoteTarget::Part(*part), NoteTarget::Part(*to)));
+                self.rename_part(*part, *to);
+            }
             Change::PartMerged { part, into, .. } => {
+                self.moved_targets.push((NoteTarget::Part(*part), NoteTarget::Part(*into)));
                 self.touch_part(*into);
                 self.touch_turn_of(*part);
                 self.forget_part(*part);

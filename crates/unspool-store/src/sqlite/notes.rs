@@ -1,0 +1,199 @@
+//! The user's notes. They name their session, turn or part by id. `follow` moves them when the
+//! recorder gives a turn or part another id, so that a note stays where it was written.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use unspool_model::id::{PartId, SessionId, TurnId};
+use unspool_model::note::{Note, NoteTarget, PlacedNote};
+use unspool_model::part::Place;
+
+use super::load::id;
+use crate::store::StoreError;
+
+fn columns(target: NoteTarget) -> (&'static str, String) {
+    match target {
+        NoteTarget::Session => ("session", String::new()),
+        NoteTarget::Turn(turn) => ("turn", turn.to_string()),
+        NoteTarget::Part(part) => ("part", part.to_string()),
+    }
+}
+
+fn target(kind: &str, text: &str) -> Result<NoteTarget, StoreError> {
+    Ok(match kind {
+        "turn" => NoteTarget::Turn(TurnId(id(text)?)),
+        "part" => NoteTarget::Part(PartId(id(text)?)),
+        _ => NoteTarget::Session,
+    })
+}
+
+pub fn set(connection: &Connection, session: SessionId, note: &Note) -> Result<(), StoreError> {
+    let (kind, target) = columns(note.target);
+    let turn = match note.target {
+        NoteTarget::Session | NoteTarget::Turn(_) => String::new(),
+        NoteTarget::Part(part) => turn_of(connection, session, part)?.unwrap_or_default(),
+    };
+    connection.execute(
+        "INSERT OR REPLACE INTO note (session, kind, target, turn, text, at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![session.to_string(), kind, target, turn, note.text, note.at.as_millisecond()],
+    )?;
+    Ok(())
+}
+
+pub fn remove(
+    connection: &Connection,
+    session: SessionId,
+    target: NoteTarget,
+) -> Result<(), StoreError> {
+    let (kind, target) = columns(target);
+    connection.execute(
+        "DELETE FROM note WHERE session = ?1 AND kind = ?2 AND target = ?3",
+        params![session.to_string(), kind, target],
+    )?;
+    Ok(())
+}
+
+/// Deletes the notes of a session.
+pub fn delete_all(transaction: &Transaction<'_>, session: SessionId) -> Result<(), StoreError> {
+    transaction.execute("DELETE FROM note WHERE session = ?1", [session.to_string()])?;
+    Ok(())
+}
+
+/// The id of the turn that has a part.
+fn turn_of(
+    connection: &Connection,
+    session: SessionId,
+    part: PartId,
+) -> Result<Option<String>, StoreError> {
+    let found = connection
+        .prepare_cached(
+            "SELECT turn.id FROM session JOIN turn ON turn.session = session.row
+             JOIN part ON part.turn = turn.row WHERE session.id = ?1 AND part.id = ?2 LIMIT 1",
+        )?
+        .query_row(params![session.to_string(), part.to_string()], |row| row.get(0))
+        .optional()?;
+    Ok(found)
+}
+
+/// Moves the notes of turns and parts that got another id. If both ids have a note, the texts are
+/// joined: no note is lost.
+pub fn follow(
+    transaction: &Transaction<'_>,
+    session: SessionId,
+    moved: &[(NoteTarget, NoteTarget)],
+) -> rusqlite::Result<()> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let session = session.to_string();
+    let mut any = transaction.prepare_cached("SELECT 1 FROM note WHERE session = ?1")?;
+    if !any.exists([&session])? {
+        return Ok(());
+    }
+    let mut copy = transaction.prepare_cached(
+        "INSERT INTO note (session, kind, target, turn, text, at)
+         SELECT session, kind, ?4, turn, text, at FROM note
+         WHERE session = ?1 AND kind = ?2 AND target = ?3
+         ON CONFLICT (session, kind, target) DO UPDATE SET at = max(at, excluded.at),
+             text = iif(text = '' OR excluded.text = '', text || excluded.text,
+                 text || char(10, 10) || excluded.text)",
+    )?;
+    let mut delete = transaction
+        .prepare_cached("DELETE FROM note WHERE session = ?1 AND kind = ?2 AND target = ?3")?;
+    let mut turn =
+        transaction.prepare_cached("UPDATE note SET turn = ?3 WHERE session = ?1 AND turn = ?2")?;
+    for (from, into) in moved.iter().filter(|(from, into)| from != into) {
+        let ((kind, from), (_, into)) = (columns(*from), columns(*into));
+        if copy.execute(params![session, kind, from, into])? > 0 {
+            delete.execute(params![session, kind, from])?;
+        }
+        if kind == "turn" {
+            turn.execute(params![session, from, into])?;
+        }
+    }
+    Ok(())
+}
+
+/// A note as it is stored, and its turn then.
+fn read(row: &Row<'_>) -> Result<(SessionId, Note, String), StoreError> {
+    let at = Timestamp::from_millisecond(row.get(5)?).unwrap_or_default();
+    let target = target(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?)?;
+    let session = SessionId(id(row.get_ref(0)?.as_str()?)?);
+    Ok((session, Note { target, text: row.get(4)?, at }, row.get(3)?))
+}
+
+fn place(
+    connection: &Connection,
+    session: SessionId,
+    note: Note,
+    turn: &str,
+) -> Result<PlacedNote, StoreError> {
+    let found: Option<(u32, Option<i64>)> = match note.target {
+        NoteTarget::Session => None,
+        NoteTarget::Turn(turn) => connection
+            .prepare_cached(
+                "SELECT number, NULL FROM turn WHERE id = ?2
+                     AND session = (SELECT row FROM session WHERE id = ?1)",
+            )?
+            .query_row(params![session.to_string(), turn.to_string()], numbers)
+            .optional()?,
+        NoteTarget::Part(part) => {
+            let part = part.to_string();
+            let remembered = connection
+                .prepare_cached(
+                    "SELECT number, place FROM turn JOIN part ON part.turn = turn.row
+                     WHERE turn.id = ?2 AND part.id = ?3 AND NOT part.hidden
+                         AND turn.session = (SELECT row FROM session WHERE id = ?1)",
+                )?
+                .query_row(params![session.to_string(), turn, part], numbers)
+                .optional()?;
+            match remembered {
+                Some(found) => Some(found),
+                // It may have come to another turn when the session was read again.
+                None => connection
+                    .prepare_cached(
+                        "SELECT number, place FROM session JOIN turn ON turn.session = session.row
+                         JOIN part ON part.turn = turn.row
+                         WHERE session.id = ?1 AND part.id = ?2 AND NOT part.hidden LIMIT 1",
+                    )?
+                    .query_row(params![session.to_string(), part], numbers)
+                    .optional()?,
+            }
+        }
+    };
+    let (turn, place) = found.unzip();
+    Ok(PlacedNote { note, turn, place: place.flatten().map(Place) })
+}
+
+fn numbers(row: &Row<'_>) -> rusqlite::Result<(u32, Option<i64>)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+pub fn notes(connection: &Connection, session: SessionId) -> Result<Vec<PlacedNote>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT session, kind, target, turn, text, at FROM note WHERE session = ?1 ORDER BY at",
+    )?;
+    let mut rows = statement.query([session.to_string()])?;
+    let mut notes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (session, note, turn) = read(row)?;
+        notes.push(place(connection, session, note, &turn)?);
+    }
+    notes.sort_by_key(PlacedNote::position);
+    Ok(notes)
+}
+
+/// The notes of all sessions that are stored, newest first.
+pub fn all(connection: &Connection) -> Result<Vec<(SessionId, PlacedNote)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT session, kind, target, turn, text, at FROM note
+         WHERE session IN (SELECT id FROM session) ORDER BY at DESC, session, target",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut notes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (session, note, turn) = read(row)?;
+        notes.push((session, place(connection, session, note, &turn)?));
+    }
+    Ok(notes)
+}
