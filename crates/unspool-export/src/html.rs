@@ -5,6 +5,7 @@ pub mod block;
 pub mod dom;
 pub mod flow;
 pub mod highlight;
+pub mod note;
 pub mod session_head;
 pub mod style;
 pub mod text;

@@ -13,6 +13,7 @@ use unspool_model::session::TurnState;
 use unspool_query::window::Position;
 use unspool_view::block::{Block, Card, Node, Tone};
 use unspool_view::lines::{self, Highlighter, Line, LineOptions, Style};
+use unspool_view::present::notes::{BOOKMARK_GLYPH, NoteView};
 use unspool_view::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
 
 /// The identity of an entry, stable when its content changes.
@@ -29,7 +30,7 @@ pub enum EntryKey {
 pub enum EntryContent {
     /// The head of the session.
     Head(Vec<Block>),
-    Turn(TurnHeader),
+    Turn(TurnHeader, Option<NoteView>),
     User(Vec<Block>),
     Item(Item),
     /// The duration and tokens of a finished turn (R-003-25).
@@ -119,14 +120,14 @@ impl Entry {
 
     /// The entries of a turn.
     pub fn of_turn(view: TurnView) -> Vec<Entry> {
-        let TurnView { id, header, user, items, after, .. } = view;
+        let TurnView { id, header, note, user, items, after, .. } = view;
         let number = header.number;
         // The header and the user's text precede all parts: places -2 and -1.
         let before = |place: i64| Position { turn: number, place: Place(place) };
         let ended = !matches!(header.state, TurnState::Running | TurnState::Unknown);
         let foot = (ended && after == 0 && !items.is_empty()).then(|| header.clone());
         let mut entries =
-            vec![Entry::new(EntryKey::Turn(id), before(-2), EntryContent::Turn(header))];
+            vec![Entry::new(EntryKey::Turn(id), before(-2), EntryContent::Turn(header, note))];
         if !user.is_empty() {
             entries.push(Entry::new(EntryKey::User(id), before(-1), EntryContent::User(user)));
         }
@@ -202,7 +203,7 @@ impl Entry {
             EntryContent::Item(Item::Part(part)) => Some(part.kind),
             EntryContent::Item(Item::Reasoning(_)) => Some(Kind::Reasoning),
             EntryContent::Head(_)
-            | EntryContent::Turn(_)
+            | EntryContent::Turn(..)
             | EntryContent::User(_)
             | EntryContent::Foot(_) => None,
         }
@@ -214,7 +215,7 @@ impl Entry {
             EntryContent::Item(Item::Part(part)) => std::slice::from_ref(part),
             EntryContent::Item(Item::Reasoning(block)) => &block.parts,
             EntryContent::Head(_)
-            | EntryContent::Turn(_)
+            | EntryContent::Turn(..)
             | EntryContent::User(_)
             | EntryContent::Foot(_) => &[],
         }
@@ -223,7 +224,7 @@ impl Entry {
     /// When it started.
     pub fn time(&self) -> Option<Timestamp> {
         match &self.content {
-            EntryContent::Turn(header) => header.started,
+            EntryContent::Turn(header, _) => header.started,
             EntryContent::Foot(header) => header.ended,
             EntryContent::Item(_) => self.parts().iter().find_map(|part| part.started),
             EntryContent::Head(_) | EntryContent::User(_) => None,
@@ -280,7 +281,12 @@ impl Entry {
             LineOptions { expand: fold == FoldState::Open, output_lines, colours: context.colours };
         let mut layout = match &self.content {
             EntryContent::Head(blocks) => lines::layout(blocks, width, &options),
-            EntryContent::Turn(header) => vec![turn_line(header, width)],
+            EntryContent::Turn(header, note) => {
+                let mut layout = vec![turn_line(header, note.as_ref(), width)];
+                let text = note.iter().flat_map(|note| lines::note_lines(note, width, &options));
+                layout.extend(text);
+                layout
+            }
             EntryContent::User(blocks) => lines::user_lines(blocks, width, &options),
             EntryContent::Item(Item::Reasoning(block)) if fold == FoldState::Closed => {
                 let mut closed = lines::closed_reasoning_lines(block, width, &options);
@@ -289,11 +295,14 @@ impl Entry {
                 }
                 return closed;
             }
+            EntryContent::Item(Item::Part(part)) if fold == FoldState::Closed => {
+                lines::closed_part_lines(part, width, &options)
+            }
             EntryContent::Item(item) => lines::item_lines(item, width, &options),
             EntryContent::Foot(header) => vec![foot_line(header)],
         };
-        if fold == FoldState::Closed {
-            layout.truncate(self.parts().first().map_or(1, lines::closed_height));
+        if fold == FoldState::Closed && self.parts().is_empty() {
+            layout.truncate(1);
         }
         if fold == FoldState::Open {
             for (name, session) in self.agents() {
@@ -331,7 +340,7 @@ fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
 }
 
 /// `── Turn 3 · user · 14:03:22 · claude-opus-4 ──`: the facts known when a turn starts.
-fn turn_line(header: &TurnHeader, width: usize) -> Line {
+fn turn_line(header: &TurnHeader, note: Option<&NoteView>, width: usize) -> Line {
     let measure = width.min(lines::MAX_LINE_WIDTH);
     let mut line = Line::of("── ", Style::gutter());
     line.push(&format!("Turn {}", header.number), Style { strong: true, ..Style::default() });
@@ -348,6 +357,9 @@ fn turn_line(header: &TurnHeader, width: usize) -> Line {
     }
     if let Some(started) = header.started {
         fact(&started.strftime("%H:%M:%S").to_string(), muted.clone());
+    }
+    if note.is_some_and(NoteView::is_bookmark) {
+        fact(BOOKMARK_GLYPH, Style::tone(Tone::Accent));
     }
     for model in &header.models {
         fact(model, muted.clone());

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::id::{PartId, SessionId};
+use unspool_model::note::NoteTarget;
 use unspool_model::part::{Kind, Place};
 use unspool_query::reader::{Query, SessionRow};
 use unspool_query::window::{Anchor, Position, Size, WindowView};
@@ -80,6 +81,8 @@ pub struct TranscriptPane {
     /// What to say about a seek that found nothing.
     pub seek_end: Option<String>,
     pub find: Option<Find>,
+    /// A note that was typed and is not saved yet.
+    pub unsaved_note: Option<(NoteTarget, String)>,
     /// How many entries arrived while the user was scrolled away; `mark` is the first of them.
     pub unseen: usize,
     pub mark: Option<EntryKey>,
@@ -129,6 +132,7 @@ impl TranscriptPane {
             stopped_at: None,
             seek_end: None,
             find: None,
+            unsaved_note: None,
             unseen: 0,
             mark: None,
             until: None,
@@ -344,7 +348,7 @@ fn last_place(entry: &Entry) -> Option<Position> {
             Some(Position { turn: entry.position.turn, place })
         }
         EntryContent::Foot(_) => Some(entry.position),
-        EntryContent::Head(_) | EntryContent::Turn(_) | EntryContent::User(_) => None,
+        EntryContent::Head(_) | EntryContent::Turn(..) | EntryContent::User(_) => None,
     }
 }
 

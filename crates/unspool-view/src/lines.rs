@@ -13,8 +13,8 @@ mod wrap;
 
 pub use highlighter::{Highlighter, Token, TokenSpans};
 pub use turn::{
-    closed_height, closed_reasoning_lines, continues_group, header_line, is_dense, item_lines,
-    lines_before, turn_lines, user_lines,
+    closed_part_lines, closed_reasoning_lines, continues_group, header_line, is_dense, item_lines,
+    lines_before, note_lines, turn_lines, user_lines,
 };
 pub use wrap::{clip, make_visible, truncate, width};
 

@@ -16,6 +16,7 @@ mod header;
 mod items;
 pub mod json;
 pub mod markdown;
+pub mod notes;
 pub mod outline;
 pub mod tools;
 
@@ -23,6 +24,7 @@ mod turn;
 
 use agents::SubagentSessions;
 use jiff::Timestamp;
+use notes::NoteViews;
 use serde::{Deserialize, Serialize};
 use unspool_model::part::Body;
 use unspool_model::price::{Cost, Prices, Spending};
@@ -52,6 +54,8 @@ pub struct PresentOptions {
     /// Statistics of the sub-agents' own sessions, as far as they were found.
     pub subagents: SubagentSessions,
     pub folding: Folding,
+    /// The user's notes on turns and parts.
+    pub notes: NoteViews,
 }
 
 /// What a closed reasoning block hides.

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style as Ansi};
+use unspool_model::note::PlacedNote;
 use unspool_model::price::Prices;
 use unspool_model::session::{Session, Turn};
 use unspool_model::summary::Summary;
@@ -12,6 +13,7 @@ use unspool_view::lines::{
     Line, LineOptions, Style as Look, TextRole, continues_group, item_lines, layout, turn_lines,
 };
 use unspool_view::present::agents::SubagentSessions;
+use unspool_view::present::notes::{NoteViews, head_blocks};
 use unspool_view::segment::SegmentRule;
 use unspool_view::{plain, present};
 
@@ -23,6 +25,13 @@ pub struct Style {
     pub full: bool,
     /// How parts are grouped into reasoning blocks.
     pub rule: SegmentRule,
+}
+
+/// What is shown in turns beside their own content.
+#[derive(Default)]
+pub struct Joined {
+    pub subagents: SubagentSessions,
+    pub notes: NoteViews,
 }
 
 /// The terminal's width, if there is a terminal.
@@ -41,6 +50,15 @@ pub fn head(
     write_lines(&head, style, out)
 }
 
+/// Paints the notes at the head of a session, after an empty line.
+pub fn head_notes(notes: &[PlacedNote], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let lines = layout(&head_blocks(notes), style.width, &style.options());
+    if !lines.is_empty() {
+        writeln!(out)?;
+    }
+    write_lines(&lines, style, out)
+}
+
 /// Paints blocks.
 pub fn blocks(blocks: &[block::Block], style: &Style, out: &mut impl Write) -> io::Result<()> {
     write_lines(&layout(blocks, style.width, &style.options()), style, out)?;
@@ -51,11 +69,11 @@ pub fn blocks(blocks: &[block::Block], style: &Style, out: &mut impl Write) -> i
 pub fn turns(
     session: &Session,
     turns: &[Turn],
-    subagents: SubagentSessions,
+    joined: Joined,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = style.present_options(session, subagents);
+    let shown = style.present_options(session, joined);
     for turn in turns {
         let view = present::turn(turn, &shown);
         writeln!(out)?;
@@ -68,11 +86,12 @@ pub fn turns(
 pub fn turn_head(
     session: &Session,
     turn: &Turn,
+    joined: Joined,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let head = Turn { parts: Vec::new(), ..turn.clone() };
-    turns(session, &[head], SubagentSessions::default(), style, out)
+    turns(session, &[head], joined, style, out)
 }
 
 /// Paints the parts of a turn without its header, each item after an empty line, and parallel calls
@@ -80,11 +99,11 @@ pub fn turn_head(
 pub fn items(
     session: &Session,
     turn: &Turn,
-    subagents: SubagentSessions,
+    joined: Joined,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = style.present_options(session, subagents);
+    let shown = style.present_options(session, joined);
     for item in &present::turn(turn, &shown).items {
         let lines = item_lines(item, style.width, &style.options());
         if !lines.is_empty() {
@@ -102,13 +121,10 @@ impl Style {
         if self.full { LineOptions::everything() } else { LineOptions::default() }
     }
 
-    fn present_options(
-        &self,
-        session: &Session,
-        subagents: SubagentSessions,
-    ) -> present::PresentOptions {
+    fn present_options(&self, session: &Session, joined: Joined) -> present::PresentOptions {
+        let Joined { subagents, notes } = joined;
         let options = present::PresentOptions::of(session);
-        present::PresentOptions { subagents, rule: self.rule, ..options }
+        present::PresentOptions { subagents, notes, rule: self.rule, ..options }
     }
 }
 

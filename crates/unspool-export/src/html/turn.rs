@@ -13,6 +13,7 @@ use unspool_view::present::{
 
 use crate::html::block::blocks;
 use crate::html::dom;
+use crate::html::note::note;
 use crate::html::text::{safe, tone_class};
 
 /// One fragment of a turn.
@@ -181,7 +182,9 @@ fn head(view: &TurnView, id: &str) -> Markup {
                 span.fact title=[is_duration.then_some("Duration of the turn")] { (fact) }
             }
             @for model in &header.models { span.fact.model { (safe(model)) } }
+            @if let Some(bookmark) = view.note.as_ref().filter(|view| view.is_bookmark()) { (note(bookmark)) }
             @if view.outline.map.len() > 3 { (map(&view.outline.map)) }
+            @if let Some(text) = view.note.as_ref().filter(|view| !view.is_bookmark()) { (note(text)) }
         }
     }
 }
@@ -230,6 +233,7 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
             id=(dom::part(view.id)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
             data-landmark=[landmarks(view)] data-at={ (turn) "." (view.place.0) } {
             @if let Some(title) = group_title(view) { p.group-title { (title) } }
+            @if let Some(bookmark) = view.note.as_ref().filter(|view| view.is_bookmark()) { (note(bookmark)) }
             @match (view.kind, view.blocks.split_first()) {
                 // The prompts and reports of sub-agents are set apart from the parent's own text.
                 (Kind::Agent, Some((tree, rest))) => {
@@ -238,6 +242,7 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
                 },
                 _ => (blocks(&view.blocks)),
             }
+            @if let Some(text) = view.note.as_ref().filter(|view| !view.is_bookmark()) { (note(text)) }
             @if let Some(foot) = &view.step_end { (step_foot(foot)) }
         }
     }

@@ -7,6 +7,7 @@ use unspool_model::part::Place;
 use unspool_model::session::Turn;
 use unspool_model::skeleton::Skeleton;
 use unspool_store::store::{StoreError, StoredSession, TurnSize, TurnWindow, View};
+use unspool_view::present::notes::NoteViews;
 use unspool_view::present::{self, Folding};
 use unspool_view::segment::SegmentRange;
 
@@ -229,9 +230,11 @@ impl<V: View> WindowLoader<'_, V> {
         }
         settle(&mut all);
         let subagents = subagents(view, &stored.summary.session.agent, &all).await?;
+        let notes = NoteViews::of(&view.notes(stored.summary.session.id).await?);
         let options = present::PresentOptions {
             subagents,
             folding,
+            notes,
             ..present::PresentOptions::of(&stored.summary.session)
         };
         let earlier = sizes.first().zip(first).filter(|(size, first)| size.number < *first);

@@ -110,6 +110,7 @@ pub async fn head_figures<V: View>(
     prices: &Prices,
 ) -> Result<HeadFigures, StoreError> {
     Ok(HeadFigures {
+        notes: view.notes(stored.summary.session.id).await?,
         context: context(view, stored).await?,
         burn_rate: burn_rate(view, stored, prices, Timestamp::now()).await?,
     })

@@ -13,6 +13,7 @@ use unspool_query::subagents::subagents;
 use unspool_query::window::fill;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, SubagentRef, View};
+use unspool_view::present::notes::NoteViews;
 use unspool_view::present::tools::Tasks;
 use unspool_view::present::{self, TurnView};
 
@@ -211,9 +212,10 @@ impl<S: Store> SessionHub<S> {
         let turns = std::slice::from_ref(&skeleton.turn);
         // Sub-agents that cannot be read now are joined with the next update.
         let subagents = block_on(subagents(archive, &session.agent, turns)).unwrap_or_default();
+        let notes = NoteViews::of(&block_on(archive.notes(self.id))?);
         let folding = self.app.settings.folding;
-        let options =
-            present::PresentOptions { subagents, folding, ..present::PresentOptions::of(session) };
+        let base = present::PresentOptions::of(session);
+        let options = present::PresentOptions { subagents, folding, notes, ..base };
         Ok(present::partial_turn(&skeleton.turn, &skeleton.parts, &options))
     }
 }

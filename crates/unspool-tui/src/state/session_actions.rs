@@ -181,7 +181,7 @@ impl State {
             }
             EntryContent::User(_) => Excerpt::Prompt(turn),
             EntryContent::Head(_) => Excerpt::Head,
-            EntryContent::Turn(_) | EntryContent::Foot(_) => return Vec::new(),
+            EntryContent::Turn(..) | EntryContent::Foot(_) => return Vec::new(),
         };
         let query = Query::Markdown { session: transcript.session, excerpt };
         vec![self.send_query(PendingQuery::Copy, query)]

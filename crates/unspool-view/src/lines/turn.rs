@@ -5,12 +5,14 @@ use unspool_model::part::Kind;
 use super::wrap::clip;
 use super::{Frame, Line, LineOptions, Style, blocks};
 use crate::block::{Block, Tone};
-use crate::present::{Item, PartView, ReasoningView, TurnHeader, TurnView};
+use crate::present::notes::{BOOKMARK_GLYPH, NoteView};
+use crate::present::{Item, PartView, ReasoningView, TurnView};
 
 /// Lays a turn out in `width` columns.
 pub fn turn_lines(view: &TurnView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
     let frame = Frame::new(width, options);
-    let mut lines = vec![header_line(&view.header, width)];
+    let mut lines = vec![header_line(view, width)];
+    lines.extend(view.note.iter().flat_map(|note| lay_note(note, &frame)));
     if !view.user.is_empty() {
         lines.push(Line::default());
         lines.extend(lay_user(&view.user, &frame));
@@ -49,7 +51,8 @@ pub fn lines_before(
 }
 
 /// `── Turn 3 · user · completed · 12.4 s · 1,729 tokens ───`
-pub fn header_line(header: &TurnHeader, width: usize) -> Line {
+pub fn header_line(view: &TurnView, width: usize) -> Line {
+    let header = &view.header;
     let line_width = width.clamp(super::MIN_WIDTH, super::MAX_LINE_WIDTH);
     let mut line = Line::of("── ", Style::gutter());
     line.push(&format!("Turn {}", header.number), Style::default().strong());
@@ -63,6 +66,9 @@ pub fn header_line(header: &TurnHeader, width: usize) -> Line {
     }
     for fact in header.metrics() {
         dot(&mut line, &fact, muted.clone());
+    }
+    if view.note.as_ref().is_some_and(NoteView::is_bookmark) {
+        dot(&mut line, BOOKMARK_GLYPH, Style::tone(Tone::Accent));
     }
     // Models come last, and only if they fit without clipping.
     for model in &header.models {
@@ -132,11 +138,68 @@ fn lay_item(item: &Item, frame: &Frame<'_>) -> Vec<Line> {
     }
 }
 
-/// A part; of a group of parallel calls indented behind a rail, the first one below the group's
-/// title.
+/// Lays a note out in `width` columns. A bookmark has no lines: it is a mark at its target.
+pub fn note_lines(note: &NoteView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    frame.clip_all(lay_note(note, &frame))
+}
+
+fn lay_note(note: &NoteView, frame: &Frame<'_>) -> Vec<Line> {
+    let mut inner = frame.clone();
+    inner.base = Style::tone(Tone::Accent);
+    inner.in_card = false;
+    let first = format!("  {} ", note.glyph());
+    let (style, text) = (Style::tone(Tone::Accent), note.blocks());
+    inner.inside((&first, style), ("    ", Style::default()), |frame| blocks::lay(&text, frame))
+}
+
+/// Adds the note of a part to its lines: a bookmark at the end of the first one, a text below them.
+/// A part that shows nothing gets a line for its bookmark.
+fn lay_with_note(lines: &mut Vec<Line>, note: &NoteView, frame: &Frame<'_>) {
+    if !note.is_bookmark() {
+        lines.extend(lay_note(note, frame));
+        return;
+    }
+    if lines.is_empty() {
+        lines.push(Line::of(" ", Style::default()));
+    }
+    if let Some(first) = lines.first_mut() {
+        *first = clip(std::mem::take(first), frame.width.saturating_sub(2));
+        first.push(&format!(" {BOOKMARK_GLYPH}"), Style::tone(Tone::Accent));
+    }
+}
+
+/// A part with the user's note.
 fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
+    lay_in_group(part, frame, |frame| lay_noted(part, frame, |frame| lay_content(part, frame)))
+}
+
+/// The content of a part and the user's note. A bookmark has its own columns, so that it covers
+/// nothing.
+fn lay_noted(
+    part: &PartView,
+    frame: &Frame<'_>,
+    lay: impl FnOnce(&Frame<'_>) -> Vec<Line>,
+) -> Vec<Line> {
+    let Some(note) = &part.note else { return lay(frame) };
+    let mut inner = frame.clone();
+    if note.is_bookmark() {
+        inner.width = inner.width.saturating_sub(2).max(super::MIN_WIDTH);
+    }
+    let mut lines = lay(&inner);
+    lay_with_note(&mut lines, note, frame);
+    lines
+}
+
+/// The content of a part; of a group of parallel calls indented behind a rail, the first one below
+/// the group's title.
+fn lay_in_group(
+    part: &PartView,
+    frame: &Frame<'_>,
+    lay: impl FnOnce(&Frame<'_>) -> Vec<Line>,
+) -> Vec<Line> {
     let Some(member) = part.group.as_ref().filter(|_| !part.blocks.is_empty()) else {
-        return lay_content(part, frame);
+        return lay(frame);
     };
     let mut lines = Vec::new();
     if let Some(title) = &member.title {
@@ -146,14 +209,8 @@ fn lay_part(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
     }
     // Behind a reasoning block the rail continues in the column that it has inside the block.
     let rail = (if member.after_block { "  │ " } else { "│ " }, Style::gutter());
-    lines.extend(frame.inside(rail.clone(), rail, |frame| lay_content(part, frame)));
+    lines.extend(frame.inside(rail.clone(), rail, lay));
     lines
-}
-
-/// The number of lines that a part takes while it is closed: one, below the title of its group.
-pub fn closed_height(part: &PartView) -> usize {
-    let has_title = part.group.as_ref().is_some_and(|member| member.title.is_some());
-    1 + usize::from(has_title && !part.blocks.is_empty())
 }
 
 fn lay_content(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
@@ -209,19 +266,37 @@ pub fn closed_reasoning_lines(
     let frame = Frame::new(width, options);
     let mut lines = lay_reasoning(view, &[], &frame);
     let rail = ("┊ ", Style::gutter());
-    let is_shown = |part: &&PartView| part.kind != Kind::Reasoning && !view.folds_calls;
-    for part in view.parts.iter().filter(is_shown) {
+    for part in &view.parts {
         let laid = frame.inside(rail.clone(), rail.clone(), |frame| {
+            if part.kind == Kind::Reasoning || view.folds_calls {
+                // Of what is folded the user's note stays visible; that of the first is at the title.
+                let note = part.note.as_ref().filter(|_| part.id != view.id);
+                let mut lines = Vec::new();
+                note.into_iter().for_each(|note| lay_with_note(&mut lines, note, frame));
+                return lines;
+            }
             if part.kind == Kind::Agent {
                 // Each agent of the tree has a line of its own.
                 let tree = part.blocks.get(..1).unwrap_or_default().to_vec();
                 return lay_part(&PartView { blocks: tree, ..part.clone() }, frame);
             }
-            lay_part(part, frame).into_iter().take(closed_height(part)).collect()
+            lay_closed(part, frame)
         });
         lines.extend(laid);
     }
     frame.clip_all(lines)
+}
+
+/// Lays out a closed part: one line, and the user's note.
+pub fn closed_part_lines(part: &PartView, width: usize, options: &LineOptions<'_>) -> Vec<Line> {
+    let frame = Frame::new(width, options);
+    frame.clip_all(lay_closed(part, &frame))
+}
+
+fn lay_closed(part: &PartView, frame: &Frame<'_>) -> Vec<Line> {
+    lay_in_group(part, frame, |frame| {
+        lay_noted(part, frame, |frame| lay_content(part, frame).into_iter().take(1).collect())
+    })
 }
 
 /// The title with the first words of the reasoning, then the block's tools and the reasoning
@@ -236,6 +311,9 @@ fn lay_reasoning(view: &ReasoningView, parts: &[PartView], frame: &Frame<'_>) ->
         head.push(&view.summary, Style { dim: true, ..muted });
     }
     let mut lines = vec![clip(head, frame.line_width())];
+    if !open && let Some(note) = view.parts.first().and_then(|first| first.note.as_ref()) {
+        lay_with_note(&mut lines, note, frame);
+    }
     // When closed, the title already summarises the first part.
     let parts = if open { parts } else { parts.get(1..).unwrap_or_default() };
     let rail = ("┊ ", Style::gutter());

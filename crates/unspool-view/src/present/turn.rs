@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::id::{PartId, TurnId};
 use unspool_model::landmark::Landmark;
+use unspool_model::note::NoteTarget;
 use unspool_model::part::{Body, Kind, Part, Place};
 use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
@@ -13,6 +14,7 @@ use unspool_model::skeleton::{PartSkeleton, Skeleton};
 use super::agents::SubagentSessions;
 use super::header::TurnHeader;
 use super::items::item_contexts;
+use super::notes::NoteView;
 use super::outline::TurnOutline;
 use super::{Folding, PresentOptions, body};
 use crate::block::{Block, text_of};
@@ -22,6 +24,9 @@ use crate::block::{Block, text_of};
 pub struct TurnView {
     pub id: TurnId,
     pub header: TurnHeader,
+    /// The user's note on the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteView>,
     /// The user's message and attachments.
     pub user: Vec<Block>,
     /// In order. Together they hold every loaded part exactly once.
@@ -36,6 +41,15 @@ pub struct TurnView {
 pub enum Item {
     Part(PartView),
     Reasoning(ReasoningView),
+}
+
+impl Item {
+    fn parts_mut(&mut self) -> &mut [PartView] {
+        match self {
+            Item::Part(view) => std::slice::from_mut(view),
+            Item::Reasoning(block) => block.parts.as_mut_slice(),
+        }
+    }
 }
 
 /// The view of a part.
@@ -62,6 +76,9 @@ pub struct PartView {
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
+    /// The user's note on the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteView>,
 }
 
 /// A part of a group of parallel calls. Its neighbours may not be loaded, so it does not depend on
@@ -161,23 +178,24 @@ pub fn partial_turn(
         }
     }
     join_agents(&mut items, &options.subagents);
+    for view in items.iter_mut().flat_map(Item::parts_mut) {
+        view.note = options.notes.at(NoteTarget::Part(view.id));
+    }
     let mut user = user(&turn.user);
     if let Some(project) = &options.project {
         let folder = format!("{}/", project.trim_end_matches('/'));
         shorten_paths(&mut user, &folder);
-        for item in &mut items {
-            let views = match item {
-                Item::Part(view) => std::slice::from_mut(view),
-                Item::Reasoning(block) => block.parts.as_mut_slice(),
-            };
-            views.iter_mut().for_each(|view| shorten_paths(&mut view.blocks, &folder));
+        for view in items.iter_mut().flat_map(Item::parts_mut) {
+            shorten_paths(&mut view.blocks, &folder);
         }
     }
     if options.folding == Folding::All {
         items.iter_mut().for_each(Item::fold_calls);
     }
     let outline = TurnOutline::of(turn.number, &user, part_skeletons);
-    TurnView { id: turn.id, header: TurnHeader::of(turn), user, items, after: missing, outline }
+    let note = options.notes.at(NoteTarget::Turn(turn.id));
+    let header = TurnHeader::of(turn);
+    TurnView { id: turn.id, header, note, user, items, after: missing, outline }
 }
 
 /// Merges each agent tree with the call directly before it.
@@ -255,6 +273,7 @@ pub(super) fn view(part: &Part, after_text: bool) -> PartView {
         started: part.started,
         ended: part.ended,
         blocks: self::part(part),
+        note: None,
     }
 }
 

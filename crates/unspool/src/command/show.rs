@@ -20,9 +20,11 @@ use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, TurnWindow, View};
+use unspool_view::present::notes::NoteViews;
 use unspool_view::segment::SegmentRule;
 
 use crate::archive::{Archive, find};
+use crate::paint::Joined;
 use crate::{config, paint};
 
 /// Number of turns loaded at once, so that output starts at once even for a long session.
@@ -124,7 +126,8 @@ impl Show {
         let style = self.style();
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(&summary, &config::prices()?, &style, &mut out)?;
-        paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
+        let joined = Joined { subagents, ..Joined::default() };
+        paint::turns(&summary.session, &turns, joined, &style, &mut out)?;
         Ok(())
     }
 
@@ -151,10 +154,15 @@ impl Show {
         let style = self.style();
         let mut out = io::BufWriter::new(io::stdout().lock());
         paint::head(summary, &config::prices()?, &style, &mut out)?;
+        let notes = block_on(view.notes(summary.session.id))?;
+        paint::head_notes(&notes, &style, &mut out)?;
+        let joined = |turns: &[Turn]| -> Result<Joined> {
+            let subagents = block_on(subagents(&view, &summary.session.agent, turns))?;
+            Ok(Joined { subagents, notes: NoteViews::of(&notes) })
+        };
         if let Some(number) = self.turn {
             let turns = load(&view, &stored, TurnWindow::Turn(number))?;
-            let subagents = block_on(subagents(&view, &summary.session.agent, &turns))?;
-            paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
+            paint::turns(&summary.session, &turns, joined(&turns)?, &style, &mut out)?;
             return Ok(());
         }
         out.flush()?;
@@ -163,8 +171,7 @@ impl Show {
             let turns = load(&view, &stored, TurnWindow::From { number, count: TURNS_PER_LOAD })?;
             let Some(last) = turns.last() else { break };
             number = last.number + 1;
-            let subagents = block_on(subagents(&view, &summary.session.agent, &turns))?;
-            paint::turns(&summary.session, &turns, subagents, &style, &mut out)?;
+            paint::turns(&summary.session, &turns, joined(&turns)?, &style, &mut out)?;
         }
         Ok(())
     }

@@ -19,8 +19,10 @@ use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
 use unspool_view::call_groups::call_groups;
+use unspool_view::present::notes::NoteViews;
 
 use crate::archive::{Archive, find};
+use crate::paint::Joined;
 use crate::{artifacts, config, paint};
 
 /// Changes this close together are printed together.
@@ -120,6 +122,10 @@ impl<W: Write> Follower<'_, W> {
         }
     }
 
+    fn notes(&self) -> Result<NoteViews> {
+        Ok(NoteViews::of(&block_on(self.view.notes(self.session))?))
+    }
+
     /// Prints the parts that are complete and not printed yet, in order.
     fn print_new(&mut self, stored: &StoredSession) -> Result<()> {
         let begun = self.turn.as_ref().map_or(0, |turn| turn.number);
@@ -147,7 +153,9 @@ impl<W: Write> Follower<'_, W> {
             None => {
                 let mut settled = vec![head.clone()];
                 stored.summary.settle(&mut settled, Timestamp::now());
-                paint::turn_head(&stored.summary.session, &settled[0], self.style, &mut self.out)?;
+                let session = &stored.summary.session;
+                let joined = Joined { notes: self.notes()?, ..Joined::default() };
+                paint::turn_head(session, &settled[0], joined, self.style, &mut self.out)?;
                 PrintedTurn { number, place: Place(i64::MIN), complete: false }
             }
         };
@@ -170,7 +178,8 @@ impl<W: Write> Follower<'_, W> {
             let turns = [Turn { parts, ..head }];
             let agent = &stored.summary.session.agent;
             let subagents = block_on(subagents(&self.view, agent, &turns))?;
-            paint::items(&stored.summary.session, &turns[0], subagents, self.style, &mut self.out)?;
+            let joined = Joined { subagents, notes: self.notes()? };
+            paint::items(&stored.summary.session, &turns[0], joined, self.style, &mut self.out)?;
         }
         printed.complete = ended;
         self.turn = Some(printed);
