@@ -14,7 +14,7 @@ use unspool_model::event::Event;
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::rows::RowId;
-use unspool_store::store::{Store, StoreError};
+use unspool_store::store::{Store, StoreError, StoredSession};
 
 use crate::recorder::batch::{IngestMode, Packer};
 use crate::recorder::session_writer::{Missing, RowIds, SessionWriter};
@@ -212,5 +212,19 @@ impl<S: Store> Recorder<S> {
                 delta: had_subscribers.then(|| Arc::new(delta)),
             });
         }
+    }
+
+    /// Publishes that the user changed a session's name, tags or notes.
+    pub fn publish_user_change(&self, stored: &StoredSession) {
+        let session = &stored.summary.session;
+        // Fails only when there is no subscriber.
+        let _ = self.published.send(ChangeSet {
+            session: session.id,
+            agent: session.agent.clone(),
+            agent_session_id: session.agent_session_id.clone(),
+            from_seq: stored.seq,
+            seq: stored.seq,
+            delta: None,
+        });
     }
 }

@@ -2,9 +2,11 @@
 //! they hand a request to a handler that the binary provides. `unspool-ingest` executes it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::id::SessionId;
+use unspool_model::note::NoteTarget;
 
 /// A write request. Paths are absolute, because the recorder may have another working directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,6 +21,13 @@ pub enum Request {
         session: SessionId,
         /// None restores the agent's own title.
         name: Option<String>,
+    },
+    /// Writes the one note that a target has, or removes it.
+    Note {
+        session: SessionId,
+        target: NoteTarget,
+        /// Empty for a bookmark. None removes the note.
+        text: Option<String>,
     },
     Delete {
         session: SessionId,
@@ -40,6 +49,23 @@ pub enum Request {
         reason: ReadReason,
     },
 }
+
+impl Request {
+    /// True if it changes what the user keeps beside a transcript: a name, tags or a note. Other
+    /// machines may ask for these and for nothing else.
+    pub fn is_annotation(&self) -> bool {
+        match self {
+            Request::Tag { .. } | Request::Rename { .. } | Request::Note { .. } => true,
+            Request::Delete { .. }
+            | Request::ReadFiles { .. }
+            | Request::ReadText { .. }
+            | Request::ReadAgents { .. } => false,
+        }
+    }
+}
+
+/// Executes a request and returns a message for the user. It waits for the process that records.
+pub type ChangeHandler = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
 
 /// Why files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

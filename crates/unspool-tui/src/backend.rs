@@ -10,7 +10,7 @@ use unspool_query::live::{Update, WriteNotice};
 use unspool_query::reader::{Query, Response};
 use unspool_query::request::Request;
 
-pub use local::{ChangeHandler, LocalBackend};
+pub use local::LocalBackend;
 pub use remote::{Credentials, RemoteBackend, RemoteError};
 
 /// The id of a query, repeated in its response.

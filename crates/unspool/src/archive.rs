@@ -2,8 +2,11 @@
 
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use unspool_ingest::report::Progress;
+use unspool_query::request::{ChangeHandler, Request};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
@@ -38,5 +41,25 @@ pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
     }
     found.pop().ok_or_else(|| {
         anyhow!("there is no session {text} in the archive; `unspool list` shows all sessions")
+    })
+}
+
+/// Executes the write requests of an application in this process.
+pub fn change_handler(archive: Archive) -> ChangeHandler {
+    Arc::new(move |request: Request| {
+        let what = match &request {
+            Request::Tag { .. } => "tagged",
+            Request::Rename { .. } => "renamed",
+            Request::Note { text: None, .. } => "note removed",
+            Request::Note { text: Some(text), .. } if text.trim().is_empty() => "bookmark saved",
+            Request::Note { .. } => "note saved",
+            Request::Delete { .. } => "deleted",
+            Request::ReadFiles { .. } | Request::ReadText { .. } | Request::ReadAgents { .. } => {
+                "read"
+            }
+        };
+        let done =
+            archive.writer().and_then(|mut writer| writer.submit(request, &Progress::default()));
+        done.map(|_| what.to_owned()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     })
 }

@@ -10,6 +10,7 @@ pub mod hook;
 pub mod hooks;
 pub mod import;
 pub mod list;
+pub mod note;
 pub mod search;
 pub mod serve;
 pub mod show;

@@ -5,14 +5,15 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_model::id::SessionId;
+use unspool_model::note::{MAX_NOTE_BYTES, Note, NoteTarget};
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::read::source::lines_of;
 use unspool_store::blocking::block_on;
-use unspool_store::rows::RowId;
-use unspool_store::store::{Store, StoreError, View, Viewer};
+use unspool_store::store::{Store, StoreError, StoredSession, View, Viewer};
 
 use crate::recorder::{Deleted, Recorder};
 use crate::report::{Progress, SyncReport};
@@ -40,6 +41,10 @@ pub enum RequestError {
     Agents(#[from] ImportError),
     #[error("session {0} is no longer in the archive")]
     Gone(SessionId),
+    #[error("the note has {0} bytes; at most {MAX_NOTE_BYTES} are possible: shorten it")]
+    LongNote(usize),
+    #[error("session {0} has no such turn or part; look at it again with `unspool show`")]
+    NoTarget(SessionId),
     #[error("cannot read {path}: {error}")]
     Unreadable { path: PathBuf, error: std::io::Error },
     /// The error message of the recorder process.
@@ -58,15 +63,25 @@ pub fn execute<S: Store>(
     let store = recorder.store();
     match request {
         Request::Tag { session, add, remove } => {
-            block_on(store.tag(row_of(store, session)?, add, remove))?;
+            let stored = stored(store, session)?;
+            block_on(store.tag(stored.row, add, remove))?;
+            recorder.publish_user_change(&stored);
             Ok(RequestOutcome::Written)
         }
         Request::Rename { session, name } => {
-            block_on(store.rename(row_of(store, session)?, name))?;
+            let stored = stored(store, session)?;
+            block_on(store.rename(stored.row, name))?;
+            recorder.publish_user_change(&stored);
+            Ok(RequestOutcome::Written)
+        }
+        Request::Note { session, target, text } => {
+            let stored = stored(store, session)?;
+            note(store, &stored, target, text)?;
+            recorder.publish_user_change(&stored);
             Ok(RequestOutcome::Written)
         }
         Request::Delete { session } => {
-            Ok(RequestOutcome::Deleted(block_on(store.delete(row_of(store, session)?))?))
+            Ok(RequestOutcome::Deleted(block_on(store.delete(stored(store, session)?.row))?))
         }
         Request::ReadFiles { paths, reason } => {
             let candidates = paths.into_iter().map(|path| candidate(reason, path)).collect();
@@ -108,7 +123,37 @@ fn recorder_for<S: Store>(reason: ReadReason, recorder: &Recorder<S>) -> Recorde
     }
 }
 
-fn row_of<S: Store>(store: &S, session: SessionId) -> Result<RowId, RequestError> {
+fn stored<S: Store>(store: &S, session: SessionId) -> Result<StoredSession, RequestError> {
     let found = block_on(store.view(Viewer::Sole).session(session))?;
-    found.map(|stored| stored.row).ok_or(RequestError::Gone(session))
+    found.ok_or(RequestError::Gone(session))
+}
+
+fn note<S: Store>(
+    store: &S,
+    stored: &StoredSession,
+    target: NoteTarget,
+    text: Option<String>,
+) -> Result<(), RequestError> {
+    let session = stored.summary.session.id;
+    let Some(text) = text else { return Ok(block_on(store.remove_note(session, target))?) };
+    let text = text.trim().to_owned();
+    if text.len() > MAX_NOTE_BYTES {
+        return Err(RequestError::LongNote(text.len()));
+    }
+    let view = store.view(Viewer::Sole);
+    let is_there = match target {
+        NoteTarget::Session => true,
+        NoteTarget::Turn(turn) => {
+            block_on(view.sizes(stored.row))?.iter().any(|size| size.id == turn)
+        }
+        NoteTarget::Part(part) => block_on(view.locate(stored.row, None, part))?.is_some(),
+    };
+    // A note whose target is gone can still be edited.
+    let is_noted = || -> Result<bool, StoreError> {
+        Ok(block_on(view.notes(session))?.iter().any(|placed| placed.note.target == target))
+    };
+    if !is_there && !is_noted()? {
+        return Err(RequestError::NoTarget(session));
+    }
+    Ok(block_on(store.set_note(session, Note { target, text, at: Timestamp::now() }))?)
 }

@@ -8,7 +8,8 @@ use super::{Delta, Urgency};
 use crate::id::SessionId;
 
 /// The committed changes of one session, for subscribers. Seqs count the session's events: applying
-/// the changes to the session as of `from_seq` gives the session as of `seq`.
+/// the changes to the session as of `from_seq` gives the session as of `seq`. The seqs are equal if
+/// the user changed what is beside the transcript.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ChangeSet {
     pub session: SessionId,
@@ -21,6 +22,11 @@ pub struct ChangeSet {
 }
 
 impl ChangeSet {
+    /// True if the agent did nothing: the user changed the session's name, tags or notes.
+    pub fn is_user_change(&self) -> bool {
+        self.from_seq == self.seq
+    }
+
     /// How soon views must show it.
     pub fn urgency(&self) -> Urgency {
         self.delta.as_ref().map_or(Urgency::State, |delta| delta.touched.urgency)

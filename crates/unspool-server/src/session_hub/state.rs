@@ -51,6 +51,11 @@ impl HubState {
             self.pending.agents.insert(published.session);
             return Some(Urgency::Text);
         }
+        if published.is_user_change() {
+            // Names, tags and notes are not in the changes: pages fetch what they show again.
+            self.pending.all = true;
+            return Some(Urgency::State);
+        }
         if published.seq <= self.seq {
             return None;
         }

@@ -7,14 +7,11 @@ use std::thread;
 use tokio::sync::mpsc;
 use unspool_query::live::Subscription;
 use unspool_query::reader::{Query, Settings, answer};
-use unspool_query::request::Request;
+use unspool_query::request::{ChangeHandler, Request};
 use unspool_store::store::View;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
 use crate::event::AppEvent;
-
-/// Applies a change and returns a message for the status line.
-pub type ChangeHandler = Arc<dyn Fn(Request) -> Result<String, String> + Send + Sync>;
 
 pub struct LocalBackend {
     queries: mpsc::UnboundedSender<(QueryId, Query)>,

@@ -5,19 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use unspool_ingest::report::Progress;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
-use unspool_query::request::Request;
 use unspool_tui::app::{self, AppOptions, FirstSession, ReplayRange};
-use unspool_tui::backend::{
-    BackendEvent, ChangeHandler, Credentials, EventSender, LocalBackend, RemoteBackend,
-};
+use unspool_tui::backend::{BackendEvent, Credentials, EventSender, LocalBackend, RemoteBackend};
 use unspool_tui::event::AppEvent;
 use unspool_tui::keys::Keys;
 use unspool_tui::theme::Theme;
 
-use crate::archive::Archive;
+use crate::archive::{Archive, change_handler};
 use crate::artifacts;
 use crate::config::{self, Config};
 
@@ -109,22 +105,6 @@ fn report(sender: &EventSender, gone: &OnceLock<ArchiveError>, event: ServiceEve
             let _ = sender.send(AppEvent::End);
         }
     }
-}
-
-fn change_handler(archive: Archive) -> ChangeHandler {
-    Arc::new(move |request: Request| {
-        let what = match &request {
-            Request::Tag { .. } => "tagged",
-            Request::Rename { .. } => "renamed",
-            Request::Delete { .. } => "deleted",
-            Request::ReadFiles { .. } | Request::ReadText { .. } | Request::ReadAgents { .. } => {
-                "read"
-            }
-        };
-        let done =
-            archive.writer().and_then(|mut writer| writer.submit(request, &Progress::default()));
-        done.map(|_| what.to_owned()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
-    })
 }
 
 /// Terminal options from the config file and the environment.

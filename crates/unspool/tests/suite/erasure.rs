@@ -64,17 +64,21 @@ fn a_deleted_session_leaves_no_bytes() {
         machine.write(&log(id), session(id).as_bytes());
     }
     machine.ok("d", &["sync"]);
+    for id in [GONE, KEPT] {
+        machine.ok("d", &["note", id, &prose(id, 77)]);
+    }
     // Puts the words into a segment of the index.
     machine.ok("d", &["db", "vacuum"]);
     let before = content(&machine);
     for id in [GONE, KEPT] {
         assert!(before.contains(&prose(id, 1)) && before.contains(&prose(id, 99)), "{id}");
-        assert!(before.contains(&word(id)), "{id}");
+        assert!(before.contains(&word(id)) && before.contains(&prose(id, 77)), "{id}");
     }
     machine.ok("d", &["delete", GONE, "--yes"]);
     let after = content(&machine);
     assert!(!after.contains(&prose(GONE, 1)) && !after.contains(&prose(GONE, 99)));
     assert!(after.contains(&prose(KEPT, 1)) && after.contains(&prose(KEPT, 99)));
+    assert!(!after.contains(&prose(GONE, 77)) && after.contains(&prose(KEPT, 77)), "notes");
     machine.ok("d", &["db", "vacuum"]);
     let after = content(&machine);
     assert!(!after.contains(&word(GONE)) && after.contains(&word(KEPT)));
