@@ -13,13 +13,13 @@ pub const PART_KINDS: &[&str] = &{
     names
 };
 
-/// What a search can be limited to: user messages, titles, and every kind of part.
+/// What a search can be limited to: user messages, titles, notes, and every kind of part.
 pub const SEARCH_KINDS: &[&str] = &{
-    let mut names = [""; Kind::ALL.len() + 2];
-    (names[0], names[1]) = ("user", "title");
+    let mut names = [""; Kind::ALL.len() + 3];
+    (names[0], names[1], names[2]) = ("user", "title", "note");
     let mut at = 0;
     while at < PART_KINDS.len() {
-        names[at + 2] = PART_KINDS[at];
+        names[at + 3] = PART_KINDS[at];
         at += 1;
     }
     names

@@ -135,6 +135,7 @@ fn describe_filters(request: &SearchRequest) -> String {
         (_, Some(tool)) => format!("{state}calls of {tool}"),
         (Some("error"), None) => "errors".to_owned(),
         (Some("user"), None) => "prompts".to_owned(),
+        (Some("note"), None) => "notes and bookmarks".to_owned(),
         (Some(kind), None) if kind != "tool" => format!("parts of the kind {kind}"),
         (Some(_) | None, None) => format!("{state}calls"),
     }

@@ -24,7 +24,7 @@ pub struct SearchRequest {
     pub agent: Option<String>,
     /// A substring of the path of the project's folder.
     pub project: Option<String>,
-    /// A part kind, `user` for the user's messages, or `title`.
+    /// A part kind, `user` for the user's messages, `title` or `note`.
     pub kind: Option<String>,
     pub tool: Option<String>,
     pub state: Option<String>,
@@ -75,20 +75,20 @@ pub struct SearchResults {
     pub more: bool,
 }
 
-/// One part, or one session's title.
+/// One part, one session's title, or one note.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hit {
     pub session: SessionId,
     pub agent: String,
     pub project: Option<String>,
     pub title: Option<String>,
-    /// None for a title.
+    /// None for a title, and for a note on a session.
     pub turn: Option<u32>,
     pub turn_id: Option<TurnId>,
     /// Negative for the user's messages.
     pub place: Option<Place>,
     pub part: Option<PartId>,
-    /// The kind of the part; `user` for the user's messages; `title`.
+    /// The kind of the part; `user` for the user's messages; `title`; `note`.
     pub kind: String,
     pub tool: Option<String>,
     pub state: Option<String>,

@@ -31,6 +31,7 @@ const KIND_OPTIONS: &[(&str, &str)] = &[
     ("tool", "Tool calls"),
     ("error", "Errors"),
     ("title", "Titles"),
+    ("note", "Notes"),
 ];
 
 pub async fn search<S: Store>(app: &App<S>, words: &str, params: &ListParams) -> Page {

@@ -2,6 +2,7 @@
 //! segment yet are scanned one by one.
 
 mod newest;
+mod notes;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -37,6 +38,14 @@ pub fn search(
         results: SearchResults::default(),
         read: 0,
     };
+    if request.kind.as_deref() == Some("note") {
+        if query.is_empty() || !query.conditions().is_empty() {
+            let mut notes = search.notes(&query)?.into_iter();
+            search.results.hits.extend(notes.by_ref().take(request.limit));
+            search.results.more = notes.next().is_some();
+        }
+        return Ok(search.results);
+    }
     if query.is_empty() && request.is_about_parts() {
         search.newest()?;
     }
@@ -49,7 +58,9 @@ pub fn search(
         search.results.more = titles.next().is_some();
         return Ok(search.results);
     }
-    // Titles take at most a quarter of the results while there are enough parts.
+    // Notes and titles take at most a quarter of the results each while there are enough parts.
+    let mut notes = search.notes(&query)?.into_iter();
+    search.results.hits.extend(notes.by_ref().take(request.limit / 4));
     search.results.hits.extend(titles.by_ref().take(request.limit / 4));
     search.new_parts(&query)?;
     search.parts(&query)?;
@@ -61,8 +72,9 @@ pub fn search(
         search.results.widened = search.has_parts();
     }
     let room = request.limit.saturating_sub(search.results.hits.len());
-    search.results.hits.extend(titles.by_ref().take(room));
-    search.results.more |= titles.next().is_some();
+    let mut rest = notes.chain(titles);
+    search.results.hits.extend(rest.by_ref().take(room));
+    search.results.more |= rest.next().is_some();
     Ok(search.results)
 }
 
@@ -133,7 +145,7 @@ struct ScoredHit {
 
 impl Search<'_, '_> {
     fn has_parts(&self) -> bool {
-        self.results.hits.iter().any(|hit| hit.part.is_some())
+        self.results.hits.iter().any(|hit| hit.part.is_some() && hit.kind != "note")
     }
 
     fn is_full(&self) -> bool {

@@ -37,7 +37,7 @@ pub struct Search {
     /// Only in projects whose path contains this
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
-    /// Only in parts of this kind: user, text, reasoning, tool, error, …, or title
+    /// Only in parts of this kind: user, text, reasoning, tool, error, …, or title, or note
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only in calls of this tool
