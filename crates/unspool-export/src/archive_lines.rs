@@ -23,10 +23,11 @@ pub enum LinesError {
     Io(#[from] io::Error),
 }
 
-/// Writes a session as lines.
+/// Writes a session as lines, with the user's notes if they are wanted.
 pub fn write<V: View>(
     view: &V,
     stored: &StoredSession,
+    with_notes: bool,
     out: &mut (impl Write + ?Sized),
 ) -> Result<(), LinesError> {
     let session_export = block_on(view.session_export(stored.row))?;
@@ -43,11 +44,16 @@ pub fn write<V: View>(
             file: FileLine::of(stored_file),
         });
     }
+    let notes = match with_notes {
+        true => block_on(view.notes(stored.summary.session.id))?,
+        false => Vec::new(),
+    };
     let head = HeadLine {
         unspool: 1,
         session: session_export.session,
         name: stored.name.clone(),
         tags: stored.summary.tags.clone(),
+        notes: notes.into_iter().map(|placed| placed.note).collect(),
         seq: stored.seq,
         sub_agent: stored.sub_agent,
         sources,

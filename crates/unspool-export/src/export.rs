@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use thiserror::Error;
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
+use unspool_model::note::PlacedNote;
 use unspool_model::session::Turn;
 use unspool_model::summary::Summary;
 use unspool_redact::{Redacted, RedactionReport, Redactor, Rules};
@@ -49,14 +50,15 @@ pub fn write<V: View>(
 ) -> Result<RedactionReport, ExportError> {
     let write = match projection.method {
         WriteMethod::Stored => {
-            archive_lines::write(view, stored, out)?;
+            archive_lines::write(view, stored, options.notes, out)?;
             return Ok(RedactionReport::default());
         }
         WriteMethod::Projected(write) => write,
     };
-    let library = ArchiveLibrary::new(view, redactor(rules));
+    let library =
+        ArchiveLibrary { notes: options.notes, ..ArchiveLibrary::new(view, redactor(rules)) };
     library.collect(stored)?;
-    write(library.stream(stored), options, out)?;
+    write(library.stream(stored)?, options, out)?;
     Ok(library.redactor.into_inner().report().clone())
 }
 
@@ -72,7 +74,7 @@ pub fn markdown<V: View>(
 ) -> Result<bool, ExportError> {
     let library = ArchiveLibrary::new(view, Redactor::new(rules));
     library.collect(stored)?;
-    let stream = library.stream_from(stored, excerpt.first_turn());
+    let stream = library.stream_from(stored, excerpt.first_turn())?;
     Ok(write_excerpt(stream, excerpt, options, out)?)
 }
 
@@ -115,7 +117,7 @@ pub fn runs<V: View>(
     most: usize,
 ) -> Result<RunPage, ExportError> {
     let library = ArchiveLibrary::new(view, Redactor::off());
-    let mut flow = Flow::new(library.stream_from(stored, from));
+    let mut flow = Flow::new(library.stream_from(stored, from)?);
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
         let number = flow.number();
@@ -144,32 +146,50 @@ struct ArchiveLibrary<'a, V> {
     redactor: RefCell<Redactor<'a>>,
     /// The sessions whose secrets are collected.
     collected: RefCell<FxHashSet<SessionId>>,
+    /// Include the user's notes.
+    notes: bool,
 }
 
 impl<'a, V: View> ArchiveLibrary<'a, V> {
     fn new(view: &'a V, redactor: Redactor<'a>) -> ArchiveLibrary<'a, V> {
-        ArchiveLibrary { view, redactor: RefCell::new(redactor), collected: RefCell::default() }
+        let (redactor, collected) = (RefCell::new(redactor), RefCell::default());
+        ArchiveLibrary { view, redactor, collected, notes: false }
     }
 
     fn collect(&self, stored: &StoredSession) -> Result<(), ProjectError> {
         if self.collected.borrow_mut().insert(stored.summary.session.id) {
             let mut redactor = self.redactor.borrow_mut();
             block_on(collect_secrets(self.view, stored, &mut redactor)).map_err(unread)?;
+            for placed in self.notes(stored)? {
+                redactor.collect_note(&placed.note.text);
+            }
         }
         Ok(())
     }
 
-    fn stream(&self, stored: &StoredSession) -> SessionStream<'_> {
+    fn notes(&self, stored: &StoredSession) -> Result<Vec<PlacedNote>, ProjectError> {
+        match self.notes {
+            true => block_on(self.view.notes(stored.summary.session.id)).map_err(unread),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn stream(&self, stored: &StoredSession) -> Result<SessionStream<'_>, ProjectError> {
         self.stream_from(stored, 0)
     }
 
     /// Starts at the turn with this number.
-    fn stream_from(&self, stored: &StoredSession, from: u32) -> SessionStream<'_> {
+    fn stream_from(
+        &self,
+        stored: &StoredSession,
+        from: u32,
+    ) -> Result<SessionStream<'_>, ProjectError> {
         let (row, summary) = (stored.row, stored.summary.clone());
         let turns = Turns { view: self.view, row, summary, next: from, loaded: Vec::new() };
         let turns = turns.map(|turn| Ok(self.redactor.borrow_mut().release_turn(turn?)));
         let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
-        SessionStream::new(head, turns, self)
+        let notes = self.redactor.borrow_mut().release_notes(self.notes(stored)?);
+        Ok(SessionStream::new(head, turns, self).with_notes(notes))
     }
 }
 
@@ -179,7 +199,7 @@ impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
             return Ok(None);
         };
         self.collect(&stored)?;
-        Ok(Some(self.stream(&stored)))
+        Ok(Some(self.stream(&stored)?))
     }
 
     fn snapshot(

@@ -3,8 +3,11 @@
 
 mod card;
 mod inline;
+mod note;
 
 use inline::{cell, escape, escape_html, head, line, longest_run, spans};
+pub use note::head_notes;
+use note::note;
 use unspool_model::part::Kind;
 use unspool_model::session::{Trigger, TurnState};
 use unspool_view::block::{
@@ -39,14 +42,21 @@ pub fn session(all: &[Block]) -> String {
 /// A turn: header, user's message, and items in order.
 pub fn turn(view: &TurnView) -> String {
     let mut out = heading(&view.header);
+    out.extend(view.note.as_ref().map(note));
     out.push(block_quote(&blocks(&view.user)));
     for item in &view.items {
         match item {
-            Item::Part(one) => card::add_part(&mut out, one, part(one)),
+            Item::Part(one) => add_part(&mut out, one, part(one)),
             Item::Reasoning(one) => add_reasoning(&mut out, one),
         }
     }
     format!("{}\n", join_blocks(out))
+}
+
+/// A part, and the user's note below it.
+fn add_part(out: &mut Vec<String>, view: &PartView, painted: String) {
+    card::add_part(out, view, painted);
+    out.extend(view.note.as_ref().map(note));
 }
 
 /// The header of a turn, without default facts (triggered by the user, completed).
@@ -89,7 +99,7 @@ fn add_reasoning(out: &mut Vec<String>, view: &ReasoningView) {
     for run in view.parts.chunk_by(|one, next| is_thought(one) && is_thought(next)) {
         let Some(first) = run.first() else { continue };
         if !is_thought(first) {
-            card::add_part(out, first, part(first));
+            add_part(out, first, part(first));
             continue;
         }
         let words = join_blocks(run.iter().map(inner));
@@ -102,6 +112,7 @@ fn add_reasoning(out: &mut Vec<String>, view: &ReasoningView) {
             true => format!("*{}*", escape(&title)),
             false => details(&title, &words),
         });
+        out.extend(run.iter().filter_map(|one| one.note.as_ref()).map(note));
     }
 }
 

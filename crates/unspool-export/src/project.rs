@@ -36,6 +36,8 @@ pub struct Projection {
     pub media_type: &'static str,
     /// One line for help, menus and docs.
     pub about: &'static str,
+    /// It can include the user's notes.
+    pub has_notes: bool,
     pub method: WriteMethod,
 }
 
@@ -84,6 +86,7 @@ const STORED: Projection = Projection {
     extension: "jsonl",
     media_type: "application/x-ndjson",
     about: "everything that is stored, never redacted; re-import it with `unspool import`",
+    has_notes: true,
     method: WriteMethod::Stored,
 };
 
@@ -98,6 +101,8 @@ impl Projection {
 pub struct Options {
     pub sdk: Sdk,
     pub prices: Prices,
+    /// Include the user's notes, in the formats that have a place for them.
+    pub notes: bool,
 }
 
 /// The AI SDK version of the reader.

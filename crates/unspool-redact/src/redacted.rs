@@ -4,6 +4,7 @@
 use std::ops::Deref;
 
 use unspool_model::json::Json;
+use unspool_model::note::PlacedNote;
 use unspool_model::part::{Body, Part};
 use unspool_model::session::{Session, Transcript, Turn, TurnState};
 use unspool_model::summary::Summary;
@@ -75,6 +76,14 @@ impl Redactor<'_> {
             turn.parts.iter_mut().for_each(drop_partial_call);
         }
         self.release_turn(turn)
+    }
+
+    /// The user's notes on a session.
+    pub fn release_notes(&mut self, mut notes: Vec<PlacedNote>) -> Redacted<Vec<PlacedNote>> {
+        for placed in &mut notes {
+            placed.note.text = self.text(&placed.note.text).into_owned();
+        }
+        Redacted(notes)
     }
 
     pub fn release_json(&mut self, json: &Json) -> Redacted<Json> {

@@ -52,6 +52,13 @@ impl Redactor<'_> {
         self.collecting = false;
     }
 
+    /// Collects the secrets of a note, like `collect_secrets`.
+    pub fn collect_note(&mut self, text: &str) {
+        self.collecting = true;
+        let _ = self.text(text);
+        self.collecting = false;
+    }
+
     /// Walks once to collect secrets, and a second time to replace them if there are any.
     fn collect_then_redact(&mut self, mut walk: impl FnMut(&mut Self)) {
         self.collecting = true;

@@ -6,6 +6,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::assemble::Cursor;
+use unspool_model::note::Note;
 use unspool_model::provenance::Feed;
 use unspool_model::session::{Session, Turn};
 use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
@@ -22,6 +23,8 @@ pub struct HeadLine {
     pub session: Session,
     pub name: Option<String>,
     pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     pub seq: u64,
     pub sub_agent: bool,
     pub sources: Vec<SourceLine>,

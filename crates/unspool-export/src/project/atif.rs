@@ -29,6 +29,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "a trajectory in Harbor's interchange format ATIF v1.8, with its sub-agents inside",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -19,6 +19,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "d2",
     media_type: "text/plain; charset=utf-8",
     about: "diagrams in D2: the runs of a session as swimlanes, and the steps of each run",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -15,6 +15,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "fixture.json",
     media_type: "application/json",
     about: "a test recording: each turn's prompt, its stream chunk by chunk, and the resulting message",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

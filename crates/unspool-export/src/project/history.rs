@@ -23,6 +23,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "history.json",
     media_type: "application/json",
     about: "the message history to continue with a model: calls with results, compacted as the agent did",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -21,6 +21,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "html",
     media_type: "text/html; charset=utf-8",
     about: "the page as one self-contained HTML file, sub-agents included",
+    has_notes: true,
     method: WriteMethod::Projected(write),
 };
 
@@ -92,8 +93,9 @@ impl Page<'_> {
         seen: &mut Vec<SessionId>,
     ) -> Result<Vec<SessionStream<'a>>, ProjectError> {
         let id = stream.head.session.id;
-        let head =
-            session_head(&stream.head, &self.options.prices, &HeadFigures::default()).into_string();
+        let notes = stream.notes.clone();
+        let figures = HeadFigures { notes, ..HeadFigures::default() };
+        let head = session_head(&stream.head, &self.options.prices, &figures).into_string();
         // The id may occur once per page, and sub-agents follow.
         let head = head.replacen(" id=\"session-head\"", "", 1);
         write!(

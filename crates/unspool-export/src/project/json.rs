@@ -5,6 +5,7 @@ use std::io::Write;
 
 use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::json::replace_lone_surrogates;
+use unspool_model::note::NoteDocument;
 
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 
@@ -14,6 +15,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "the session and its turns, as in `show --json`; schema: docs/session.schema.json",
+    has_notes: true,
     method: WriteMethod::Projected(write),
 };
 
@@ -26,6 +28,11 @@ fn write(
     out.write_all(b"{\"session\":")?;
     let session = SessionDocument { summary: &stream.head, prices };
     serde_json::to_writer(&mut *out, &session).map_err(std::io::Error::from)?;
+    if options.notes {
+        out.write_all(b",\n\"notes\":")?;
+        let notes: Vec<NoteDocument<'_>> = stream.notes.iter().map(NoteDocument).collect();
+        serde_json::to_writer(&mut *out, &notes).map_err(std::io::Error::from)?;
+    }
     out.write_all(b",\n\"turns\":[")?;
     let mut between = "\n";
     while let Some(turn) = stream.next_turn()? {

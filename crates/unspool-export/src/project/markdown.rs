@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::id::PartId;
+use unspool_view::present::notes::head_notes;
 use unspool_view::present::{self, Item, TurnView};
 
 use super::turn_views::TurnViews;
@@ -17,6 +18,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "md",
     media_type: "text/markdown; charset=utf-8",
     about: "Markdown for a pull request, with reasoning and tool output folded",
+    has_notes: true,
     method: WriteMethod::Projected(write),
 };
 
@@ -28,6 +30,10 @@ fn write(
     let head = present::session(&stream.head, &options.prices);
     out.write_all(markdown::session(&head).as_bytes())?;
     out.write_all(b"\n\n")?;
+    let notes = markdown::head_notes(&head_notes(&stream.notes));
+    if !notes.is_empty() {
+        writeln!(out, "{notes}\n")?;
+    }
     let mut views = TurnViews { stream };
     while let Some(view) = views.next_turn()? {
         out.write_all(markdown::turn(&view).as_bytes())?;

@@ -30,6 +30,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "an OpenTelemetry trace (OTLP/JSON, GenAI semantic conventions), with its sub-agents",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -3,6 +3,7 @@
 
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
+use unspool_model::note::PlacedNote;
 use unspool_model::session::{Transcript, Turn};
 use unspool_model::summary::{Completeness, Summary};
 use unspool_redact::Redacted;
@@ -13,6 +14,8 @@ use super::ProjectError;
 pub struct SessionStream<'a> {
     /// Available before the first turn is read.
     pub head: Summary,
+    /// The user's notes, if they are wanted.
+    pub notes: Vec<PlacedNote>,
     turns: Box<dyn Iterator<Item = Result<Turn, ProjectError>> + 'a>,
     lookup: &'a dyn SessionLookup,
 }
@@ -48,13 +51,19 @@ impl<'a> SessionStream<'a> {
         lookup: &'a dyn SessionLookup,
     ) -> SessionStream<'a> {
         let turns = turns.map(|turn| turn.map(Redacted::into_inner));
-        SessionStream { head: head.into_inner(), turns: Box::new(turns), lookup }
+        let (head, notes) = (head.into_inner(), Vec::new());
+        SessionStream { head, notes, turns: Box::new(turns), lookup }
+    }
+
+    pub fn with_notes(self, notes: Redacted<Vec<PlacedNote>>) -> SessionStream<'a> {
+        SessionStream { notes: notes.into_inner(), ..self }
     }
 
     /// A session in memory.
     pub fn of(transcript: &'a Redacted<Transcript>) -> SessionStream<'a> {
         SessionStream {
             head: transcript.summary(Completeness::Full, &[]),
+            notes: Vec::new(),
             turns: Box::new(transcript.turns.iter().cloned().map(Ok)),
             lookup: &NoSessions,
         }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use unspool_view::lines::{LineOptions, MAX_LINE_WIDTH, layout, turn_lines};
+use unspool_view::present::notes::head_blocks;
 use unspool_view::{plain, present};
 
 use super::turn_views::TurnViews;
@@ -14,6 +15,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "txt",
     media_type: "text/plain; charset=utf-8",
     about: "plain text, everything unfolded",
+    has_notes: true,
     method: WriteMethod::Projected(write),
 };
 
@@ -26,6 +28,10 @@ fn write(
     let head =
         layout(&present::session(&stream.head, &options.prices), MAX_LINE_WIDTH, &everything);
     out.write_all(plain::paint(&head).as_bytes())?;
+    let notes = layout(&head_blocks(&stream.notes), MAX_LINE_WIDTH, &everything);
+    if !notes.is_empty() {
+        write!(out, "\n{}", plain::paint(&notes))?;
+    }
     let mut views = TurnViews { stream };
     while let Some(view) = views.next_turn()? {
         out.write_all(b"\n")?;

@@ -29,6 +29,7 @@ pub const PROJECTION: Projection = Projection {
     extension: "json",
     media_type: "application/json",
     about: "runs, their steps and dependencies, as ThoughtFlow's consolidated JSON",
+    has_notes: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -3,6 +3,7 @@
 
 use unspool_model::session::{Transcript, Turn};
 use unspool_view::present::agents::{SubagentLookup, SubagentSessions, subagent_ids};
+use unspool_view::present::notes::NoteViews;
 use unspool_view::present::{self, TurnView};
 
 use super::{ProjectError, SessionStream};
@@ -22,7 +23,9 @@ impl TurnViews<'_> {
         let agents = subagent_ids(std::slice::from_ref(&turn));
         let subagents = self.subagents(&turn)?;
         let session = &self.stream.head.session;
-        let options = present::PresentOptions { subagents, ..present::PresentOptions::of(session) };
+        let notes = NoteViews::of(&self.stream.notes);
+        let options =
+            present::PresentOptions { subagents, notes, ..present::PresentOptions::of(session) };
         Ok(Some((present::turn(&turn, &options), agents)))
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufRead};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_model::id::SessionId;
+use unspool_model::note::Note;
 use unspool_store::archive_lines::{ArchiveLine, HeadLine, SnapshotLine};
 use unspool_store::blocking::block_on;
 use unspool_store::rows::{FileRow, RowId, Snapshot, SourceRow, WarningRow};
@@ -205,7 +206,7 @@ impl ImportingSession {
         recorder.commit(packer, [writer])
     }
 
-    /// Restores the user's name and tags.
+    /// Restores the user's name, tags and notes. Notes that are here already stay.
     fn finish<S: Store>(&mut self, recorder: &Recorder<S>) -> Result<(), StoreError> {
         let Some(writer) = &self.writer else { return Ok(()) };
         if let Some(name) = self.head.name.take() {
@@ -214,6 +215,15 @@ impl ImportingSession {
         let tags = std::mem::take(&mut self.head.tags);
         if !tags.is_empty() {
             block_on(recorder.store().tag(writer.row, tags, Vec::new()))?;
+        }
+        let notes = std::mem::take(&mut self.head.notes);
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let own = block_on(recorder.store().view(Viewer::Sole).notes(writer.id))?;
+        let is_new = |note: &Note| own.iter().all(|own| own.note.target != note.target);
+        for note in notes.into_iter().filter(is_new) {
+            block_on(recorder.store().set_note(writer.id, note))?;
         }
         Ok(())
     }

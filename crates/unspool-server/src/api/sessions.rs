@@ -201,7 +201,8 @@ pub async fn export<S: Store>(
     let projection = params.text("to").and_then(Projection::named);
     let projection =
         projection.ok_or_else(|| Problem::bad_request("unknown export form in `to`"))?;
-    let options = Options { sdk: sdk(params), prices: app.settings.prices.clone() };
+    let options =
+        Options { sdk: sdk(params), prices: app.settings.prices.clone(), ..Options::default() };
     let rules = params.flag("redact").unwrap_or(true).then(|| app.settings.rules.clone());
     Ok(export_response(app, stored, projection, options, rules))
 }

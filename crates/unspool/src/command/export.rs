@@ -39,6 +39,9 @@ pub struct Export {
     /// The AI SDK version that will read it: 7 adds fields that older versions reject
     #[arg(long, value_name = "VERSION", value_parser = ["5", "6", "7"])]
     sdk: Option<String>,
+    /// Include your notes and bookmarks: in markdown, html, text, json and jsonl
+    #[arg(long)]
+    notes: bool,
     /// Do not redact secrets; asks for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     no_redact: bool,
@@ -76,6 +79,9 @@ impl Export {
                 stored.summary.session.id
             );
         }
+        if self.notes && !self.to.has_notes {
+            bail!("{} has no place for notes; leave out --notes", self.to.name);
+        }
         if self.no_redact && !self.yes {
             confirm()?;
         }
@@ -85,7 +91,7 @@ impl Export {
         let mut exporter = Exporter {
             view: &view,
             projection: self.to,
-            options: Options { sdk, prices },
+            options: Options { sdk, prices, notes: self.notes },
             rules,
             replaced: Vec::new(),
         };
