@@ -72,8 +72,9 @@ let browser;
 export async function open(test, options = {}) {
   browser ??= await chromium.launch({
     executablePath: await chromiumBinary.executablePath(),
-    // With --single-process the browser exits with its first page.
-    args: chromiumBinary.args.filter((arg) => arg !== "--single-process"),
+    // With --single-process the browser exits with its first page. With --disable-web-security it
+    // sends no Origin, as no browser of a user would.
+    args: chromiumBinary.args.filter((arg) => !["--single-process", "--disable-web-security"].includes(arg)),
     headless: true,
   });
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });

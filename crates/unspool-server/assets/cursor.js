@@ -7,12 +7,16 @@ import { hidingFolds } from "./view.js";
 const partOf = (piece) => piece.id.slice(ID.part.length);
 const isVisible = (one) => one.checkVisibility() && one.getBoundingClientRect().height > 0;
 
+const SEEK_KEYS = { error: "e", edit: "d", note: "u" };
+const has = (one, landmark) => landmark === "note" ? one.querySelector(":scope > .user-note, :scope > .bookmark") !== null
+  : one.matches(`[data-landmark~="${landmark}"]`);
+
 function open(fold) { fold.open = true; fold.dataset.chosen = ""; }
 
 /** What a seek says at the end: "No edit below; 2 above: D". */
 function nothingFurther(landmark, by, others) {
   const [here, there] = by > 0 ? ["below", "above"] : ["above", "below"];
-  const key = by > 0 ? landmark[0].toUpperCase() : landmark[0];
+  const key = by > 0 ? SEEK_KEYS[landmark].toUpperCase() : SEEK_KEYS[landmark];
   return others === 0 ? `No ${landmark} in the loaded part` : `No ${landmark} ${here}; ${others} ${there}: ${key}`;
 }
 
@@ -25,16 +29,11 @@ export class Cursor {
     this.bar.className = "part-bar";
     this.bar.setAttribute("role", "toolbar");
     this.bar.setAttribute("aria-label", "Part");
-    for (const [name, title, onClick] of [
+    this.addButtons([
       ["Link", "Copy a link to this part (l)", () => this.link()],
       ["Copy", "Copy as Markdown (y)", () => this.copy()],
       ["Raw", "Raw record (r)", () => this.raw()],
-    ]) {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: name, title, tabIndex: -1 });
-      button.addEventListener("click", onClick);
-      this.bar.append(button);
-    }
+    ]);
     view.turns.addEventListener("pointerover", (event) => {
       const piece = event.target.closest("[data-at]");
       if (piece && !event.buttons) this.hover(piece);
@@ -55,6 +54,19 @@ export class Cursor {
       clearTimeout(still);
       still = setTimeout(() => { this.moving = false; if (this.under?.matches(":hover")) this.hover(this.under); }, 150);
     }, { passive: true });
+  }
+
+  addButtons(buttons) {
+    for (const [name, title, onClick] of buttons) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", textContent: name, title, tabIndex: -1 });
+      button.addEventListener("click", () => {
+        // The part under the pointer is meant, wherever the keyboard was.
+        if (this.under?.isConnected) this.set(this.under);
+        onClick();
+      });
+      this.bar.append(button);
+    }
   }
 
   /** The bar floats over the page; it is not inside the transcript. */
@@ -113,7 +125,7 @@ export class Cursor {
   seek(landmark, by) {
     const all = this.all().filter((one) => isVisible(one) || hidingFolds(one.parentElement).length > 0);
     const from = this.near(all);
-    const is = (one) => one.matches(`[data-landmark~="${landmark}"]`);
+    const is = (one) => has(one, landmark);
     const [above, below] = [all.slice(0, Math.max(0, from)).filter(is), all.slice(from + 1).filter(is)];
     const to = by > 0 ? below[0] : above.at(-1);
     if (!to) return notify(nothingFurther(landmark, by, by > 0 ? above.length : below.length));

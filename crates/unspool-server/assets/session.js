@@ -3,6 +3,7 @@
 import "./beside.js";
 import { isTyping } from "./app.js";
 import { Cursor } from "./cursor.js";
+import { Edits } from "./edits.js";
 import { Find } from "./find.js";
 import { Follow } from "./follow.js";
 import { ID } from "./ids.js";
@@ -23,6 +24,12 @@ const view = new View(page, {
     if (fold && now) fold.open = now.open;
     held.replaceWith(made);
   },
+  notes: (made) => {
+    const held = document.getElementById("notes");
+    const [fold, now] = [made.querySelector("details"), held.querySelector("details")];
+    if (fold) fold.open = now?.open ?? !matchMedia("(max-width: 60rem)").matches;
+    held.replaceWith(made);
+  },
   entries: (entries) => { for (const entry of [...entries]) putEntry(entry); },
   put: (fresh) => { follow?.put(fresh); cursor?.keep(); },
 });
@@ -30,9 +37,20 @@ follow = new Follow(view, page.querySelector(".news"));
 const cursor = new Cursor(view, follow);
 // Who opens a session that runs or waits wants to see its end.
 if ("liveNow" in page.dataset && !location.hash && !location.search) follow.toEnd();
+const edits = new Edits(view, cursor);
+cursor.addButtons([
+  ["Bookmark", "Set or remove a bookmark (b)", () => edits.bookmark()],
+  ["Note", "Write a note (m)", () => edits.note()],
+]);
 const find = new Find(view, follow, page.querySelector(".find-here"));
 
 // ---- the outline ----
+
+// On a narrow screen the notes stand above the transcript: closed, so that they do not hide it.
+if (matchMedia("(max-width: 60rem)").matches) {
+  const fold = document.querySelector("#notes details");
+  if (fold) fold.open = false;
+}
 
 function putEntry(made) {
   const held = outline.querySelector(`[data-turn="${CSS.escape(made.dataset.turn)}"]`);
@@ -132,6 +150,9 @@ const handlers = {
   brief: toggle("brief"),
   usage: toggle("with-usage"),
   find: () => find.open(),
+  note: () => edits.note(true),
+  rename: () => edits.rename(),
+  tags: () => edits.tags(),
   markdown: async () => {
     const response = await fetch(`/s/${view.session}/markdown`);
     if (response.ok) { await navigator.clipboard.writeText(await response.text()); notify("Copied as Markdown"); }
@@ -186,6 +207,12 @@ const keys = {
   E: () => cursor.seek("error", -1),
   d: () => cursor.seek("edit", 1),
   D: () => cursor.seek("edit", -1),
+  u: () => cursor.seek("note", 1),
+  U: () => cursor.seek("note", -1),
+  b: () => edits.bookmark(),
+  B: () => edits.bookmark(),
+  m: () => edits.note(),
+  M: () => edits.note(),
   n: () => find.next(1),
   N: () => find.next(-1),
   h: () => page.querySelector("[data-act=brief]").click(),
@@ -207,6 +234,11 @@ addAction({ name: "Next prompt", keys: "]", run: () => step(1) });
 addAction({ name: "Previous prompt", keys: "[", run: () => step(-1) });
 addAction({ name: "Next or previous error", keys: "e E", run: keys.e });
 addAction({ name: "Next or previous edit", keys: "d D", run: keys.d });
+addAction({ name: "Set or remove a bookmark", keys: "b", run: () => edits.bookmark() });
+addAction({ name: "Write a note", keys: "m", run: () => edits.note() });
+addAction({ name: "Next or previous note", keys: "u U", run: keys.u });
+addAction({ name: "Rename the session", run: () => edits.rename() });
+addAction({ name: "Tag the session", run: () => edits.tags() });
 addAction({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) });
 addAction({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
 addAction({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });

@@ -290,6 +290,7 @@ export class View {
     Object.assign(this.holder.dataset, { seq: loaded.dataset.seq, version: loaded.dataset.version });
     this.listeners.head?.(loaded.querySelector(".session-head"));
     this.listeners.tasks?.(loaded.querySelector(".tasks"));
+    this.listeners.notes?.(loaded.querySelector(".notes"));
     this.listeners.entries?.(loaded.querySelectorAll(".entries > li"));
     this.watchGaps();
   }

@@ -1,4 +1,5 @@
-//! The REST API: the JSON of the command line (`--json`) under the same names, read-only.
+//! The REST API: the JSON of the command line (`--json`) under the same names. One route writes
+//! (`edits`); all others read.
 //!
 //! `route` is the table of all routes, `request_params` validates a request against it, `response`
 //! is what handlers return. The other files are the handlers.
@@ -6,8 +7,10 @@
 mod archive;
 mod changes;
 mod chat;
+mod edits;
 mod history;
 mod openapi;
+mod parameter;
 mod request_params;
 mod response;
 mod route;
@@ -31,6 +34,7 @@ use crate::problem::Problem;
 use request_params::RequestParams;
 use route::{Endpoint, ROUTES, Route};
 
+pub use edits::change;
 pub use openapi::{openapi, table};
 pub use request_params::{etag_matches, percent_encode};
 pub use response::ApiResponse;
@@ -47,6 +51,10 @@ pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> 
             get(async move |State(app): State<Arc<App<S>>>, request: Request| {
                 respond(route, app, request).await
             })
+        };
+        let handler = match route.path == edits::PATH {
+            true => handler.post(edits::edit::<S>),
+            false => handler,
         };
         router = router.route(route.path, handler);
     }
@@ -94,6 +102,7 @@ async fn handle<S: Store>(
         Endpoint::Messages => turns::messages(app, params).await,
         Endpoint::Groups => history::groups(app, params).await,
         Endpoint::ToolCalls => history::calls(app, params).await,
+        Endpoint::Notes => edits::notes(app, params).await,
         Endpoint::Changes => changes::one(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,

@@ -26,6 +26,7 @@ const MODULES: &[(&str, &str)] = modules![
     "beside.js",
     "changes.js",
     "cursor.js",
+    "edits.js",
     "find.js",
     "flow.js",
     "follow.js",

@@ -298,10 +298,17 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
         let what = "cross-site requests are rejected; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
+    let path = request.uri().path();
+    // A browser says where a request comes from. One that does not may be tricked by another site.
+    let by_program = auth.has_token(request.headers());
+    if changes && origin.is_none() && !by_program && path.starts_with("/api") {
+        let what = "changes need an Origin header, which browsers send; programs send the token as Authorization: Bearer";
+        return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
+    }
     if let Some(answer) = url_login::exchange(auth, request, login) {
         return Some(answer);
     }
-    if login.is_some() || auth.has_token(request.headers()) {
+    if login.is_some() || by_program {
         return None;
     }
     if auth.password().is_none() {
@@ -310,7 +317,6 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
         return Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response());
     }
     // The login page and its assets need no login.
-    let path = request.uri().path();
     if path == "/login" || path.starts_with("/assets/") {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The web server: HTML pages, the REST API and one WebSocket for everything live.
 //!
 //! It reads the archive through a `View` of a `Store` and receives `Update`s from the process that
-//! records (`Updates`). It never writes to the archive.
+//! records (`Updates`). It never writes to the archive: the user's changes go to a `ChangeHandler`.
 
 mod api;
 pub mod artifacts;
@@ -30,6 +30,7 @@ use tokio::sync::{broadcast, watch};
 use tower_http::compression::CompressionLayer;
 use unspool_query::live::Updates;
 use unspool_query::reader::Settings;
+use unspool_query::request::ChangeHandler;
 use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
@@ -71,6 +72,8 @@ pub struct App<S: Store> {
     hubs: Hubs,
     list_hub: ListHub,
     onboarding: OnceLock<Onboarding>,
+    /// Executes the user's changes. Unset in a server that only reads.
+    change_handler: OnceLock<ChangeHandler>,
     large_responses: LargeResponses,
 }
 
@@ -87,6 +90,7 @@ impl<S: Store> App<S> {
             hubs: Hubs::default(),
             list_hub: ListHub::default(),
             onboarding: OnceLock::new(),
+            change_handler: OnceLock::new(),
             large_responses: LargeResponses::default(),
         })
     }
@@ -94,6 +98,11 @@ impl<S: Store> App<S> {
     /// The archive as the client of a request may see it: the local server has one user.
     pub fn view(&self) -> S::View {
         self.store.view(Viewer::Sole)
+    }
+
+    /// Sets who executes the user's changes. Only the first call has an effect.
+    pub fn change_handler(&self, handler: ChangeHandler) {
+        let _ = self.change_handler.set(handler);
     }
 
     /// Sets the content of the empty-archive page. Only the first call has an effect.

@@ -46,7 +46,9 @@ impl Problem {
 
 /// The answer to a method that a route does not support.
 pub async fn method_not_allowed(method: Method) -> Response {
-    let what = format!("{method} is not allowed here: the server is read-only; use GET or HEAD");
+    let what = format!(
+        "{method} is not allowed here; use GET or HEAD. /api/openapi.json lists what can be changed"
+    );
     let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, what);
     ([(ALLOW, "GET, HEAD")], problem).into_response()
 }

@@ -6,9 +6,9 @@ use unspool_store::stats::csv::StatsTable;
 use unspool_store::stats::{Stats, StatsRequest};
 use unspool_store::store::{Store, View};
 
+use super::parameter::DEFAULT_HITS;
 use super::request_params::RequestParams;
 use super::response::ApiResponse;
-use super::route::DEFAULT_HITS;
 use crate::App;
 use crate::problem::Problem;
 

@@ -12,9 +12,9 @@ use unspool_store::store::{Store, TurnWindow, View};
 use unspool_view::segment::{SegmentRule, TurnSegment, segment};
 
 use super::find;
+use super::parameter::DEFAULT_TURNS;
 use super::request_params::RequestParams;
 use super::response::ApiResponse;
-use super::route::DEFAULT_TURNS;
 use super::sessions::TurnRange;
 use super::turns::{not_modified, session_response};
 use crate::App;

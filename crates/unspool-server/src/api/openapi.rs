@@ -2,23 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
+use super::edits;
+use super::parameter::Parameter;
 use super::request_params::path_parameter;
-use super::route::{Parameter, ROUTES, ResponseKind, Route};
+use super::route::{ROUTES, ResponseKind, Route};
 use super::schema::{self, named};
 
 /// What is served under `/api`, as an OpenAPI 3.1 document.
 pub fn openapi() -> Value {
     let paths: Map<String, Value> = ROUTES
         .iter()
-        .map(|route| (route.path.to_owned(), json!({ "get": operation(route) })))
+        .map(|route| {
+            let mut methods = json!({ "get": operation(route) });
+            if route.path == edits::PATH {
+                methods["post"] = edit_operation(route);
+            }
+            (route.path.to_owned(), methods)
+        })
         .collect();
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Unspool",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "What AI agents did, in the order in which it happened. Read-only; requests need the \
-                token that `unspool serve` printed. Paginated lists have a Link header with \
+            "description": "What AI agents did, in the order in which it happened. Requests need the \
+                token that `unspool serve` printed. All read, except the one that changes a \
+                session's name, tags or notes. Paginated lists have a Link header with \
                 rel=\"next\". Responses have an ETag; If-None-Match is answered with 304.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
@@ -31,21 +40,39 @@ pub fn openapi() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
-    let in_path = route.names().map(|name| {
+/// The operation that changes a session.
+fn edit_operation(route: &Route) -> Value {
+    json!({
+        "operationId": "EditSession",
+        "summary": edits::SUMMARY,
+        "parameters": path_parameters(route).collect::<Vec<_>>(),
+        "requestBody": {
+            "required": true,
+            "content": { "application/json": { "schema": named("SessionEdit") } },
+        },
+        "responses": responses(ResponseKind::One("SessionEdits")),
+    })
+}
+
+/// The parameters in the path of a route.
+fn path_parameters(route: &Route) -> impl Iterator<Item = Value> {
+    route.names().map(|name| {
         let (kind, what) = path_parameter(name);
         json!({
             "name": name, "in": "path", "required": true,
             "description": what, "schema": Parameter::schema(kind),
         })
-    });
+    })
+}
+
+fn operation(route: &Route) -> Value {
     let in_query = route.parameters.iter().map(|parameter| {
         json!({
             "name": parameter.name, "in": "query", "required": parameter.required,
             "description": parameter.what, "schema": Parameter::schema(parameter.kind),
         })
     });
-    let parameters: Vec<Value> = in_path.chain(in_query).collect();
+    let parameters: Vec<Value> = path_parameters(route).chain(in_query).collect();
     json!({
         "operationId": format!("{:?}", route.endpoint),
         "summary": route.summary,
@@ -109,6 +136,9 @@ pub fn table() -> String {
         let mark = if names.is_empty() { "" } else { "?" };
         let request = format!("`GET {}{mark}{}`", route.path, names.join("&"));
         table.push_str(&format!("| {request} | {} |\n", route.summary));
+        if route.path == edits::PATH {
+            table.push_str(&format!("| `POST {}` | {} |\n", route.path, edits::SUMMARY));
+        }
     }
     table
 }

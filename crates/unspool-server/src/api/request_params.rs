@@ -7,7 +7,8 @@ use axum::http::{HeaderMap, StatusCode};
 use unspool_model::id::{Id, digest};
 use unspool_query::times::{ACCEPTED_TIMES, parse_time};
 
-use super::route::{Parameter, ParameterKind, Route};
+use super::parameter::{Parameter, ParameterKind};
+use super::route::Route;
 use crate::problem::Problem;
 
 /// The validated parameters and headers of a request.

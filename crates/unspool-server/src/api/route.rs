@@ -1,7 +1,7 @@
 //! The routes under `/api` as one table. The router, the request checks, the OpenAPI document and
 //! the table in docs/api.md are all made from it.
 
-use unspool_store::stats::csv::StatsTable;
+use super::parameter::*;
 
 /// One route.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub enum Endpoint {
     Messages,
     Groups,
     ToolCalls,
+    Notes,
     Changes,
     Export,
     Chat,
@@ -57,36 +58,6 @@ impl Endpoint {
     }
 }
 
-/// One query parameter.
-#[derive(Debug)]
-pub struct Parameter {
-    pub name: &'static str,
-    pub kind: ParameterKind,
-    pub required: bool,
-    pub what: &'static str,
-}
-
-/// The type of a parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ParameterKind {
-    Text,
-    /// `2026-05-31`, `2026-05-31T12:00:00Z`, `36h`, `7d`, `2w`.
-    Time,
-    /// `1`, `true`, `0` or `false`.
-    Flag,
-    Number {
-        min: u64,
-        max: u64,
-    },
-    OneOf(&'static [&'static str]),
-    /// `3`, or `3-7`.
-    Span,
-    /// Twenty characters.
-    Id,
-    /// Opaque, from a `Link` header.
-    Cursor,
-}
-
 /// What a route returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResponseKind {
@@ -102,58 +73,6 @@ pub enum ResponseKind {
     /// A WebSocket.
     Socket,
 }
-
-const fn optional(name: &'static str, kind: ParameterKind, what: &'static str) -> Parameter {
-    Parameter { name, kind, required: false, what }
-}
-
-const fn required(name: &'static str, kind: ParameterKind, what: &'static str) -> Parameter {
-    Parameter { name, kind, required: true, what }
-}
-
-const SDK: Parameter = optional(
-    "sdk",
-    ParameterKind::OneOf(&["5", "6", "7"]),
-    "the AI SDK version of the client: 7 receives fields that older versions reject",
-);
-const REDACT: Parameter = optional(
-    "redact",
-    ParameterKind::Flag,
-    "0 keeps what looks like a secret; the archive is never redacted",
-);
-const AGENT: Parameter =
-    optional("agent", ParameterKind::Text, "only sessions of this agent: claude-code, codex, …");
-const PROJECT: Parameter =
-    optional("project", ParameterKind::Text, "only projects whose path contains this");
-const SINCE: Parameter =
-    optional("since", ParameterKind::Time, "only activity at or after this time");
-const UNTIL: Parameter =
-    optional("until", ParameterKind::Time, "only what started before this time");
-
-/// The largest page of sessions, turns, messages or hits.
-pub const MAX_PAGE_SIZE: u64 = 1000;
-/// The default page of turns.
-pub const DEFAULT_TURNS: u64 = 100;
-/// The default page of messages: each contains all of its parts.
-pub const DEFAULT_MESSAGES: u64 = 100;
-/// The largest page of parts.
-pub const MAX_PARTS: u64 = 5000;
-/// The default number of hits.
-pub const DEFAULT_HITS: u64 = 20;
-
-const fn limit(max: u64, what: &'static str) -> Parameter {
-    optional("limit", ParameterKind::Number { min: 1, max }, what)
-}
-
-const STATS_TABLE: Parameter =
-    optional("by", ParameterKind::OneOf(StatsTable::NAMES), "the table; default day");
-const STATS_LIMIT: Parameter = limit(100_000, "the number of rows of each table");
-const LIMIT: Parameter = limit(MAX_PAGE_SIZE, "the page size");
-const AFTER_TURN: Parameter = optional(
-    "after",
-    ParameterKind::Number { min: 0, max: u32::MAX as u64 },
-    "only turns after this number",
-);
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
@@ -285,6 +204,13 @@ pub const ROUTES: &[Route] = &[
         response: ResponseKind::One("ToolCalls"),
     },
     Route {
+        path: "/api/sessions/{id}/notes",
+        endpoint: Endpoint::Notes,
+        summary: "The user's notes and bookmarks on a session, in the order of its transcript: what `unspool note --json` writes",
+        parameters: &[],
+        response: ResponseKind::Many("Note"),
+    },
+    Route {
         path: "/api/sessions/{id}/changes",
         endpoint: Endpoint::Changes,
         summary: "The files that a session changed, with the net diff of each: what `unspool changes --json` writes",
@@ -307,6 +233,7 @@ pub const ROUTES: &[Route] = &[
             ),
             SDK,
             REDACT,
+            NOTES,
         ],
         response: ResponseKind::File,
     },

@@ -4,12 +4,14 @@
 mod archive;
 mod json_schema;
 mod message;
+mod note;
 mod part;
 mod session;
 
 use archive::{changes, hit, stats};
-use json_schema::{count, described, list, object, or_null, text};
+use json_schema::{count, described, list, object, or_null, text, with};
 use message::{frame_part, group, message, tool_calls};
+use note::{note, session_edit, session_edits};
 use part::{bodies, raw};
 use serde_json::{Map, Value, json};
 use session::{context, listed_session, records, session, turn, usage};
@@ -50,6 +52,9 @@ pub fn all() -> Value {
     add("FramePart", frame_part());
     add("Group", group());
     add("ToolCalls", tool_calls());
+    add("Note", note());
+    add("SessionEdits", session_edits());
+    add("SessionEdit", session_edit());
     add("Changes", changes());
     add("Hit", hit());
     add("Stats", stats());
@@ -71,10 +76,13 @@ pub fn session_schema() -> Value {
     let mut schemas = all();
     if let Some(schemas) = schemas.as_object_mut() {
         schemas.retain(|name, _| {
-            ["Session", "Turn", "Part", "UserPart", "Usage"].contains(&name.as_str())
+            ["Session", "Turn", "Part", "UserPart", "Usage", "Note"].contains(&name.as_str())
         });
     }
-    let mut schema = object([("session", named("Session")), ("turns", list(named("Turn")))]);
+    let mut schema = with(
+        [("session", named("Session")), ("turns", list(named("Turn")))],
+        [("notes", described(list(named("Note")), "with `--notes`"))],
+    );
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("A session of Unspool");
     schema["$defs"] = schemas;

@@ -20,9 +20,9 @@ use unspool_store::store::{
 
 use super::chat::sdk;
 use super::find;
+use super::parameter::MAX_PAGE_SIZE;
 use super::request_params::RequestParams;
 use super::response::{ApiResponse, tag, to_json};
-use super::route::MAX_PAGE_SIZE;
 use crate::App;
 use crate::problem::Problem;
 
@@ -201,8 +201,11 @@ pub async fn export<S: Store>(
     let projection = params.text("to").and_then(Projection::named);
     let projection =
         projection.ok_or_else(|| Problem::bad_request("unknown export form in `to`"))?;
-    let options =
-        Options { sdk: sdk(params), prices: app.settings.prices.clone(), ..Options::default() };
+    let notes = params.flag("notes").unwrap_or(false);
+    if notes && !projection.has_notes {
+        return Err(Problem::bad_request("this format has no place for notes; leave out `notes`"));
+    }
+    let options = Options { sdk: sdk(params), prices: app.settings.prices.clone(), notes };
     let rules = params.flag("redact").unwrap_or(true).then(|| app.settings.rules.clone());
     Ok(export_response(app, stored, projection, options, rules))
 }

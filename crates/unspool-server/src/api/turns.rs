@@ -13,9 +13,9 @@ use unspool_query::raw::{Raw, raw_of};
 use unspool_store::store::{MessageFilter, Store, StoredMessage, StoredSession, TurnWindow, View};
 
 use super::find;
+use super::parameter::{DEFAULT_MESSAGES, DEFAULT_TURNS, MAX_PARTS};
 use super::request_params::RequestParams;
 use super::response::{ApiResponse, tag};
-use super::route::{DEFAULT_MESSAGES, DEFAULT_TURNS, MAX_PARTS};
 use super::sessions::TurnRange;
 use crate::App;
 use crate::frames_encoder::frame_parts::message_parts;

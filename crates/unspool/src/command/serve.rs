@@ -17,10 +17,11 @@ use tokio::sync::Notify;
 use unspool_ingest::lock::DataFolder;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
+use unspool_query::request::ChangeHandler;
 use unspool_server::{App, Auth, LoginStore, RemoteAccess};
 use unspool_store::sqlite::Sqlite;
 
-use crate::archive::Archive;
+use crate::archive::{Archive, change_handler};
 use crate::artifacts::ARTIFACT_FOLDER;
 use crate::{config, notifier};
 
@@ -87,13 +88,14 @@ impl Serve {
         };
         // Creates the archive if needed, so that it can be opened for reading.
         let sources = config::sources(&archive.folder()?, environment)?;
+        let change_handler = change_handler(archive.clone());
         let service = Service::begin(archive, sources)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .context("cannot start")?;
-        runtime.block_on(self.serve(service, password))
+        runtime.block_on(self.serve(service, change_handler, password))
     }
 
     /// True if other machines can connect.
@@ -115,7 +117,12 @@ impl Serve {
         }
     }
 
-    async fn serve(self, service: Service, password: Option<String>) -> Result<()> {
+    async fn serve(
+        self,
+        service: Service,
+        change_handler: ChangeHandler,
+        password: Option<String>,
+    ) -> Result<()> {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
         let token = secret::token(&service.folder()?)?;
@@ -132,6 +139,7 @@ impl Serve {
         };
         let address = auth.address();
         let app = app(&service, auth)?;
+        app.change_handler(change_handler);
         if !self.demo {
             let folder = service.folder()?;
             app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));

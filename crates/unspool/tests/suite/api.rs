@@ -104,6 +104,7 @@ fn every_route_answers_what_its_schema_says() {
         let calls =
             request("/api/sessions/{id}/tool-calls", &format!("/api/sessions/{id}/tool-calls"));
         dangling += check_calls(&turns, &calls);
+        request("/api/sessions/{id}/notes", &format!("/api/sessions/{id}/notes"));
         let changes = request("/api/sessions/{id}/changes", &format!("/api/sessions/{id}/changes"));
         changed_files += changes["files"].as_array().unwrap().len();
         let turns = turns.as_array().unwrap();

@@ -48,6 +48,7 @@ mod log_files;
 mod logins;
 mod lost_agents;
 mod machine;
+mod notes;
 mod order;
 mod order_ai_sdk;
 mod order_codex;

@@ -9,8 +9,10 @@ use unspool_export::html::text::safe;
 use unspool_export::html::turn::{Gap, gap, turn};
 use unspool_export::project;
 use unspool_model::id::{TurnId, digest};
+use unspool_model::note::{NoteTarget, PlacedNote};
 use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
+use unspool_view::present::notes::note_line;
 use unspool_view::present::outline::TurnOutline;
 use unspool_view::present::tools::Tasks;
 use unspool_view::present::{Item, TurnView, UNTITLED, format};
@@ -65,7 +67,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
     let turns = turns(&id, &page.window);
     let head = session_head(summary, page.prices, &page.figures);
     let main = html! {
-        div.session data-session=(id) data-seq=(page.seq) data-live-now[page.is_live] data-version=(version(&[&head, &turns, &self::tasks(page.tasks)]))
+        div.session data-session=(id) data-seq=(page.seq) data-live-now[page.is_live] data-version=(version(&[&head, &turns, &self::tasks(page.tasks), &notes(&page.figures.notes)]))
             data-only=[choice.only.map(safe)] {
             div.side {
                 div.side-switch role="group" aria-label="Side panel" hidden {
@@ -74,6 +76,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 }
                 nav.outline aria-label="Outline" { (outline(&page.window)) }
                 nav.beside aria-label="Sessions" hidden {}
+                (notes(&page.figures.notes))
                 (tasks(page.tasks))
             }
             article.transcript {
@@ -162,6 +165,9 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
             button type="button" data-act="brief" aria-pressed="false" { "Hide intermediate work" }
             button type="button" data-act="usage" aria-pressed="false" { "Usage per step" }
             button type="button" data-act="find" { "Find" }
+            button type="button" data-act="rename" { "Rename" }
+            button type="button" data-act="tags" { "Tags" }
+            button type="button" data-act="note" { "Note" }
             label.only {
                 span.visually-hidden { "Show only" }
                 select name="only" {
@@ -213,6 +219,41 @@ pub fn tasks(tasks: &Tasks) -> Markup {
     }
 }
 
+/// The user's notes on turns and parts, beside the transcript, each with a link to its place. Those
+/// on the session as a whole are in its head.
+fn notes(all: &[PlacedNote]) -> Markup {
+    let placed: Vec<(&PlacedNote, String, u32)> = all
+        .iter()
+        .filter_map(|placed| {
+            let place = match placed.note.target {
+                NoteTarget::Session => return None,
+                NoteTarget::Turn(id) => dom::turn(id),
+                NoteTarget::Part(id) => dom::part(id),
+            };
+            Some((placed, place, placed.turn?))
+        })
+        .collect();
+    html! {
+        aside.notes id="notes" aria-label="Notes" hidden[placed.is_empty()] {
+            @if !placed.is_empty() {
+                details open {
+                    summary { "Notes " span.dim { (placed.len()) } }
+                    ul {
+                        @for (placed, place, turn) in &placed {
+                            li data-number=(turn) {
+                                a href={ "#" (place) } {
+                                    span.number { (turn) }
+                                    span.said { (safe(&note_line(placed, 80))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The find bar.
 fn find_here() -> Markup {
     html! {
@@ -257,11 +298,13 @@ pub fn window(page: &SessionPage<'_>) -> (Markup, String) {
     let id = page.summary.session.id.to_string();
     let turns = turns(&id, &page.window);
     let head = session_head(page.summary, page.prices, &page.figures);
-    let version = version(&[&head, &turns, &self::tasks(page.tasks)]);
+    let notes = notes(&page.figures.notes);
+    let version = version(&[&head, &turns, &self::tasks(page.tasks), &notes]);
     let painted = html! {
         div.window data-seq=(page.seq) data-version=(version) {
             (head)
             (self::tasks(page.tasks))
+            (notes)
             ol.entries { @for view in page.window.turns { (outline_entry(view)) } }
             div.turns { (turns) }
         }
