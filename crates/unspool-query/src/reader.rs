@@ -10,6 +10,7 @@ use unspool_export::export::{self, ExportError};
 use unspool_export::project::{Excerpt, Options};
 use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
+use unspool_model::note::PlacedNote;
 use unspool_model::part::Place;
 use unspool_model::price::Prices;
 use unspool_model::session::{Session, SessionState, Turn};
@@ -22,6 +23,7 @@ use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::changes::Changes;
+use unspool_view::present::notes::head_blocks;
 use unspool_view::present::{self, Folding, UNTITLED};
 
 use crate::activity::activity;
@@ -70,6 +72,8 @@ pub enum Query {
     Budgets,
     /// What a session or one of its turns changed.
     Changes { session: SessionId, turn: Option<u32> },
+    /// The user's notes on a session.
+    Notes { session: SessionId },
     /// Redacted Markdown, to be copied or saved.
     Markdown { session: SessionId, excerpt: Excerpt },
 }
@@ -93,6 +97,7 @@ impl Query {
             Query::Session { .. }
             | Query::Budgets
             | Query::Changes { .. }
+            | Query::Notes { .. }
             | Query::Markdown { .. } => self,
         }
     }
@@ -115,6 +120,9 @@ pub enum Response {
     },
     Budgets(Vec<BudgetUse>),
     Changes(Box<Changes>),
+    Notes(Vec<PlacedNote>),
+    /// A change was made: a message about it.
+    Changed(String),
     Markdown(String),
     /// What went wrong and what to do next.
     Failed(String),
@@ -247,7 +255,8 @@ async fn run<V: View>(
                 WindowRequest { anchor, filter: filter.as_ref(), size, folding: *folding };
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
             let loaded = window(view, &stored, request, settle).await?;
-            let head = present::session(&stored.summary, prices);
+            let mut head = present::session(&stored.summary, prices);
+            head.extend(head_blocks(&view.notes(session).await?));
             let mut session_row = session_row(view, prices, &stored).await?;
             add_figures(view, prices, &stored, &mut session_row).await?;
             Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
@@ -271,6 +280,7 @@ async fn run<V: View>(
                 None => Response::Failed("the session has no such turn".to_owned()),
             })
         }
+        Query::Notes { session } => Ok(Response::Notes(view.notes(session).await?)),
         Query::Markdown { session, excerpt } => {
             let Some(stored) = view.session(session).await? else {
                 return Ok(no_session());

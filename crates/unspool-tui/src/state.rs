@@ -4,6 +4,7 @@
 mod actions;
 mod changes_actions;
 mod input;
+mod note_actions;
 mod refresh;
 mod replay;
 mod responses;
@@ -12,8 +13,10 @@ mod unread;
 
 use std::time::{Duration, Instant};
 
+use note_actions::NoteIntent;
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
+use unspool_model::note::NoteTarget;
 use unspool_query::attention::{Alert, Attention};
 use unspool_query::reader::{Query, SearchHit};
 use unspool_query::request::Request;
@@ -106,6 +109,7 @@ pub enum InputPurpose {
     Search,
     Tag(SessionId),
     Rename(SessionId),
+    Note(SessionId, NoteTarget),
 }
 
 /// What a pending query is for.
@@ -120,6 +124,7 @@ pub enum PendingQuery {
     Find(SessionId, String),
     Search(String),
     Changes(SessionId),
+    Notes(SessionId, NoteIntent),
     Budgets,
     /// The session that was named on the command line.
     Named {

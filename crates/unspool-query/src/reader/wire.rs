@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Query, Response};
 use crate::live::{Update, WriteNotice};
+use crate::request::Request;
 
 /// Both sides must run the same version, because responses serialise the program's own types.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -22,6 +23,14 @@ pub const READER_HELLO: &str = r#"{"read":true}"#;
 pub struct ClientMessage {
     pub number: u64,
     pub query: Query,
+}
+
+/// A change that the reader asks for. The server refuses all but annotations
+/// ([`Request::is_annotation`]).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ChangeMessage {
+    pub number: u64,
+    pub change: Request,
 }
 
 /// A message from the server.

@@ -3,6 +3,7 @@
 use unspool_model::change::Urgency;
 use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
+use unspool_model::note::{Note, NoteTarget, PlacedNote};
 use unspool_model::part::{Kind, Place};
 use unspool_model::session::SessionState;
 use unspool_view::block::{
@@ -234,12 +235,16 @@ fn everything_that_is_said_is_what_it_was() {
     let edge = Some(Position { turn: u32::MAX, place: Place(i64::MAX) });
     let shown = WindowView { turns: Vec::new(), earlier: edge, later: None };
     let loaded = WindowData { session_row: session_row(), head: blocks(), view: shown };
+    let (target, at) = (NoteTarget::Session, "2026-05-31T12:00:00Z".parse().unwrap());
+    let note = Note { target, text: "\u{1b}".to_owned(), at };
     for answer in [
         Response::List { sessions: vec![session_row()], more: true },
         Response::Session(None),
         Response::Session(Some(Box::new(session_row()))),
         Response::Window(Box::new(loaded)),
         Response::Hits { hits: vec![found], reading },
+        Response::Notes(vec![PlacedNote { note, turn: None, place: Some(Place(1)) }]),
+        Response::Changed("saved".to_owned()),
         Response::Failed("why".to_owned()),
     ] {
         same(ServerMessage::Response { number: u64::MAX, response: answer });
@@ -280,6 +285,7 @@ fn every_query_round_trips() {
         Query::Session { id: "\"".to_owned() },
         Query::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
         Query::Changes { session: session(), turn: Some(3) },
+        Query::Notes { session: session() },
     ];
     for query in windows.chain(others) {
         same(ClientMessage { number: 0, query });

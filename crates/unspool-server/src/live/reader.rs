@@ -17,10 +17,12 @@ use unspool_model::id::SessionId;
 use unspool_query::live::{Update, WriteNotice};
 use unspool_query::reader::wire::{MAX_RESPONSE_BYTES, ServerMessage, VERSION};
 use unspool_query::reader::{Query, Response, answer};
+use unspool_query::request::Request;
 use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 
 use crate::App;
+use crate::api::change;
 
 /// Queries queued per client. When the queue is full the socket is not read.
 const MAX_QUEUED_QUERIES: usize = 16;
@@ -34,7 +36,9 @@ const MAX_PENDING_SESSIONS: usize = 256;
 struct RawClientMessage<'a> {
     number: u64,
     #[serde(borrow)]
-    query: &'a RawValue,
+    query: Option<&'a RawValue>,
+    #[serde(borrow)]
+    change: Option<&'a RawValue>,
 }
 
 pub async fn serve<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
@@ -87,8 +91,13 @@ async fn send(socket: &mut WebSocket, message: &ServerMessage) -> Result<(), axu
 
 /// The response to a query. Err if the message is not a query at all.
 async fn respond<S: Store>(app: &Arc<App<S>>, text: &str) -> Result<String, String> {
-    let RawClientMessage { number, query } = serde_json::from_str(text)
-        .map_err(|error| format!("{error}; ask with {{\"number\": 1, \"query\": QUERY}}"))?;
+    const HINT: &str = r#"ask with {"number": 1, "query": QUERY}"#;
+    let RawClientMessage { number, query, change } =
+        serde_json::from_str(text).map_err(|error| format!("{error}; {HINT}"))?;
+    if let Some(change) = change {
+        return written(number, make_change(app, change.get()).await);
+    }
+    let Some(query) = query else { return Err(format!("missing field `query`; {HINT}")) };
     let answer = match serde_json::from_str::<Query>(query.get()) {
         // Redacting a long session takes a while and blocks: keep it off the server's threads.
         Ok(query @ Query::Markdown { .. }) => {
@@ -110,6 +119,27 @@ async fn respond<S: Store>(app: &Arc<App<S>>, text: &str) -> Result<String, Stri
     let what =
         "the response is too large; ask for less, or open the session on the machine of the server";
     written(number, Response::Failed(what.to_owned()))
+}
+
+/// Makes a change for the client. Only what is beside the transcripts can be changed from afar.
+async fn make_change<S: Store>(app: &Arc<App<S>>, text: &str) -> Response {
+    let request = match serde_json::from_str::<Request>(text) {
+        Ok(request) if request.is_annotation() => request,
+        Ok(_) => {
+            let what = "this can only be done on the machine that records; run unspool there";
+            return Response::Failed(what.to_owned());
+        }
+        Err(error) => {
+            return Response::Failed(format!(
+                "the server does not understand this change ({error}); use the same version of \
+                 unspool on both sides"
+            ));
+        }
+    };
+    match change(app, request).await {
+        Ok(done) => Response::Changed(done),
+        Err(problem) => Response::Failed(problem.detail().to_owned()),
+    }
 }
 
 fn written(number: u64, answer: Response) -> Result<String, String> {

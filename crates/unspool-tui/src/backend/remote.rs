@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use unspool_query::live::Update;
-use unspool_query::reader::wire::{ClientMessage, MAX_QUERY_BYTES, ServerMessage};
+use unspool_query::reader::wire::{ChangeMessage, ClientMessage, MAX_QUERY_BYTES, ServerMessage};
 use unspool_query::reader::{Query, Response};
 use unspool_query::request::Request;
 
@@ -38,9 +38,17 @@ const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct RemoteBackend {
     name: String,
-    queries: UnboundedSender<(QueryId, Query)>,
-    sender: EventSender,
+    outgoing: UnboundedSender<Outgoing>,
 }
+
+/// What is sent to the server.
+enum Outgoing {
+    Query(QueryId, Query),
+    Change(Request),
+}
+
+/// The number of a change, in the place of the number of a query.
+const CHANGE_NUMBER: u64 = u64::MAX;
 
 impl RemoteBackend {
     /// Connects to a server, by the address that it printed or the URL of any of its pages. Blocks
@@ -58,26 +66,23 @@ impl RemoteBackend {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut dialler = Dialler::new(address, credentials);
         let socket = runtime.block_on(dialler.dial())?;
-        let (queries, incoming) = mpsc::unbounded_channel();
-        let reader =
-            Connection { dialler, incoming, queued: VecDeque::new(), sender: sender.clone() };
+        let (outgoing, incoming) = mpsc::unbounded_channel();
+        let reader = Connection { dialler, incoming, queued: VecDeque::new(), sender };
         thread::Builder::new()
             .name("server".to_owned())
             .spawn(move || runtime.block_on(reader.run(socket)))?;
-        Ok(RemoteBackend { name, queries, sender })
+        Ok(RemoteBackend { name, outgoing })
     }
 }
 
 impl Backend for RemoteBackend {
     fn send_query(&self, number: QueryId, query: Query) {
         // The thread has ended only if the application is ending.
-        let _ = self.queries.send((number, query));
+        let _ = self.outgoing.send(Outgoing::Query(number, query));
     }
 
-    fn change(&self, _: Request) {
-        let name = &self.name;
-        let reason = format!("{name} is read-only; run unspool on that machine to make changes");
-        let _ = self.sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
+    fn change(&self, request: Request) {
+        let _ = self.outgoing.send(Outgoing::Change(request));
     }
 
     fn name(&self) -> Option<&str> {
@@ -94,7 +99,7 @@ enum Disconnect {
 
 struct Connection {
     dialler: Dialler,
-    incoming: UnboundedReceiver<(QueryId, Query)>,
+    incoming: UnboundedReceiver<Outgoing>,
     queued: VecDeque<(QueryId, Query)>,
     sender: EventSender,
 }
@@ -137,7 +142,8 @@ impl Connection {
                 Some((number, query)) => self.message(number, query),
                 None => tokio::select! {
                     incoming = self.incoming.recv() => match incoming {
-                        Some((number, query)) => self.message(number, query),
+                        Some(Outgoing::Query(number, query)) => self.message(number, query),
+                        Some(Outgoing::Change(change)) => self.change_message(change),
                         None => {
                             let _ = out.close().await;
                             return Disconnect::Closed;
@@ -165,6 +171,17 @@ impl Connection {
         None
     }
 
+    fn change_message(&self, change: Request) -> Option<Message> {
+        let message = ChangeMessage { number: CHANGE_NUMBER, change };
+        let reason = match serde_json::to_string(&message) {
+            Ok(text) if text.len() <= MAX_QUERY_BYTES => return Some(Message::text(text)),
+            Ok(_) => "not saved: it is too long".to_owned(),
+            Err(error) => format!("not saved: {error}"),
+        };
+        send_event(&self.sender, BackendEvent::ChangeDone(Err(reason)));
+        None
+    }
+
     /// Tries until it succeeds. `None` if the application is ending.
     async fn reconnect(&mut self) -> Option<Socket> {
         let (mut pause, longest) = RECONNECT_DELAYS;
@@ -173,15 +190,12 @@ impl Connection {
             loop {
                 tokio::select! {
                     () = sleep_until(due) => break,
-                    incoming = self.incoming.recv() => {
-                        let (number, query) = incoming?;
-                        self.enqueue(number, query);
-                    }
+                    incoming = self.incoming.recv() => self.enqueue(incoming?),
                 }
             }
             let dialled = self.dialler.dial().await;
-            while let Ok((number, query)) = self.incoming.try_recv() {
-                self.enqueue(number, query);
+            while let Ok(outgoing) = self.incoming.try_recv() {
+                self.enqueue(outgoing);
             }
             // Retry after any error: the server's token or version may change meanwhile.
             if let Ok(socket) = dialled {
@@ -191,7 +205,18 @@ impl Connection {
         }
     }
 
-    fn enqueue(&mut self, number: QueryId, query: Query) {
+    /// Keeps a query for the next connection. A change is not kept: nobody would see that it was made
+    /// much later.
+    fn enqueue(&mut self, outgoing: Outgoing) {
+        let (number, query) = match outgoing {
+            Outgoing::Query(number, query) => (number, query),
+            Outgoing::Change(_) => {
+                let reason =
+                    "not saved: there is no connection to the server; try again".to_owned();
+                send_event(&self.sender, BackendEvent::ChangeDone(Err(reason)));
+                return;
+            }
+        };
         self.queued.push_back((number, query));
         if self.queued.len() > MAX_QUEUED_QUERIES {
             self.queued.pop_front();
@@ -231,6 +256,9 @@ fn parse_message(text: &str) -> Result<Option<BackendEvent>, String> {
         number: QueryId,
     }
     match serde_json::from_str(text) {
+        Ok(ServerMessage::Response { number: CHANGE_NUMBER, response }) => {
+            Ok(Some(BackendEvent::ChangeDone(outcome(response))))
+        }
         Ok(ServerMessage::Response { number, response }) => {
             Ok(Some(BackendEvent::Response(number, response)))
         }
@@ -242,6 +270,16 @@ fn parse_message(text: &str) -> Result<Option<BackendEvent>, String> {
             let reason = format!("cannot decode the response: {error}");
             BackendEvent::Response(number, Response::Failed(reason))
         })),
+    }
+}
+
+/// The outcome of a change.
+#[allow(clippy::wildcard_enum_match_arm)]
+fn outcome(response: Response) -> Result<String, String> {
+    match response {
+        Response::Changed(done) => Ok(done),
+        Response::Failed(reason) => Err(reason),
+        _ => Err("the server did not say whether it was saved; look again".to_owned()),
     }
 }
 

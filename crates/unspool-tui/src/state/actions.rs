@@ -44,6 +44,9 @@ impl State {
             | Action::Changes => {
                 return self.act_on_session(action);
             }
+            Action::Bookmark | Action::Note | Action::NextNote | Action::PreviousNote => {
+                return self.act_on_notes(action);
+            }
             Action::Up
             | Action::Down
             | Action::LineUp

@@ -186,7 +186,7 @@ impl State {
                     self.screens.pop();
                 }
             }
-            InputPurpose::Tag(_) | InputPurpose::Rename(_) => {}
+            InputPurpose::Tag(_) | InputPurpose::Rename(_) | InputPurpose::Note(..) => {}
         }
         Vec::new()
     }
@@ -229,6 +229,7 @@ impl State {
                 let name = (!text.is_empty()).then_some(text);
                 self.change(session, Request::Rename { session, name })
             }
+            InputPurpose::Note(session, target) => self.submit_note(session, target, text),
         }
     }
 

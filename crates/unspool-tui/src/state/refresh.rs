@@ -52,6 +52,11 @@ impl State {
                 Vec::new()
             }
             BackendEvent::ChangeDone(done) => {
+                if done.is_ok()
+                    && let Some(transcript) = self.transcript_mut()
+                {
+                    transcript.unsaved_note = None;
+                }
                 self.set_status(match done {
                     Ok(what) => what,
                     Err(what) => format!("✕ {what}"),

@@ -73,6 +73,9 @@ impl State {
                 self.budgets = found;
                 Vec::new()
             }
+            (PendingQuery::Notes(session, intent), Response::Notes(notes)) => {
+                self.take_notes(session, intent, &notes)
+            }
             (PendingQuery::Changes(session), Response::Changes(changes)) => {
                 self.take_changes(session, *changes);
                 Vec::new()

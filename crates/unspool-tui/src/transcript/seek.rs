@@ -2,6 +2,7 @@
 //! also at each of several inside one reasoning block, which it opens. What is not loaded is sought
 //! in the archive.
 
+use unspool_model::id::PartId;
 use unspool_model::landmark::Landmark;
 use unspool_model::part::Place;
 use unspool_query::reader::Query;
@@ -118,9 +119,14 @@ impl TranscriptPane {
         let EntryContent::Item(Item::Reasoning(block)) = &entry.content else {
             return Some((at, None));
         };
-        let part = self.stopped_at.filter(|(key, _)| *key == entry.key).map(|(_, part)| part);
+        let part = self.stopped_part(entry.key);
         let nth = part.and_then(|id| block.parts.iter().position(|part| part.id == id));
         Some((at, nth))
+    }
+
+    /// The part of an entry that the last seek stopped at.
+    pub(crate) fn stopped_part(&self, entry: EntryKey) -> Option<PartId> {
+        self.stopped_at.filter(|(key, _)| *key == entry).map(|(_, part)| part)
     }
 
     /// The place to search from if parts between two stops are not loaded.

@@ -106,6 +106,7 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
         InputPurpose::Find => ("find", "in this session"),
         InputPurpose::Search => ("search", "words, \"exact text\", begin*, rm -rf, NOT word"),
         InputPurpose::Tag(_) => ("tag", "tags separated by spaces or commas; -tag removes one"),
+        InputPurpose::Note(..) => ("note", "leave it empty to remove it; B sets a bookmark"),
         InputPurpose::Rename(_) => ("name", "leave it empty for the agent's own title"),
     };
     let row = nth(area, usize::from(area.height).saturating_sub(1));

@@ -335,6 +335,71 @@ fn sessions_are_tagged_renamed_and_deleted() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
 }
 
+#[test]
+fn notes_and_bookmarks_are_written_and_found() {
+    let machine = machine(&[(LOOP, "one")]);
+    let mut terminal = Terminal::open(&machine, (120, 40), &[]);
+    terminal.shows("1 session");
+    terminal.press(ENTER);
+    terminal.shows("[ ] prompts");
+    // On the turn that the cursor is at the head of.
+    terminal.press("g");
+    terminal.shows("Turn 1");
+    terminal.moves_to("Turn 1");
+    terminal.press("B");
+    terminal.shows("bookmark saved");
+    terminal.shows("★");
+    terminal.press("B");
+    terminal.shows("note removed");
+    terminal.hides("★");
+    terminal.press("M");
+    terminal.shows("B sets a bookmark");
+    terminal.press("why so vague");
+    terminal.press(ENTER);
+    terminal.shows("✎ why so vague");
+    // The next text is on a part.
+    terminal.moves_to("◆");
+    terminal.press("M");
+    terminal.shows("B sets a bookmark");
+    terminal.press("this is it");
+    terminal.press(ENTER);
+    terminal.shows("✎ this is it");
+    terminal.press("U");
+    terminal.until("the cursor at the first note", |text| {
+        text.lines().any(|row| row.starts_with('▎') && row.contains("Turn 1"))
+    });
+    terminal.press("U");
+    terminal.shows("no note above; 1 below");
+    terminal.press("u");
+    terminal.until("the cursor at the second note", |text| {
+        text.lines().any(|row| row.starts_with('▎') && row.contains("this is it"))
+    });
+    // It is edited with what it says, and a bookmark does not throw it away.
+    terminal.press("B");
+    terminal.shows("M edits it");
+    terminal.press("M");
+    terminal.shows("note this is it");
+    terminal.press(" indeed");
+    terminal.press(ENTER);
+    terminal.shows("✎ this is it indeed");
+    let notes = machine.json("archive", &["note"]);
+    let texts: Vec<&str> =
+        notes.as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["this is it indeed", "why so vague"]);
+    // What another process writes shows up here.
+    let id = notes[0]["session"].as_str().unwrap();
+    machine.ok("archive", &["note", id, "from outside", "--turn", "1"]);
+    terminal.press("g");
+    terminal.shows("✎ from outside");
+    // Search finds it, and opens at its place.
+    terminal.press("s");
+    terminal.press("outside");
+    terminal.press(ENTER);
+    terminal.shows("from outside");
+    terminal.press(ENTER);
+    terminal.shows("Turn 1");
+}
+
 // R-X-15, R-001-32, R-002-42: with its own times, step by step.
 #[test]
 fn a_session_is_replayed() {
@@ -513,12 +578,17 @@ fn a_server_is_attached_to_and_comes_back() {
     machine.write(&format!("{PROJECT}/three.jsonl"), &log);
     terminal.press(ESC);
     terminal.shows("3 sessions");
-    // Changes are refused with a message.
+    // Tags, names and notes are written there; nothing else is.
     terminal.press("t");
     terminal.shows("removes one");
-    terminal.press("x");
+    terminal.press("from-afar");
     terminal.press(ENTER);
-    terminal.shows("read-only");
+    terminal.shows("#from-afar");
+    terminal.press("X");
+    terminal.shows("from the archive?");
+    terminal.press("y");
+    terminal.shows("run unspool there");
+    terminal.shows("3 sessions");
     // Connection lost and re-established.
     drop(server);
     terminal.shows("not connected");
