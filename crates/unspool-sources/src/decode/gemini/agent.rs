@@ -20,6 +20,7 @@ pub const AGENT: Agent = Agent {
             "SessionStart",
             "BeforeAgent",
             "BeforeTool",
+            "Notification",
             "AfterTool",
             "AfterAgent",
             "SessionEnd",

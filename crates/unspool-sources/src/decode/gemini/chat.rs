@@ -34,6 +34,15 @@ pub(super) struct ChatDecoder {
     /// The ids of the prompts in order, and the occurrences of each prompt text.
     prompts: Vec<Arc<str>>,
     alike: BTreeMap<u64, u32>,
+    /// Type and content of each message, in order of first appearance.
+    #[serde(default)]
+    contents: Vec<u64>,
+    /// Gemini writes its history again, with new ids: up to where it has come in `contents`.
+    #[serde(default)]
+    rewritten: Option<usize>,
+    /// The user cancelled the request of this turn.
+    #[serde(default)]
+    pub(super) cancelled: bool,
     /// The current prompt has no reply yet.
     pub(super) waits: bool,
     /// The model calls of this turn: message id and number.
@@ -110,6 +119,7 @@ impl ChatDecoder {
             return RecordOutcome::Metadata;
         }
         let at = emit.at;
+        self.rewritten = None;
         let mut made = false;
         let mut listed: Vec<u64> = Vec::new();
         for message in fields.list("messages") {
@@ -174,8 +184,12 @@ impl ChatDecoder {
         emit.at = message.time("timestamp").or(emit.at);
         let key = key_of(message);
         let content = message.whole().canonical_digest();
-        if self.message_digests.insert(key, content) == Some(content) {
+        let previous = self.message_digests.insert(key, content);
+        if previous == Some(content) {
             return RecordOutcome::left_out("repeated message");
+        }
+        if previous.is_none() && self.is_written_again(message) {
+            return RecordOutcome::left_out("history written again");
         }
         let id: Arc<str> = message.text("id").unwrap_or_default().into();
         let name = || Some(Name::Record(id.clone()));
@@ -189,6 +203,7 @@ impl ChatDecoder {
             }
             // The only record of a turn that the user cancelled.
             Some("info") if text_of(message) == "Request cancelled." => {
+                self.cancelled = true;
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
@@ -209,6 +224,23 @@ impl ChatDecoder {
         }
     }
 
+    /// True for a copy of an earlier message. After a refused call Gemini writes its history again:
+    /// its context, the messages in order with new ids, and then a list.
+    fn is_written_again(&mut self, message: &Fields<'_>) -> bool {
+        if is_context(message) {
+            self.rewritten = Some(0);
+            return true;
+        }
+        let content = content_of(message);
+        let earlier = self.rewritten.and_then(|from| self.contents.get(from..));
+        let found = earlier.and_then(|earlier| earlier.iter().position(|one| *one == content));
+        self.rewritten = self.rewritten.zip(found).map(|(from, found)| from + found + 1);
+        if self.rewritten.is_none() {
+            self.contents.push(content);
+        }
+        self.rewritten.is_some()
+    }
+
     fn user(
         &mut self,
         emit: &mut Emitter<'_>,
@@ -226,6 +258,7 @@ impl ChatDecoder {
         let names = vec![Name::Prompt(id.clone()), Name::ByContent(words, *count - 1)];
         self.prompts.push(id.clone());
         self.waits = true;
+        self.cancelled = false;
         self.steps.clear();
         // Gemini prompts a sub-agent that ran out of turns to finish.
         let again = self.sub_agent && self.prompts.len() > 1;
@@ -244,6 +277,17 @@ fn key_of(message: &Fields<'_>) -> u64 {
 
 fn key(kind: &str, id: &str) -> u64 {
     digest(format!("{kind}\n{id}").as_bytes())
+}
+
+/// A digest of what a message says, whatever its id and its shape.
+fn content_of(message: &Fields<'_>) -> u64 {
+    let mut content = message.string("type").unwrap_or_default();
+    content.push('\n');
+    content.push_str(&text_of(message));
+    for part in message.list("content") {
+        content.extend(part.fields("functionResponse").text("id").as_deref());
+    }
+    digest(content.as_bytes())
 }
 
 /// True for the context message that Gemini puts first into the list.

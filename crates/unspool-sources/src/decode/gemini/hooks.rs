@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_model::part::{Body, Text};
+use unspool_model::part::{Body, Question, QuestionItem, QuestionKind, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+
+/// The fields of an input that a permission prompt repeats.
+const ABOUT: [&str; 3] = ["command", "file_path", "path"];
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,10 +22,21 @@ pub(super) struct HooksDecoder {
     alike: BTreeMap<u64, u32>,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<CallRef>>,
+    /// Those of them that may ask for permission, with their tools and what they are about: a
+    /// command or a file.
+    #[serde(default)]
+    asking: Vec<AskingCall>,
     /// Calls of this turn so far, by content hash.
     counts: BTreeMap<u64, u32>,
     /// How many sub-agents are running.
     agents: u32,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct AskingCall {
+    call: CallRef,
+    tool: String,
+    about: String,
 }
 
 impl Decoder for HooksDecoder {
@@ -55,6 +69,9 @@ impl Decoder for HooksDecoder {
             }
             "BeforeTool" => self.tool_starts(&mut emit, &payload),
             "AfterTool" => self.tool_ends(&mut emit, &payload),
+            "Notification" if payload.is("notification_type", "ToolPermission") => {
+                self.permission(&mut emit, &payload)
+            }
             _ => RecordOutcome::left_out(format!("hook/{event}")),
         }
     }
@@ -68,6 +85,7 @@ impl HooksDecoder {
     fn prompt(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let text = payload.string("prompt").unwrap_or_default();
         self.open.clear();
+        self.asking.clear();
         self.counts.clear();
         self.agents = 0;
         let words = super::prompt_hash(&text);
@@ -91,6 +109,9 @@ impl HooksDecoder {
         *count += 1;
         let call = CallRef::ByContent(content_hash, *count - 1);
         self.open.entry(content_hash).or_default().push(call.clone());
+        let input = payload.fields("tool_input");
+        let about = ABOUT.iter().find_map(|field| input.string(field)).unwrap_or_default();
+        self.asking.push(AskingCall { call: call.clone(), tool: name.clone(), about });
         emit.push(EventKind::ToolCalled(Box::new(ToolCall {
             call,
             parent_call_id: None,
@@ -104,6 +125,31 @@ impl HooksDecoder {
         RecordOutcome::InParts
     }
 
+    /// A permission prompt is drawn. Its payload names no call: it is the one about the same command
+    /// or file, else the last.
+    fn permission(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
+        if self.agents > 0 {
+            return RecordOutcome::left_out("hook/Notification while a sub-agent runs");
+        }
+        let details = payload.fields("details");
+        let about = details.string("command").or_else(|| details.string("filePath"));
+        let about = about.unwrap_or_default();
+        let is_same = |asking: &&AskingCall| {
+            !asking.about.is_empty() && about.ends_with(asking.about.as_str())
+        };
+        let found = self.asking.iter().find(is_same).or(self.asking.last());
+        let Some(AskingCall { call, tool, .. }) = found.cloned() else {
+            return RecordOutcome::left_out("hook/Notification of no call");
+        };
+        // Each call asks once.
+        self.asking.retain(|asking| asking.call != call);
+        let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
+        let question =
+            Question { request_id: None, kind: QuestionKind::Permission, items: vec![item] };
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        RecordOutcome::InParts
+    }
+
     fn tool_ends(&mut self, emit: &mut Emitter<'_>, payload: &Fields<'_>) -> RecordOutcome {
         let name = payload.text("tool_name").unwrap_or_default();
         let content_hash = payload.content_hash(&name, "tool_input");
@@ -114,6 +160,7 @@ impl HooksDecoder {
         if name == "invoke_agent" {
             self.agents = self.agents.saturating_sub(1);
         }
+        self.asking.retain(|asking| asking.call != call);
         let response = payload.fields("tool_response");
         let error = response.fields("error").string("message");
         let end = if error.is_some() { ToolEnd::Failed } else { ToolEnd::Completed };

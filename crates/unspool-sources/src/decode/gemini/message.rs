@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unspool_model::event::{EventKind, ProseDetail, ProseKind};
+use unspool_model::event::{EndReason, EventKind, ProseDetail, ProseKind};
 use unspool_model::provenance::Name;
 use unspool_model::session::Usage;
 
@@ -32,6 +32,10 @@ impl ChatDecoder {
         }
         for call in message.list("toolCalls") {
             made |= self.call(emit, &call);
+        }
+        if self.cancelled {
+            // Calls that were cancelled are written after the end of their turn.
+            emit.push(EventKind::TurnEnded(EndReason::Interrupted));
         }
         if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }

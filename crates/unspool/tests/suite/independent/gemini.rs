@@ -20,7 +20,15 @@ pub struct RawChat {
 pub fn chat(bytes: &[u8]) -> RawChat {
     let mut raw_chat = RawChat::default();
     let mut seen: BTreeSet<String> = BTreeSet::new();
+    // Copies of the history, from the context that comes first to the list that ends it.
+    let mut copies = false;
     for record in Lines::of(bytes).values {
+        let first = string(&record["content"][0]["text"]);
+        copies |= first.starts_with("<session_context>");
+        copies &= record["$set"]["messages"].is_null();
+        if copies {
+            continue;
+        }
         match string(&record["type"]) {
             "user" => user(&record, &mut raw_chat, &mut seen),
             "gemini" => model(&record, &mut raw_chat, &mut seen),
