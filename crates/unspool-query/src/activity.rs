@@ -33,8 +33,8 @@ pub struct ListDocument<'a> {
 
 /// Processes that an agent starts this soon after a request are its hooks.
 const HOOKS_DURATION: Duration = Duration::from_secs(2);
-/// Start times of processes have whole seconds.
-const CLOCK_STEP: Duration = Duration::from_secs(1);
+/// Start times of processes have whole seconds, and so has the boot time that they are added to.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 /// Prose is open only at the end of a turn.
 const LAST_PARTS: usize = 4;

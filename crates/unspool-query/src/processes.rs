@@ -21,8 +21,8 @@ const MIN_COMMAND_CHARS: usize = 2;
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "fish", "ash", "cmd.exe"];
 /// Programs whose second word is the program that counts.
 const INTERPRETERS: [&str; 6] = ["node", "bun", "deno", "python", "python3", "ruby"];
-/// Codex leaves a server behind, in the folder where it was started.
-const DAEMON_FLAG: &str = "--managed-daemon";
+/// Codex leaves a server and its watcher behind, in the folder where it was started.
+const DAEMON_WORDS: [&str; 2] = ["--managed-daemon", "pid-update-loop"];
 /// A longer chain of parents is a loop.
 const MAX_PARENTS: usize = 64;
 
@@ -93,9 +93,21 @@ impl ProcessList {
     }
 
     /// True if the agent of this project started a process at this time or later: a shell may
-    /// replace itself by its command, with the words expanded.
+    /// replace itself by its command, with the words expanded. Where several agents run in the
+    /// project, the process may be another one's, so only `runs` tells.
     pub fn has_child_since(&self, agent: &RunningAgent<'_>, since: SystemTime) -> bool {
-        self.below(agent).any(|process| process.started >= since)
+        self.is_alone(agent) && self.below(agent).any(|process| process.started >= since)
+    }
+
+    /// True if there is at most one such agent in its project.
+    fn is_alone(&self, agent: &RunningAgent<'_>) -> bool {
+        let RunningAgent { program, project } = *agent;
+        let is_agent = |process: &Process| {
+            process.is_program(program) && process.is_in(project) && !process.is_daemon
+        };
+        let is_first =
+            |process: &&Process| is_agent(process) && !self.parents(process).any(is_agent);
+        self.0.values().filter(is_first).take(2).count() < 2
     }
 
     fn below<'a>(&'a self, agent: &'a RunningAgent<'_>) -> impl Iterator<Item = &'a Process> {
@@ -160,7 +172,7 @@ impl Process {
             parent: process.parent().map(Pid::as_u32),
             program,
             command: words.iter().map(|word| letters_and_digits(word)).collect(),
-            is_daemon: words.iter().any(|word| word == DAEMON_FLAG),
+            is_daemon: words.iter().any(|word| DAEMON_WORDS.contains(&word.as_str())),
             folder: process.cwd().filter(|cwd| !cwd.as_os_str().is_empty()).map(Path::to_owned),
             started: SystemTime::UNIX_EPOCH + Duration::from_secs(process.start_time()),
         }

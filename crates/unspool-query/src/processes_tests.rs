@@ -82,6 +82,24 @@ fn a_command_runs_below_its_agent() {
     assert!(has_child(99) && !has_child(101));
 }
 
+/// A process below another agent of the same project says nothing about this one.
+#[test]
+fn children_count_only_if_one_agent_runs_in_the_project() {
+    let agent = |folder| process(&["claude"], Some(folder), 50);
+    let child = || Process { parent: Some(1), ..process(&["sh", "x"], None, 100) };
+    let of = RunningAgent { program: "claude", project: Some(Path::new("/w")) };
+    let has_child = |processes: Vec<Process>| list(processes).has_child_since(&of, at(99));
+    assert!(has_child(vec![agent("/w"), child()]));
+    assert!(!has_child(vec![agent("/w"), child(), agent("/w")]));
+    assert!(has_child(vec![agent("/w"), child(), agent("/other")]));
+    // What an agent starts of its own program is not another agent.
+    let helper = Process { parent: Some(1), ..agent("/w") };
+    assert!(has_child(vec![agent("/w"), child(), helper]));
+    // A server that stays behind is none either.
+    let daemon = Process { is_daemon: true, ..agent("/w") };
+    assert!(has_child(vec![agent("/w"), child(), daemon]));
+}
+
 #[test]
 fn real_processes_are_seen_until_they_end() {
     let folder = tempfile::tempdir().unwrap();
