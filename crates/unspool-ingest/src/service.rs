@@ -87,6 +87,8 @@ impl Recording {
     ) -> Result<Infallible, E> {
         let Sources { environment, change_detection, silence } = sources.clone();
         let file_states = FileStates::load(&self.recorder).map_err(SyncError::from)?;
+        // Watched from the start: the first payload of a hook shall not wait for a scan.
+        let _ = std::fs::create_dir_all(self.folder.spool());
         let mut watch = Watch::new(environment, file_states, change_detection);
         let discovered = watch.discover();
         report(RecordEvent::Discovered { files: discovered.files.len() })?;
