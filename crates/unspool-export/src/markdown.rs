@@ -4,6 +4,7 @@
 mod card;
 mod inline;
 mod note;
+mod reasoning;
 
 use inline::{cell, escape, escape_html, head, line, longest_run, spans};
 pub use note::head_notes;
@@ -14,9 +15,7 @@ use unspool_view::block::{
     Alignment, AnsiRun, Block, Code, Diff, DiffKind, Field, FileReference, Fold, List, ListItem,
     Notice, Span, Table, Terminal, Tone, text_of,
 };
-use unspool_view::present::{
-    HeaderFactKind, Item, PartView, ReasoningView, TurnHeader, TurnView, format,
-};
+use unspool_view::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView, format};
 
 use crate::html::text::safe;
 
@@ -47,7 +46,7 @@ pub fn turn(view: &TurnView) -> String {
     for item in &view.items {
         match item {
             Item::Part(one) => add_part(&mut out, one, part(one)),
-            Item::Reasoning(one) => add_reasoning(&mut out, one),
+            Item::Reasoning(one) => reasoning::add(&mut out, one),
         }
     }
     format!("{}\n", join_blocks(out))
@@ -91,29 +90,6 @@ pub fn part(view: &PartView) -> String {
         );
     }
     inner(view)
-}
-
-/// A reasoning block: its words are folded, its calls and agents follow (C-23).
-fn add_reasoning(out: &mut Vec<String>, view: &ReasoningView) {
-    let is_thought = |one: &PartView| one.kind == Kind::Reasoning;
-    for run in view.parts.chunk_by(|one, next| is_thought(one) && is_thought(next)) {
-        let Some(first) = run.first() else { continue };
-        if !is_thought(first) {
-            add_part(out, first, part(first));
-            continue;
-        }
-        let words = join_blocks(run.iter().map(inner));
-        let title = match first.blocks.as_slice() {
-            _ if first.id == view.id => gist_of(&view.title, &view.summary),
-            [Block::Fold(fold)] => gist_of("Reasoning", &fold.summary),
-            _ => "Reasoning".to_owned(),
-        };
-        out.push(match words.is_empty() {
-            true => format!("*{}*", escape(&title)),
-            false => details(&title, &words),
-        });
-        out.extend(run.iter().filter_map(|one| one.note.as_ref()).map(note));
-    }
 }
 
 /// A part inside a fold. GitHub renders no alerts there, and reasoning needs no second fold.

@@ -268,8 +268,7 @@ async fn run<V: View>(
             Ok(Response::Hits { hits, reading })
         }
         Query::Budgets => {
-            let found = warnings(view, budgets, prices, &Zoned::now()).await?;
-            Ok(Response::Budgets(found))
+            Ok(Response::Budgets(warnings(view, budgets, prices, &Zoned::now()).await?))
         }
         Query::Changes { session, turn } => {
             let Some(stored) = view.session(session).await? else {
