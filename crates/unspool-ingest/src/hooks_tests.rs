@@ -78,7 +78,7 @@ fn settings_that_cannot_be_read_are_left_alone() {
     for text in ["{ // a comment\n}", "[]", r#"{"hooks": 7}"#, r#"{"hooks": {"Stop": 1}}"#] {
         fs::write(&path, text).unwrap();
         let error = plan_install(&environment, "gemini", "unspool").unwrap_err();
-        assert!(error.to_string().contains("by hand"), "{error}");
+        assert!(error.to_string().contains("manually"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -137,7 +137,7 @@ pub fn a_reader_reads_and_nothing_else<H: TestArchive>() {
     ];
     for refused in refused {
         let error = refused.unwrap_err().to_string();
-        assert!(error.contains("read only"), "{error}");
+        assert!(error.contains("read-only"), "{error}");
     }
     assert_eq!(harness.sessions(SessionFilter::default()), ["s"]);
     harness.is_clean();

@@ -28,7 +28,8 @@ fn machine() -> Machine {
 
 #[track_caller]
 fn assert_explains(text: &str) {
-    for words in ["unspool.db", "deleted, moved or replaced", "start it again", "agents' logs"] {
+    for words in ["unspool.db", "deleted, moved or replaced", "start Unspool again", "agents' logs"]
+    {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
@@ -64,7 +65,7 @@ fn a_server_ends_when_its_data_folder_is_deleted() {
     assert_eq!(server.exit_code(DEADLINE), Some(1));
     until("the reason", || {
         let text = stderr.lock().unwrap().clone();
-        if text.contains("has ended") { Ok(()) } else { Err(text) }
+        if text.contains("has stopped") { Ok(()) } else { Err(text) }
     });
     assert_explains(&stderr.lock().unwrap());
     assert!(!machine.data("d").join("unspool.db").exists(), "no archive appears by itself");

@@ -195,7 +195,7 @@ fn law_4_nothing_is_lost() {
     assert_eq!(document["warnings"].as_array().unwrap().len(), 2);
     assert_eq!(document["warnings"][0]["line"], 5);
     let unfinished = document["warnings"][1]["what"].as_str().unwrap();
-    assert!(unfinished.contains("not finished"), "{unfinished}");
+    assert!(unfinished.contains("incomplete"), "{unfinished}");
     assert_eq!(document["records"]["unreadable"], 1);
     assert_eq!(document["session"]["completeness"], "partial");
     let whole = shown(&format!("{}/log.jsonl", case("error-500-retried")));

@@ -245,5 +245,5 @@ fn what_the_program_writes_is_the_owners_alone_under_any_umask() {
     machine.ok("d", &["sync"]);
     assert_eq!(archive.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let said = machine.ok("d", &["doctor"]);
-    assert!(said.contains("other users of this machine may open the data folder"), "{said}");
+    assert!(said.contains("other users of this machine can read the data folder"), "{said}");
 }

@@ -131,7 +131,7 @@ fn missing_and_changed_records_are_reported() {
         serde_json::to_value(raw(&store, &sessions(&store)[0], part.id).unwrap()).unwrap();
     let record = &written["records"][0];
     assert!(record["text"].is_null() && record["absent"] == "gone", "{record}");
-    assert!(record["why"].as_str().unwrap().contains("is gone"), "{record}");
+    assert!(record["why"].as_str().unwrap().contains("no longer exists"), "{record}");
 
     // A part id of another session is not found.
     let stranger = unspool_model::id::PartId(unspool_model::id::Id::derive([b"x".as_slice()]));

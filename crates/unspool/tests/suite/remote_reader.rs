@@ -223,7 +223,7 @@ fn queries_are_bounded_by_the_server() {
     else {
         panic!("it was asked")
     };
-    assert!(what.contains("ask for less"), "{what}");
+    assert!(what.contains("shorten it"), "{what}");
     assert!(matches!(reader.send_query(LIST), Response::List { .. }), "it goes on");
     // Remote changes are refused.
     reader.backend.change(Request::Delete { session: id });

@@ -772,10 +772,11 @@ fn changed_files_are_shown_and_opened_in_the_editor() {
     let mut terminal = Terminal::with(&machine, (80, 24), command, &[("EDITOR", "bash editor.sh")]);
     terminal.shows("Add humidity");
     terminal.press("c");
-    let shown = terminal.shows("6 files changed  +28  −11");
+    terminal.shows("6 files changed  +28  −11");
+    // The last line is painted last.
+    let shown = terminal.shows("file 1 of 7");
     assert!(shown.contains("1 edit failed and is not included."), "{shown}");
     assert!(shown.contains("▎ src/app.ts  +13  −2"), "{shown}");
-    assert!(shown.contains("file 1 of 7"), "{shown}");
     for (key, file) in [("n", "src/cache.ts"), ("n", "src/new.ts"), ("N", "src/cache.ts")] {
         terminal.press(key);
         terminal.shows(&format!("▎ {file}"));
