@@ -96,7 +96,6 @@ class Gemini(Agent):
     ready = r"Type your message"
     permission = r"Allow execution of"
     quit = "/quit"
-    reports_permission = {True: False, False: False}
 
     def prepare(self, run):
         write(run.home / ".gemini/settings.json", {

@@ -127,7 +127,9 @@ async fn own_activity<V: View>(
     let places = deciding_places(&skeleton.parts);
     turn.parts = view.parts(stored.row, turn.number, places).await?;
     let session = &stored.summary.session;
-    let program = Agent::named(&session.agent).and_then(Agent::program);
+    let known = Agent::named(&session.agent);
+    let program = known.and_then(Agent::program);
+    let calls_come_late = known.is_some_and(|agent| agent.calls_come_late);
     let project = session.facts.project.as_deref().map(Path::new);
     let agent = program.map(|program| RunningAgent { program, project });
     let is_running = |command: &str, since: Option<Timestamp>, request: Request| {
@@ -140,7 +142,8 @@ async fn own_activity<V: View>(
         list.runs(agent, command, since) || list.has_child_since(agent, child_since)
     };
     let last_heard = stored.summary.last_heard();
-    Ok(Some(Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })))
+    let moment = Moment { now, last_heard, calls_come_late, is_running: &is_running };
+    Ok(Some(Activity::of(&turn, &moment)))
 }
 
 /// The places of parts that may be open.

@@ -39,6 +39,8 @@ pub struct Agent {
     /// The folder, in the agent's folder, with a file for each of its processes: `PID.json` with
     /// `pid` and `sessionId`.
     pub process_folder: Option<&'static str>,
+    /// Its log has a call only when the call has ended.
+    pub calls_come_late: bool,
     /// True for a record of the agent's list of typed prompts, which is not a session.
     pub is_prompt_history: fn(&Fields<'_>) -> bool,
 }
@@ -85,6 +87,7 @@ impl Agent {
             hooks: None,
             resume: None,
             process_folder: None,
+            calls_come_late: false,
             is_prompt_history: |_| false,
         }
     }

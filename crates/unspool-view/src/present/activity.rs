@@ -40,6 +40,9 @@ pub struct Moment<'a> {
     pub now: Timestamp,
     /// The time of the last record of the session.
     pub last_heard: Option<Timestamp>,
+    /// The agent writes calls when they have ended, so a text may be the end of a turn, or a call may
+    /// follow that runs or waits.
+    pub calls_come_late: bool,
     /// True if this command runs, given when and how it was requested.
     pub is_running: &'a dyn Fn(&str, Option<Timestamp>, Request) -> bool,
 }
@@ -57,6 +60,14 @@ impl Moment<'_> {
     /// True if this long has passed since.
     fn is_later(&self, since: Option<Timestamp>, by: SignedDuration) -> bool {
         since.is_some_and(|since| self.now.duration_since(since) >= by)
+    }
+
+    /// True if the turn ends with a text and the agent runs nothing that began since.
+    fn may_be_over(&self, turn: &Turn) -> bool {
+        let last = turn.parts.last().map(|part| &part.body);
+        matches!(last, Some(Body::Text(text)) if !text.open)
+            && self.is_later(self.last_heard, MAY_WAIT_AFTER)
+            && !(self.is_running)("", self.last_heard, Request::Call)
     }
 
     fn runs(&self, part: &Part, tool: &Tool) -> bool {
@@ -90,7 +101,8 @@ impl Activity {
         {
             return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
-        let silent = moment.is_later(moment.last_heard, SILENT_AFTER);
+        let silent = moment.is_later(moment.last_heard, SILENT_AFTER)
+            || moment.calls_come_late && moment.may_be_over(turn);
         if let Some((part, tool)) = running.or_else(|| calls().next_back().filter(|_| !silent)) {
             let (what, more) = (call(tool), calls().count() - 1);
             let what = if more > 0 { format!("{what}, and {more} more") } else { what };

@@ -1,6 +1,6 @@
 use serde_json::json;
 use unspool_model::json::Json;
-use unspool_model::part::{Question, QuestionItem, ToolState};
+use unspool_model::part::{Question, QuestionItem, Text, ToolState};
 use unspool_model::session::TurnState;
 
 use super::*;
@@ -32,7 +32,8 @@ fn activity(tools: Vec<Tool>, after: i64, running: &str) -> Activity {
     turn.parts.iter_mut().for_each(|part| part.started = Some(second(0)));
     let is_running = |command: &str, _: Option<Timestamp>, _: Request| command == running;
     let (now, last_heard) = (second(after), Some(second(0)));
-    Activity::of(&turn, &Moment { now, last_heard, is_running: &is_running })
+    let calls_come_late = false;
+    Activity::of(&turn, &Moment { now, last_heard, calls_come_late, is_running: &is_running })
 }
 
 fn sentence(tools: Vec<Tool>, after: i64, running: &str) -> String {
@@ -48,6 +49,28 @@ fn a_permission_names_the_command_and_how_long_it_waits() {
     assert_eq!(sentence(vec![waits()], 7_500, ""), "Waiting for you: rm -rf build/ · 2 h 5 min");
     let edit = permission(call("Write", json!({ "file_path": "/w/a.ts", "content": "x" })));
     assert_eq!(sentence(vec![edit], 1, ""), "Waiting for you: Write /w/a.ts 1 line");
+}
+
+// Gemini writes a call when it has ended: a text may be the last of its turn, or be followed by a
+// call that runs or waits.
+#[test]
+fn a_text_may_be_the_end_where_calls_come_late() {
+    let said = |text: &str| Body::Text(Text { text: text.into(), ..Text::default() });
+    let turn = turn(vec![said("I run it.")], TurnState::Running);
+    let look = |after: i64, calls_come_late: bool, runs: bool| {
+        let is_running = |_: &str, _: Option<Timestamp>, _: Request| runs;
+        let (now, last_heard) = (second(after), Some(second(0)));
+        let moment = Moment { now, last_heard, calls_come_late, is_running: &is_running };
+        Activity::of(&turn, &moment)
+    };
+    let silent = Activity::Silent { since: Some(second(0)) };
+    assert_eq!(look(11, true, false), silent);
+    for (after, late, runs) in [(9, true, false), (11, true, true), (11, false, false)] {
+        assert!(
+            matches!(look(after, late, runs), Activity::Working { .. }),
+            "{after} {late} {runs}"
+        );
+    }
 }
 
 #[test]

@@ -24,7 +24,12 @@ fn activities(case: &str, file: &str) -> Vec<String> {
             Some(turn) if turn.state == TurnState::Running => {
                 // Looked at the moment that the line was written.
                 let now = transcript.ended().unwrap_or_default();
-                let moment = Moment { now, last_heard: Some(now), is_running: &|_, _, _| true };
+                let moment = Moment {
+                    now,
+                    last_heard: Some(now),
+                    calls_come_late: false,
+                    is_running: &|_, _, _| true,
+                };
                 match Activity::of(turn, &moment) {
                     Activity::Working { what, .. } => what,
                     Activity::Waiting { what, .. } => format!("? {what}"),

@@ -29,5 +29,6 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("gemini --resume"),
+    calls_come_late: true,
     ..Agent::new(super::NAME, "Gemini CLI", &[super::STREAM, super::LOG, super::HOOKS])
 };
