@@ -9,12 +9,14 @@ mod row_ids;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use unspool_model::assemble::{Assembler, Cursor};
 use unspool_model::change::Delta;
+use unspool_model::event::{EndReason, Event, EventKey, EventKind};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::note::NoteTarget;
-use unspool_model::provenance::{Feed, Name};
+use unspool_model::provenance::{Evidence, Feed, Name};
 use unspool_model::source::RecordCounts;
 use unspool_model::summary::Completeness;
 use unspool_model::transcript::TranscriptBuilder;
@@ -164,6 +166,25 @@ impl SessionWriter {
     /// Sets the current turn of a source that is resumed.
     pub fn resume_at(&mut self, feed: Feed, source: u16, turn: &Name) {
         self.assembler.resume_at(feed, source, turn);
+    }
+
+    /// The event that ends a running turn which a rewritten log no longer has. The last turn of the
+    /// log has this name, and its last record this time: a log that was only cut does not go on after
+    /// the turn began. The source of the event is the recorder, so the cursors of files stay.
+    pub fn withdrawal(&self, feed: Feed, last: &Name, latest: Timestamp) -> Option<Event> {
+        let (id, turn) = self.assembler.withdrawn_turn(feed, last)?;
+        self.transcript.find_turn(id)?.started.filter(|started| *started < latest)?;
+        let offset = u64::try_from(latest.as_millisecond()).ok()?;
+        let source = Evidence::RECORDER;
+        Some(Event {
+            key: EventKey { record: offset, nth: 0 },
+            feed,
+            at: Some(latest),
+            evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
+            turn: Some(turn),
+            generation: None,
+            kind: EventKind::TurnEnded(EndReason::Interrupted),
+        })
     }
 
     /// New rows get these numbers from now on.

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::file_decoder::{DecodedRecord, RecordSink, SessionHandle, SessionIdent};
 use unspool_store::rows::{RowId, SourceRow, WarningRow};
@@ -34,6 +35,8 @@ pub(crate) struct OpenFeed {
     record_counts: RecordCounts,
     /// Records that earlier reads already counted.
     before: u64,
+    /// The latest time of the events that this read gave.
+    pub latest: Option<Timestamp>,
     pub changed: bool,
 }
 
@@ -44,6 +47,7 @@ impl OpenFeed {
             source: 0,
             record_counts: RecordCounts::default(),
             before: 0,
+            latest: None,
             changed: false,
         }
     }
@@ -125,6 +129,7 @@ impl<S: Store> RecordSink for Worker<'_, S> {
         let Some(Some(feed)) = current.ident.get_mut(session.0) else { return };
         feed.record_counts.add(&outcome);
         for event in events.drain(..) {
+            feed.latest = feed.latest.max(event.at);
             if let Err(error) = recorder.take(&mut feed.writer, event) {
                 self.stop = Some(error.into());
                 return;

@@ -137,6 +137,15 @@ impl Assembler {
         }
     }
 
+    /// The feed's latest turn and a name of it, if it runs and is not the one with this name: a log
+    /// that was rewritten and whose last turn has this name no longer has it.
+    pub fn withdrawn_turn(&self, feed: Feed, last: &Name) -> Option<(TurnId, Name)> {
+        let turn = &self.turns[self.tracks[feed.index()].turn?];
+        let is_gone = turn.state == TurnState::Running && !turn.origin.names.contains(last);
+        let name = turn.origin.names.iter().min().filter(|_| is_gone)?;
+        Some((turn.id, name.clone()))
+    }
+
     /// The turns that must be restored before this event can be applied.
     pub fn needs(&self, event: &Event) -> Vec<TurnId> {
         let mut needed: Vec<TurnId> = event

@@ -139,3 +139,43 @@ fn an_idle_session_shows_its_background_agents() {
     let first = shown.lines().next().unwrap();
     assert!(first.contains("claude-code Maybe waiting for you: sleep 4"), "{shown}");
 }
+
+/// Copilot takes a prompt out of its log that is cancelled before the first word, and writes nothing
+/// else about it.
+#[test]
+fn a_prompt_that_was_taken_out_of_the_log_is_interrupted() {
+    let machine = Machine::new();
+    machine.keep_turns_open();
+    let id = "fb8a447d-e0fd-4981-b1e1-38fd57316018";
+    let path = format!(".copilot/session-state/{id}/events.jsonl");
+    let text = String::from_utf8(recorded("copilot/discovery-loop/log.jsonl")).unwrap();
+    let open = text.lines().filter(|line| !line.contains("session.shutdown"));
+    let open: String = open.map(|line| format!("{line}\n")).collect();
+    let prompt = open.lines().find(|line| line.contains("\"type\":\"user.message\"")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(prompt).unwrap();
+    let mut next = prompt.to_owned();
+    for of in [&record["id"], &record["data"]["interactionId"]] {
+        let of = of.as_str().unwrap();
+        next = next.replace(of, &of.chars().rev().collect::<String>());
+    }
+    // The times of its neighbours, some minutes later.
+    let at = |minute: &str| record["timestamp"].as_str().unwrap().replace("00:49", minute);
+    next = next.replace(&at("00:49"), &at("00:55"));
+    let last_turn = || {
+        machine.ok("data", &["sync"]);
+        let shown = machine.json("data", &["show", id]);
+        let turns = shown["turns"].as_array().unwrap();
+        (turns.len(), turns.last().unwrap()["state"].as_str().unwrap().to_owned())
+    };
+    machine.write(&path, format!("{open}{next}\n").as_bytes());
+    let (turns, state) = last_turn();
+    assert_ne!(state, "interrupted");
+    // As Copilot does it: another file without the prompt takes its place, and goes on.
+    std::fs::remove_file(machine.home().join(&path)).unwrap();
+    let checkpoint = format!(
+        r#"{{"type":"session.usage_checkpoint","data":{{}},"id":"c","timestamp":"{}"}}"#,
+        at("00:59")
+    );
+    machine.write(&path, format!("{open}{checkpoint}\n").as_bytes());
+    assert_eq!(last_turn(), (turns, "interrupted".to_owned()), "and nothing is lost");
+}

@@ -98,6 +98,7 @@ impl<S: Store> Worker<'_, S> {
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
         };
+        self.end_withdrawn(&file_decoder)?;
         let unfinished = length.is_some_and(|length| position.offset < length);
         if !rest && (unfinished || file_decoder.is_undecided()) {
             // A zero mtime never matches, so the next scan reads this file again.
@@ -106,6 +107,24 @@ impl<S: Store> Worker<'_, S> {
         let print = fingerprint(source.text(), position.offset).ok();
         let saved = file_decoder.save().and_then(|saved| serde_json::to_string(&saved).ok());
         self.close(FileRow { stamp, saved, ..file_row(position, print, verdict) })
+    }
+
+    /// Ends running turns that a rewritten log no longer has. Copilot takes a prompt out that the
+    /// user cancels before the first word, and says nothing else about it.
+    fn end_withdrawn(&mut self, decoder: &FileDecoder) -> Result<(), Stop> {
+        let recorder = self.shared.recorder;
+        let Some(current) = self.current.as_mut().filter(|current| current.replaced) else {
+            return Ok(());
+        };
+        for (handle, ident, _) in decoder.sessions() {
+            let Some(last) = decoder.turn(handle) else { continue };
+            let Some(Some(feed)) = current.ident.get_mut(handle.0) else { continue };
+            let Some(latest) = feed.latest else { continue };
+            if let Some(event) = feed.writer.withdrawal(ident.feed, &last, latest) {
+                recorder.take(&mut feed.writer, event)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads input that is not a file, under a given name.

@@ -131,6 +131,12 @@ impl EventsDecoder {
             "subagent.completed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Completed),
             "subagent.failed" => self.agent_ends(emit, &event.whole, data, AgentEnd::Failed),
             "session.error" => session_error(emit, event),
+            // Only its time says something: that the log goes on here.
+            "session.usage_checkpoint" => {
+                let (project, branch, version, cost) = (None, None, None, None);
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+                RecordOutcome::Metadata
+            }
             "abort" => {
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata

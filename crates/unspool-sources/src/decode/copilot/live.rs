@@ -117,7 +117,6 @@ impl EventsDecoder {
             | "session.skills_loaded"
             | "session.todos_changed"
             | "session.tools_updated"
-            | "session.usage_checkpoint"
             | "session.usage_info" => RecordOutcome::left_out(&*event.kind),
             _ => self.unknown(emit, event),
         }
