@@ -93,6 +93,27 @@ pub struct SessionWriter {
     count_delta: CountDelta,
 }
 
+/// An event that no file has. Its source is the recorder, so the cursors of files stay as they are.
+/// The same offset gives the same key: it is taken once.
+pub fn recorder_event(
+    feed: Feed,
+    turn: Option<Name>,
+    at: Option<Timestamp>,
+    offset: u64,
+    kind: EventKind,
+) -> Event {
+    let source = Evidence::RECORDER;
+    Event {
+        key: EventKey { record: offset, nth: u32::from(kind == EventKind::SessionEnded) },
+        feed,
+        at,
+        evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
+        turn,
+        generation: None,
+        kind,
+    }
+}
+
 impl SessionWriter {
     /// A session that is not stored yet.
     pub fn new(agent: &str, agent_session_id: &str, row_ids: &Arc<RowIds>) -> SessionWriter {
@@ -170,21 +191,13 @@ impl SessionWriter {
 
     /// The event that ends a running turn which a rewritten log no longer has. The last turn of the
     /// log has this name, and its last record this time: a log that was only cut does not go on after
-    /// the turn began. The source of the event is the recorder, so the cursors of files stay.
+    /// the turn began.
     pub fn withdrawal(&self, feed: Feed, last: &Name, latest: Timestamp) -> Option<Event> {
         let (id, turn) = self.assembler.withdrawn_turn(feed, last)?;
         self.transcript.find_turn(id)?.started.filter(|started| *started < latest)?;
         let offset = u64::try_from(latest.as_millisecond()).ok()?;
-        let source = Evidence::RECORDER;
-        Some(Event {
-            key: EventKey { record: offset, nth: 0 },
-            feed,
-            at: Some(latest),
-            evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
-            turn: Some(turn),
-            generation: None,
-            kind: EventKind::TurnEnded(EndReason::Interrupted),
-        })
+        let end = EventKind::TurnEnded(EndReason::Interrupted);
+        Some(recorder_event(feed, Some(turn), Some(latest), offset, end))
     }
 
     /// New rows get these numbers from now on.

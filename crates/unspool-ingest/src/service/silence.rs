@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::{SignedDuration, Timestamp};
-use unspool_model::event::{EndReason, Event, EventKey, EventKind};
+use unspool_model::event::{EndReason, Event, EventKind};
 use unspool_model::id::SessionId;
 use unspool_model::live::MAX_SILENCE;
-use unspool_model::provenance::{Evidence, Feed};
+use unspool_model::provenance::Feed;
 use unspool_model::session::{SessionState, Turn, TurnState};
 use unspool_query::processes::{AgentProcess, ProcessList};
 use unspool_sources::agents::Agent;
@@ -27,7 +27,7 @@ use crate::lock::DataFolder;
 use crate::process_registry::{ProcessRegistry, Registered};
 use crate::recorder::Recorder;
 use crate::recorder::batch::IngestMode;
-use crate::recorder::session_writer::SessionWriter;
+use crate::recorder::session_writer::{SessionWriter, recorder_event};
 use crate::report::SyncReport;
 use crate::service::remote_folder::is_remote;
 use crate::stdin_capture;
@@ -320,8 +320,7 @@ fn end<S: Store>(
     Ok(Some(writer))
 }
 
-/// The event that ends a turn or a session. Its source is the recorder, so the cursors of files stay as they
-/// are. The same silence gives the same key: it is taken once.
+/// The event that ends a turn or a session.
 fn lost_event(
     turn: &Turn,
     stored: &StoredSession,
@@ -331,14 +330,6 @@ fn lost_event(
     let feed = Feed::ALL.into_iter().rev().find(|feed| turn.origin.at.of(*feed).is_some())?;
     let since = last_write?.duration_since(UNIX_EPOCH).ok()?;
     let offset = u64::try_from(since.as_millis()).ok()?;
-    let source = Evidence::RECORDER;
-    Some(Event {
-        key: EventKey { record: offset, nth: u32::from(kind == EventKind::SessionEnded) },
-        feed,
-        at: stored.summary.last_heard(),
-        evidence: Evidence { feed, source, offset, length: 0, digest: 0 },
-        turn: turn.origin.names.iter().min().cloned(),
-        generation: None,
-        kind,
-    })
+    let name = turn.origin.names.iter().min().cloned();
+    Some(recorder_event(feed, name, stored.summary.last_heard(), offset, kind))
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 use unspool_model::id::SessionId;
-use unspool_model::note::Note;
+use unspool_model::note::NoteTarget;
 use unspool_store::archive_lines::{ArchiveLine, HeadLine, SnapshotLine};
 use unspool_store::blocking::block_on;
 use unspool_store::rows::{FileRow, RowId, Snapshot, SourceRow, WarningRow};
@@ -221,8 +221,8 @@ impl ImportingSession {
             return Ok(());
         }
         let own = block_on(recorder.store().view(Viewer::Sole).notes(writer.id))?;
-        let is_new = |note: &Note| own.iter().all(|own| own.note.target != note.target);
-        for note in notes.into_iter().filter(is_new) {
+        let noted: FxHashSet<NoteTarget> = own.iter().map(|own| own.note.target).collect();
+        for note in notes.into_iter().filter(|note| !noted.contains(&note.target)) {
             block_on(recorder.store().set_note(writer.id, note))?;
         }
         Ok(())

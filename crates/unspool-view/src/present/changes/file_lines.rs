@@ -58,7 +58,7 @@ pub struct FileLines {
 
 impl FileLines {
     /// A file of which nothing is known.
-    pub fn with_unknown_text() -> FileLines {
+    pub fn without_text() -> FileLines {
         let rest = Piece::Kept { from: 0, count: UNKNOWN_LENGTH };
         FileLines { original: BTreeMap::new(), original_length: None, pieces: vec![rest] }
     }

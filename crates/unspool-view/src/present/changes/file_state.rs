@@ -28,7 +28,7 @@ impl FileState {
         FileState {
             order,
             moved_from: None,
-            lines: FileLines::with_unknown_text(),
+            lines: FileLines::without_text(),
             basis: Basis::Net,
             created: false,
             deleted: false,
