@@ -4,7 +4,7 @@
 //!
 //! Each rule has one place: the order across feeds in `order`, which turns and parts are one
 //! in `join`, the order of a feed's files in `source_order`, what a merge takes in `merge`, the head of the session in `session`, turns in
-//! `turn`, steps in `step`, prose in `prose`, the tool state machine and questions in `tool`,
+//! `turn`, steps in `step`, prose in `prose`, prose without names in `runs`, the tool state machine and questions in `tool`,
 //! sub-agents in `agent`, the end rule in `end`.
 
 mod agent;
@@ -21,11 +21,14 @@ mod part;
 mod part_sets;
 mod prose;
 mod restore;
+mod runs;
 mod session;
 mod source_order;
 mod step;
 mod tool;
 mod turn;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -72,6 +75,8 @@ pub struct Assembler {
     snapshots: FxHashSet<u64>,
     /// Parts that may have changed since the sets of their turns were counted.
     noted: Vec<part::PartIndex>,
+    /// Turns with runs to compare with the log.
+    stale_runs: BTreeSet<usize>,
     out: Vec<Change>,
     /// The last change in `out` that opens or updates a part.
     emitted: FxHashMap<PartId, usize>,
@@ -135,6 +140,7 @@ impl Assembler {
             generations: FxHashMap::default(),
             snapshots: FxHashSet::default(),
             noted: Vec::new(),
+            stale_runs: BTreeSet::new(),
             out: Vec::new(),
             emitted: FxHashMap::default(),
         }
@@ -154,6 +160,8 @@ impl Assembler {
             }
             self.apply_kind(&head, kind);
         }
+        self.recount();
+        self.settle_runs();
         self.recount();
         self.forget_emitted();
         std::mem::take(&mut self.out)

@@ -200,6 +200,10 @@ pub struct Origin {
     pub occurrences: Vec<(bool, u64, u32)>,
     /// Prose that the end of its turn closed before the block ended. It may still grow.
     pub unfinished: bool,
+    /// Of prose that a stream reported without a name: words that the log has and that are not
+    /// shown here, with the offset in the shown text where each stood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<(usize, String)>,
 }
 
 impl Origin {
@@ -230,11 +234,16 @@ struct StoredOrigin {
     #[serde(rename = "alike")]
     occurrences: Vec<(bool, u64, u32)>,
     unfinished: bool,
+    #[serde(default)]
+    cut: Vec<(usize, String)>,
 }
 
 impl From<StoredOrigin> for Origin {
     fn from(stored: StoredOrigin) -> Origin {
-        let is_fragment = stored.names.iter().any(|name| matches!(name, Name::ContentFragment(..)));
+        let fragment = |name: &Name| matches!(name, Name::ContentFragment(..));
+        // Of parts without a name only prose is hidden.
+        let unnamed = |name: &Name| matches!(name, Name::Nth(Feed::Stream, _));
+        let is_fragment = stored.names.iter().any(fragment) || stored.names.iter().all(unnamed);
         let reason =
             if is_fragment { HiddenReason::CoveredFragment } else { HiddenReason::SubAgentCall };
         Origin {
@@ -247,6 +256,7 @@ impl From<StoredOrigin> for Origin {
             denied: stored.denied,
             occurrences: stored.occurrences,
             unfinished: stored.unfinished,
+            cut: stored.cut,
         }
     }
 }

@@ -148,10 +148,11 @@ impl Redactor<'_> {
                 self.provenance(provenance);
             }
         }
-        for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin: _, body } in
-            parts
+        for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin, body } in parts
         {
             self.location.owner = Owner::Part(*id);
+            // Words that another part has. Only the assembler needs them.
+            origin.cut.clear();
             self.body(body);
         }
         self.location.owner = Owner::Turn;

@@ -244,6 +244,7 @@ fn origin() -> impl Strategy<Value = Origin> {
                 hidden: hidden.then_some(HiddenReason::SubAgentCall),
                 occurrences: vec![(awaited_answer, content, nth)],
                 unfinished,
+                cut: if unfinished { vec![(3, "words".to_owned())] } else { Vec::new() },
             }
         },
     )

@@ -25,9 +25,9 @@ pub(super) struct FeedOrder<G> {
     /// Each item, and the place at which it was put.
     items: Vec<(Option<Item<G>>, Place)>,
     by_place: BTreeSet<(Place, u32)>,
-    /// The item at each position of each feed. May be outdated; the item says where it is. A map,
+    /// The item at each rank of each feed. May be outdated; the item says where it is. A map,
     /// because positions of an imported session may have any value.
-    by_position: [BTreeMap<u32, u32>; 3],
+    by_rank: [BTreeMap<u64, u32>; 3],
     /// The number of items of each feed and of each group.
     feed_sizes: [usize; 3],
     group_sizes: FxHashMap<G, usize>,
@@ -47,7 +47,7 @@ impl<G> Default for FeedOrder<G> {
         FeedOrder {
             items: Vec::new(),
             by_place: BTreeSet::new(),
-            by_position: Default::default(),
+            by_rank: Default::default(),
             feed_sizes: [0; 3],
             group_sizes: FxHashMap::default(),
             changed: BTreeMap::new(),
@@ -73,13 +73,14 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         } else {
             self.changed.entry(part).or_insert(None);
         }
-        for feed in Feed::ALL.map(Feed::index) {
-            if held.is_some_and(|held| held.at.0[feed].is_some()) {
-                self.feed_sizes[feed] -= 1;
+        for feed in Feed::ALL {
+            let at = feed.index();
+            if held.is_some_and(|held| held.at.of(feed).is_some()) {
+                self.feed_sizes[at] -= 1;
             }
-            if let Some(position) = item.and_then(|item| item.at.0[feed]) {
-                self.feed_sizes[feed] += 1;
-                self.by_position[feed].insert(position, part);
+            if let Some(rank) = item.and_then(|item| item.rank(feed)) {
+                self.feed_sizes[at] += 1;
+                self.by_rank[at].insert(rank, part);
             }
         }
         if let Some(size) = held.and_then(|held| self.group_sizes.get_mut(&held.group?)) {
@@ -136,16 +137,16 @@ struct Tail<'a, G> {
     first_place: Option<Place>,
 }
 
-/// The positions of one feed in the tail. They are the last ones of the feed if their sum is the
-/// greatest that as many positions can have.
+/// The ranks of one feed in the tail. They are the last ones of the feed if their sum is the
+/// greatest that as many ranks can have.
 #[derive(Clone, Copy, Default)]
 struct FeedTail {
     sum: u64,
     greatest: u64,
-    /// The position down to which `greatest` counts; none yet.
-    down_to: Option<u32>,
-    /// The first position that one of its items had before it changed.
-    first: Option<u32>,
+    /// The rank down to which `greatest` counts; none yet.
+    down_to: Option<u64>,
+    /// The first rank that one of its items had before it changed.
+    first: Option<u64>,
 }
 
 impl<'a, G: Copy + Eq + Hash> Tail<'a, G> {
@@ -164,46 +165,47 @@ impl<'a, G: Copy + Eq + Hash> Tail<'a, G> {
     fn exclude(&mut self, before: Option<&(Item<G>, Place)>) {
         let Some((item, place)) = before else { return };
         self.first_place = Some(self.first_place.map_or(*place, |first| first.min(*place)));
-        for (feed, position) in self.feeds.iter_mut().zip(item.at.0) {
-            feed.first = match (feed.first, position) {
-                (Some(first), Some(position)) => Some(first.min(position)),
-                (first, position) => first.or(position),
+        for feed in Feed::ALL {
+            let first = &mut self.feeds[feed.index()].first;
+            *first = match (*first, item.rank(feed)) {
+                (Some(first), Some(rank)) => Some(first.min(rank)),
+                (first, rank) => first.or(rank),
             };
         }
         self.add_to_group(item.group, 0);
     }
 
     fn push(&mut self, item: usize) {
-        let Some(Item { at, group }) = self.order.items[item].0 else { return };
+        let Some(pushed) = self.order.items[item].0 else { return };
         self.items.push(item);
         for feed in Feed::ALL {
-            if let Some(position) = at.of(feed) {
-                self.feeds[feed.index()].sum += u64::from(position);
+            if let Some(rank) = pushed.rank(feed) {
+                self.feeds[feed.index()].sum += rank;
                 self.count_one_more(feed);
             }
         }
-        self.add_to_group(group, 1);
+        self.add_to_group(pushed.group, 1);
     }
 
-    /// Counts the next position from the end that an item has.
+    /// Counts the next rank from the end that an item has.
     fn count_one_more(&mut self, feed: Feed) {
-        let next = self.next_position(feed).unwrap_or_default();
+        let next = self.next_rank(feed).unwrap_or_default();
         let tail = &mut self.feeds[feed.index()];
         tail.down_to = Some(next);
-        tail.greatest += u64::from(next);
+        tail.greatest += next;
     }
 
-    /// The last position that an item has, before those that were counted.
-    fn next_position(&self, feed: Feed) -> Option<u32> {
-        let positions = &self.order.by_position[feed.index()];
+    /// The last rank that an item has, before those that were counted.
+    fn next_rank(&self, feed: Feed) -> Option<u64> {
+        let ranks = &self.order.by_rank[feed.index()];
         let counted = self.feeds[feed.index()].down_to;
         let end = counted.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = positions.range((Bound::Unbounded, end)).rev();
-        let found = rest.find(|(position, item)| {
+        let mut rest = ranks.range((Bound::Unbounded, end)).rev();
+        let found = rest.find(|(rank, item)| {
             let item = self.order.items.get(**item as usize);
-            item.and_then(|(item, _)| item.as_ref()?.at.of(feed)) == Some(**position)
+            item.and_then(|(item, _)| item.as_ref()?.rank(feed)) == Some(**rank)
         });
-        found.map(|(position, _)| *position)
+        found.map(|(rank, _)| *rank)
     }
 
     fn add_to_group(&mut self, group: Option<G>, more: usize) {
@@ -224,10 +226,10 @@ impl<'a, G: Copy + Eq + Hash> Tail<'a, G> {
             let tail = &self.feeds[feed.index()];
             // A feed that lost its last item took part in the order until now.
             (self.order.feed_sizes[feed.index()] == 0 && tail.first.is_none())
-                || anchor.at.of(feed).is_some_and(|at| {
+                || anchor.rank(feed).is_some_and(|rank| {
                     tail.sum == tail.greatest
-                        && self.next_position(feed) == Some(at)
-                        && tail.first.is_none_or(|first| at < first)
+                        && self.next_rank(feed) == Some(rank)
+                        && tail.first.is_none_or(|first| rank < first)
                 })
         };
         let own_group = || {

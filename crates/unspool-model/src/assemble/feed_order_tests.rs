@@ -65,7 +65,7 @@ impl Turn {
                 });
                 let at = at.unwrap_or_else(|| {
                     let group = (group < 200).then_some(group / 4);
-                    self.items.push(Some(Item { at: Positions::default(), group }));
+                    self.items.push(Some(Item::new(Positions::default(), group)));
                     self.items.len() - 1
                 });
                 if let Some(item) = &mut self.items[at] {

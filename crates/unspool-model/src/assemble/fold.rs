@@ -12,7 +12,8 @@ use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
 
 use super::feed_order::FeedOrder;
 use super::lookups::LazyLookups;
-use super::order::Item;
+use super::order::{Beside, Item};
+use super::runs::Words;
 
 /// A turn without its content.
 #[derive(Clone, Debug)]
@@ -62,9 +63,24 @@ pub(super) struct PartFold {
     pub explains: bool,
     /// The source that completed the prose.
     pub source: Option<u16>,
+    /// The words of prose that the log has completed.
+    pub words: Words,
+    /// What is kept about a run after it ended.
+    pub run: Option<Box<RunFold>>,
+    /// The stream position of the run that has the end of this text, and on which side of it.
+    pub beside: Option<(u32, Beside)>,
     pub prose: Option<Box<Prose>>,
     pub tool: Option<Box<ToolFold>>,
     pub agents: Option<Box<AgentsFold>>,
+}
+
+/// Prose that a stream reported without a name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunFold {
+    /// Its words, once it has ended. They are compared with those of the log.
+    pub text: String,
+    /// Its size when it was last compared.
+    pub compared_at: usize,
 }
 
 /// Prose that is still growing.
@@ -112,7 +128,12 @@ impl PartFold {
 
     /// What its order depends on, unless it is gone.
     pub fn item(&self) -> Option<Item<StepId>> {
-        (!self.gone).then_some(Item { at: self.origin.at, group: self.step })
+        let mut item = Item::new(self.origin.at, self.step);
+        if let Some((position, side)) = self.beside.filter(|_| item.at.of(Feed::Stream).is_none()) {
+            item.at.set(Feed::Stream, position);
+            item.beside = Some(side);
+        }
+        (!self.gone).then_some(item)
     }
 
     /// True if all its names are derived from its content.
@@ -144,7 +165,7 @@ pub(super) struct StepFold {
 impl StepFold {
     /// What its order depends on.
     pub fn item(&self) -> Option<Item<()>> {
-        Some(Item { at: self.at, group: None })
+        Some(Item::new(self.at, None))
     }
 
     pub fn step(&self) -> Step {
@@ -189,7 +210,7 @@ impl TurnFold {
     /// What its order depends on. A turn without a number has none.
     pub fn item(&self) -> Option<Item<()>> {
         let numbered = !self.gone && !self.is_preamble();
-        numbered.then_some(Item { at: self.origin.at, group: None })
+        numbered.then_some(Item::new(self.origin.at, None))
     }
 
     pub fn is_preamble(&self) -> bool {

@@ -8,6 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::provenance::Name;
 
 use super::part_sets::PartSets;
+use super::runs::Runs;
 
 #[derive(Clone, Debug)]
 pub(super) struct Lookups {
@@ -19,6 +20,8 @@ pub(super) struct Lookups {
     /// that share ids.
     pub occurrences: FxHashMap<(bool, u64), u32>,
     pub sets: PartSets,
+    /// Only in a turn that has runs.
+    pub runs: Option<Box<Runs>>,
 }
 
 static EMPTY: Lookups = Lookups::new();
@@ -30,6 +33,7 @@ impl Lookups {
             steps: FxHashMap::with_hasher(FxBuildHasher),
             occurrences: FxHashMap::with_hasher(FxBuildHasher),
             sets: PartSets::new(),
+            runs: None,
         }
     }
 }

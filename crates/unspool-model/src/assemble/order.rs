@@ -24,7 +24,31 @@ pub(super) fn spine_place(position: u32) -> Place {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Item<G> {
     pub at: Positions,
+    /// Its stream position is that of another item, and it comes right before or after that one.
+    pub beside: Option<Beside>,
     pub group: Option<G>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Beside {
+    Before,
+    After,
+}
+
+impl<G> Item<G> {
+    pub fn new(at: Positions, group: Option<G>) -> Item<G> {
+        Item { at, beside: None, group }
+    }
+
+    /// Where it comes in a feed. Unlike positions, these numbers are unique.
+    pub fn rank(&self, feed: Feed) -> Option<u64> {
+        let position = 3 * u64::from(self.at.of(feed)?);
+        Some(match self.beside.filter(|_| feed == Feed::Stream) {
+            Some(Beside::Before) => position,
+            None => position + 1,
+            Some(Beside::After) => position + 2,
+        })
+    }
 }
 
 /// Orders `items`. Returns their indices with their places.
@@ -32,8 +56,8 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
     for feed in Feed::ALL.into_iter().rev() {
-        let mut placed: Vec<(u32, usize)> =
-            (0..items.len()).filter_map(|item| Some((items[item].at.of(feed)?, item))).collect();
+        let mut placed: Vec<(u64, usize)> =
+            (0..items.len()).filter_map(|item| Some((items[item].rank(feed)?, item))).collect();
         placed.sort_unstable();
         if placed.is_empty() {
             continue;
@@ -51,7 +75,7 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
 /// Inserts the items of `placed` that `order` lacks between the items that both have.
 fn weave<G: Copy + Eq + Hash>(
     order: &[usize],
-    placed: &[(u32, usize)],
+    placed: &[(u64, usize)],
     items: &[Item<G>],
 ) -> Vec<usize> {
     let mut index: Vec<Option<usize>> = vec![None; items.len()];

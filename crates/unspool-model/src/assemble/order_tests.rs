@@ -16,7 +16,7 @@ fn arranged(log: &str, stream: &str, hooks: &str, groups: &[(char, u8)]) -> Stri
                 }
             }
             let group = groups.iter().find(|(of, _)| of == letter).map(|(_, group)| *group);
-            Item { at, group }
+            Item::new(at, group)
         })
         .collect();
     let placed = arrange(&items);
@@ -57,12 +57,12 @@ fn what_the_spine_alone_has_of_a_step_comes_before_what_it_has_not() {
 #[test]
 fn the_spine_is_never_renumbered() {
     let items = |second: bool| {
-        let mut all = vec![Item::<u8> { at: Positions([None, None, Some(0)]), group: None }];
-        all.push(Item { at: Positions([None, None, Some(1)]), group: None });
+        let mut all = vec![Item::<u8>::new(Positions([None, None, Some(0)]), None)];
+        all.push(Item::new(Positions([None, None, Some(1)]), None));
         if second {
             all[0].at.set(Feed::Stream, 0);
             all[1].at.set(Feed::Stream, 2);
-            all.push(Item { at: Positions([None, Some(1), None]), group: None });
+            all.push(Item::new(Positions([None, Some(1), None]), None));
         }
         arrange(&all)
     };

@@ -17,6 +17,7 @@ use super::fold::{PartFold, TurnFold};
 use super::fragments::Fragments;
 use super::names::small;
 use super::part::PartIndex;
+use super::runs::Runs;
 
 /// The parts of one turn, by what the end rule does with them.
 #[derive(Clone, PartialEq, Debug)]
@@ -248,9 +249,18 @@ impl Assembler {
         let facts = PartFacts::of(part, self.has_unsettled_agents(at));
         let (key, rank) = (part.fragment_of(), part.origin.ranks.holder(PartField::Body));
         let item = part.item();
-        let TurnFold { lookups, order, .. } = &mut self.turns[at.0];
+        let TurnFold { lookups, order, parts, .. } = &mut self.turns[at.0];
         lookups.sets.update(at.1, facts);
         lookups.sets.fragments.update(at.1, key, rank);
+        let part = &parts[at.1];
+        match &mut lookups.runs {
+            Some(runs) => runs.update(at.1, part),
+            None if part.is_run() => lookups.runs = Some(Box::new(Runs::of(parts))),
+            None => {}
+        }
+        if lookups.runs.as_ref().is_some_and(|runs| runs.is_stale()) {
+            self.stale_runs.insert(at.0);
+        }
         if let Some(order) = order {
             order.set(at.1, item);
         }
@@ -270,6 +280,7 @@ impl Assembler {
     pub(super) fn recount_turn(&mut self, turn: usize) {
         self.noted.retain(|at| at.0 != turn);
         self.turns[turn].lookups.sets = PartSets::new();
+        self.turns[turn].lookups.runs = None;
         self.turns[turn].order = None;
         self.turns[turn].step_order = None;
         for part in 0..self.turns[turn].parts.len() {

@@ -13,8 +13,29 @@ use crate::part::{Body, Kind, Reasoning, Text};
 use crate::provenance::{Feed, Name};
 use crate::rank::PartField;
 
+use super::fold::RunFold;
 use super::part::PartIndex;
+use super::runs::Words;
 use super::{Assembler, Head};
+
+/// A complete text, as far as it is kept.
+struct Complete {
+    digest: u64,
+    /// Of a text of the log.
+    words: Option<Words>,
+    /// Of a text of a stream: it may be a run.
+    text: Option<String>,
+}
+
+impl Complete {
+    fn new(feed: Feed, text: &str) -> Complete {
+        Complete {
+            digest: digest(text.as_bytes()),
+            words: (feed == Feed::Log).then(|| Words::of(text)),
+            text: (feed == Feed::Stream).then(|| text.to_owned()),
+        }
+    }
+}
 
 impl Assembler {
     /// True if a stronger feed has this block as another kind: hooks send as text what the log
@@ -94,9 +115,9 @@ impl Assembler {
             Some(found) => self.arrive(head, turn, found),
             None if text.trim().is_empty() && !detail.redacted => return,
             None => {
-                let content = digest(text.as_bytes());
+                let complete = Complete::new(head.feed, &text);
                 let at = self.open_prose(head, turn, prose_kind, block, text, detail);
-                self.finish_prose(head, at, content, PartPatch::default());
+                self.finish_prose(head, at, complete, PartPatch::default());
                 return;
             }
         };
@@ -109,11 +130,11 @@ impl Assembler {
         let held = part.prose.as_ref().map(|prose| prose.text.as_str());
         // An empty complete text does not delete accumulated text.
         let text = if text.trim().is_empty() { held.unwrap_or_default().to_owned() } else { text };
-        let content = digest(text.as_bytes());
-        if held != Some(text.as_str()) && part.digest != content && !text.is_empty() {
+        let complete = Complete::new(head.feed, &text);
+        if held != Some(text.as_str()) && part.digest != complete.digest && !text.is_empty() {
             patch.text = Some(text);
         }
-        self.finish_prose(head, at, content, patch);
+        self.finish_prose(head, at, complete, patch);
     }
 
     fn claim_detail(
@@ -165,9 +186,26 @@ impl Assembler {
     }
 
     /// Completes prose. From here on its content hash can match feeds without ids.
-    fn finish_prose(&mut self, head: &Head, at: PartIndex, content: u64, mut patch: PartPatch) {
+    fn finish_prose(
+        &mut self,
+        head: &Head,
+        at: PartIndex,
+        complete: Complete,
+        mut patch: PartPatch,
+    ) {
+        let Complete { digest: content, words, text } = complete;
         let part = self.part(at);
         let ended = part.prose.take();
+        part.words = words.unwrap_or(part.words);
+        if let Some(text) = text.filter(|_| part.is_run()) {
+            if patch.text.is_some() {
+                // The whole text is shown again, until it is compared.
+                (part.origin.hidden, part.origin.cut) = (None, Vec::new());
+            }
+            part.run = Some(Box::new(RunFold { text, compared_at: 0 }));
+            self.note_run_end(at);
+        }
+        let part = self.part(at);
         part.source = Some(head.evidence.source);
         for track in &mut self.tracks {
             track.open.retain(|open| *open != at);
@@ -182,8 +220,8 @@ impl Assembler {
         part.digest = content;
         let prose_kind =
             if self.part(at).kind == Kind::Text { ProseKind::Text } else { ProseKind::Reasoning };
-        // Parts named by content need no occurrence count.
-        if !unchanged && !self.part(at).is_named_by_content() {
+        // Parts named by content need no occurrence count, and runs are compared word by word.
+        if !unchanged && !self.part(at).is_named_by_content() && !self.part(at).is_run() {
             self.merge_by_content(head.feed, at, hash_for_prose_kind(prose_kind, content));
         }
         if !self.part(at).gone {
@@ -228,8 +266,8 @@ impl Assembler {
         if let Some(prose) = &self.part(at).prose
             && prose.owner == head.feed
         {
-            let (content, source) = (digest(prose.text.as_bytes()), prose.source);
-            self.finish_prose(head, at, content, PartPatch::default());
+            let (complete, source) = (Complete::new(head.feed, &prose.text), prose.source);
+            self.finish_prose(head, at, complete, PartPatch::default());
             // The closing event may come from another source than the text.
             self.part(at).source = Some(source);
         }

@@ -27,8 +27,7 @@ pub struct TurnStub {
 impl Turn {
     /// The place of each step.
     pub fn step_places(&self) -> Vec<Place> {
-        let items: Vec<Item<()>> =
-            self.steps.iter().map(|step| Item { at: step.at, group: None }).collect();
+        let items: Vec<Item<()>> = self.steps.iter().map(|step| Item::new(step.at, None)).collect();
         let mut places = vec![Place::default(); items.len()];
         for (step, place) in arrange(&items) {
             places[step] = place;
@@ -260,6 +259,7 @@ impl Assembler {
             self.turns[at] = fold;
         }
         self.recount_turn(at);
+        self.settle_runs();
     }
 
     /// Each feed continues in the last turn that it reached.

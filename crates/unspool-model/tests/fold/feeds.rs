@@ -30,11 +30,11 @@ fn interleavings(a: &[Line], b: &[Line]) -> Vec<Vec<Line>> {
 }
 
 /// Assigns keys per script, so that they do not depend on the interleaving.
-fn keyed(lines: Vec<Line>, from: u64) -> Vec<Line> {
+pub fn keyed(lines: Vec<Line>, from: u64) -> Vec<Line> {
     lines.into_iter().zip(from..).map(|(line, key)| line.key(key)).collect()
 }
 
-fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
+pub fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
     let (log, other) = (keyed(log, 100), keyed(other, 200));
     let mut first: Option<Transcript> = None;
     for script in interleavings(&log, &other) {
@@ -48,7 +48,7 @@ fn agree(log: Vec<Line>, other: Vec<Line>) -> Transcript {
 }
 
 /// The visible content of a transcript, with ids and places.
-fn shape(transcript: &Transcript) -> Vec<String> {
+pub fn shape(transcript: &Transcript) -> Vec<String> {
     let mut out = Vec::new();
     for turn in &transcript.turns {
         out.push(format!("turn {} {} {}", turn.number, turn.id, turn.state.name()));

@@ -299,7 +299,7 @@ fn law_2_changes_alone_rebuild_the_session_without_the_assembler() {
 
 /// A new process at every cut. No delta is repeated across the cut: the rows do not record which
 /// deltas an open text contains, and the recorder's keys prevent such repeats.
-fn live_is_stored(script: &[Line]) -> Outcome {
+pub fn live_is_stored(script: &[Line]) -> Outcome {
     let whole = folded(script);
     for cut in 0..script.len() {
         let mut run = fold(script[..cut].to_vec()).restarted();

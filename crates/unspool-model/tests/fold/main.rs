@@ -33,6 +33,8 @@ mod questions;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
+mod runs;
+#[cfg(test)]
 mod script;
 mod sources;
 #[cfg(test)]

@@ -85,6 +85,7 @@ impl Assembler {
             if prose.source == evidence.source {
                 prose.text.push_str(&text);
                 self.emit(Change::PartDelta { part: id, field: DeltaField::Text, text });
+                self.note_run_growth(at);
             } else if head.feed == Feed::Log && prose.source < evidence.source {
                 // A rewritten log repeats the block from its beginning.
                 prose.source = evidence.source;

@@ -1,9 +1,10 @@
 //! The assembler's state of a stored turn, rebuilt from its row: what the turn, its steps and its
 //! parts would be in memory if they had never been released.
 
-use crate::assemble::fold::{AgentsFold, PartFold, Prose, StepFold, ToolFold, TurnFold};
+use crate::assemble::fold::{AgentsFold, PartFold, Prose, RunFold, StepFold, ToolFold, TurnFold};
 use crate::assemble::order::spine_place;
 use crate::assemble::part::{body_digest, explains};
+use crate::assemble::runs::{Words, whole_run};
 use crate::id::digest;
 use crate::part::{Body, Part, Tool};
 use crate::provenance::Feed;
@@ -96,6 +97,9 @@ pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
         digest: body_digest(&part.body),
         explains: explains(&part.body),
         source,
+        words: Default::default(),
+        run: None,
+        beside: None,
         prose: None,
         tool: None,
         agents: None,
@@ -130,15 +134,22 @@ pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
 
 /// Prose that can still grow keeps its text, and has no final digest yet.
 fn restore_prose(fold: &mut PartFold, text: &str, open: bool) {
+    let text = whole_run(text, &fold.origin.cut);
     if !open && !fold.origin.unfinished {
         fold.digest = digest(text.as_bytes());
+        if fold.origin.ranks.holder(PartField::Body) == Some(Feed::Log) {
+            fold.words = Words::of(&text);
+        }
+        if fold.is_run() {
+            fold.run = Some(Box::new(RunFold { text, compared_at: 0 }));
+        }
         return;
     }
     fold.digest = 0;
     fold.prose = Some(Box::new(Prose {
         owner: fold.origin.ranks.holder(PartField::Body).unwrap_or(Feed::Log),
         source: fold.source.unwrap_or_default(),
-        text: text.to_owned(),
+        text,
         open,
     }));
 }
