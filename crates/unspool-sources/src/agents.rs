@@ -6,7 +6,8 @@ use serde_json::Value;
 use unspool_model::provenance::Feed;
 
 use crate::decode::{
-    Fields, Format, ai_sdk, claude, codex, copilot, formats, gemini, opencode, rows, thoughtflow,
+    Fields, Format, acp, ai_sdk, claude, codex, copilot, formats, gemini, opencode, rows,
+    thoughtflow,
 };
 use crate::discover::LogLocation;
 
@@ -17,6 +18,7 @@ pub static AGENTS: &[Agent] = &[
     opencode::AGENT,
     copilot::AGENT,
     gemini::AGENT,
+    acp::AGENT,
     ai_sdk::AGENT,
     thoughtflow::AGENT,
     rows::AGENT,

@@ -3,6 +3,7 @@
 //! no turns. It keeps the state that it needs from earlier records, so a record gives the same
 //! events no matter how the input is split.
 
+pub mod acp;
 pub mod ai_sdk;
 mod canonical_json;
 pub mod claude;
@@ -13,6 +14,7 @@ mod fields;
 pub mod gemini;
 mod json_outline;
 pub mod opencode;
+mod prompt_names;
 pub mod rows;
 pub mod thoughtflow;
 mod warning;
@@ -20,6 +22,7 @@ mod warning;
 pub use emitter::{Emitter, Record};
 pub use fields::{Fields, json_of};
 pub use json_outline::JsonOutline;
+pub(crate) use prompt_names::{PromptNames, prompt_hash};
 pub use unspool_model::source::{RecordCounts, RecordOutcome};
 pub use warning::Warning;
 

@@ -2,7 +2,7 @@
 //! take the files that agents write from here; everything else waits until the sync is over.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -100,6 +100,11 @@ impl Changed {
             }
         };
         self.anything |= event.need_rescan();
+        let mut paths = event.paths;
+        paths.retain(|path| !is_side_effect(&event.kind, path));
+        if paths.is_empty() {
+            return;
+        }
         match event.kind {
             // Ignore our own opens and reads.
             EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
@@ -107,13 +112,13 @@ impl Changed {
             // Files created before the new folder was watched cause no event, nor do the files of
             // a renamed folder.
             EventKind::Create(CreateKind::Folder | CreateKind::Any | CreateKind::Other) => {
-                self.anything |= event.paths.iter().any(|path| path.is_dir());
+                self.anything |= paths.iter().any(|path| path.is_dir());
             }
             EventKind::Modify(ModifyKind::Name(_)) => {
-                self.anything |= event.paths.iter().any(|path| path.is_dir());
-                self.removed.extend(event.paths.iter().cloned());
+                self.anything |= paths.iter().any(|path| path.is_dir());
+                self.removed.extend(paths.iter().cloned());
             }
-            EventKind::Remove(_) => self.removed.extend(event.paths.iter().cloned()),
+            EventKind::Remove(_) => self.removed.extend(paths.iter().cloned()),
             EventKind::Create(CreateKind::File)
             | EventKind::Modify(
                 ModifyKind::Any | ModifyKind::Data(_) | ModifyKind::Metadata(_) | ModifyKind::Other,
@@ -121,8 +126,20 @@ impl Changed {
             | EventKind::Any
             | EventKind::Other => {}
         }
-        self.files.extend(event.paths);
+        self.files.extend(paths);
     }
+}
+
+/// True for what reading a database does to the files beside it: SQLite opens them for writing even
+/// if the connection only reads, so that closing them would make the recorder read again and again.
+fn is_side_effect(kind: &EventKind, path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let unwritten = matches!(
+        kind,
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Modify(ModifyKind::Metadata(_))
+    );
+    name.ends_with("-shm") || (name.ends_with("-wal") && unwritten)
 }
 
 /// The files that agents write during a sync.
@@ -144,5 +161,32 @@ impl LiveFiles for InboxFiles<'_> {
 
     fn postpone(&self) {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner).kept.anything = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::Event;
+    use notify::event::{DataChange, MetadataKind};
+
+    use super::*;
+
+    fn taken(kind: EventKind, path: &str) -> usize {
+        let mut changed = Changed::default();
+        changed.take(Wakeup::FileEvent(Ok(Event::new(kind).add_path(path.into()))));
+        changed.files.len()
+    }
+
+    #[test]
+    fn reading_a_database_does_not_wake_the_recorder() {
+        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let touched = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+        let written = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        for kind in [closed, touched] {
+            assert_eq!(taken(kind, "/a/opencode.db-wal"), 0, "{kind:?}");
+            assert_eq!(taken(kind, "/a/opencode.db"), 1, "{kind:?}");
+        }
+        assert_eq!(taken(written, "/a/opencode.db-wal"), 1);
+        assert_eq!(taken(written, "/a/opencode.db-shm"), 0);
     }
 }

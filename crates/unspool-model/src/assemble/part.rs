@@ -3,7 +3,7 @@
 use crate::change::{Change, PartPatch, SkipReason};
 use crate::id::{PartId, StepId, digest};
 use crate::part::{Body, Notice, Part};
-use crate::provenance::{Name, Origin};
+use crate::provenance::{Feed, Name, Origin};
 use crate::rank::PartField;
 use crate::session::ReservedPlace;
 use crate::transcript::patch_part;
@@ -11,6 +11,7 @@ use crate::transcript::patch_part;
 use super::feed_order::FeedOrder;
 use super::fold::{PartFold, TurnFold, id_of};
 use super::order::spine_place;
+use super::runs::Words;
 use super::{Assembler, Head};
 
 /// The index of a part: its turn, and its position in the turn's list.
@@ -45,9 +46,10 @@ impl Assembler {
                 } else {
                     None
                 };
+                let words = said_words(head.feed, &body);
                 let at = self.open_part(head, turn, name, body);
-                self.part(at).digest = content;
-                self.part(at).explains = explains;
+                let part = self.part(at);
+                (part.digest, part.explains, part.words) = (content, explains, words);
                 // Hooks send errors as text.
                 if let Some(said) = said {
                     self.merge_by_content(head.feed, at, said);
@@ -66,6 +68,7 @@ impl Assembler {
             part.digest = content;
             part.kind = body.kind();
             part.explains = explains;
+            part.words = said_words(head.feed, &body);
             patch.body = Some(body);
         }
         self.emit_part_patch(at, patch);
@@ -353,6 +356,12 @@ impl Assembler {
         let id = part.id;
         self.emit(Change::PartRemoved { part: id });
     }
+}
+
+/// The words of an error of the log. A stream may report it as text of the model.
+fn said_words(feed: Feed, body: &Body) -> Words {
+    let error = if let Body::Error(error) = body { Some(error) } else { None };
+    error.filter(|_| feed == Feed::Log).map_or_else(Words::default, |error| Words::of(&error.text))
 }
 
 pub(super) fn body_digest(body: &Body) -> u64 {

@@ -74,8 +74,10 @@ impl PartFold {
         let [_, stream, log] = self.origin.at.0;
         match (stream, log) {
             (Some(position), None) if self.is_run() => Some(Role::Run { position }),
-            (None, Some(position)) if self.is_prose() && !self.gone && self.words.length > 0 => {
-                Some(Role::Text { kind: self.kind, position, words: self.words })
+            (None, Some(position)) if !self.gone && self.words.length > 0 => {
+                // A stream reports errors as text.
+                let kind = if self.kind == Kind::Error { Kind::Text } else { self.kind };
+                Some(Role::Text { kind, position, words: self.words })
             }
             (Some(stream), Some(log)) if !self.is_prose() && !self.gone => {
                 Some(Role::Shared { stream, log })

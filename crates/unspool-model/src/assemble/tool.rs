@@ -152,8 +152,10 @@ impl Assembler {
         patch.tool = Some(Box::new(tool));
         self.emit_part_patch(at, patch);
         self.place_agents(at);
-        // Hooks of parallel calls arrive in any order, so only log and stream are counted.
-        if whole && head.feed != Feed::Hooks {
+        // Hooks of parallel calls arrive in any order, so only log and stream are counted, and only
+        // events that name the call: others find it by what was counted.
+        let named = matches!(call.call, CallRef::Id(_));
+        if whole && named && head.feed != Feed::Hooks {
             self.add_content_hash(at, call.content_hash);
         }
         self.advance(at, state);

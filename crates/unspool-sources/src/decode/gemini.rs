@@ -87,11 +87,6 @@ fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     payload.has("hook_event_name").then_some(RecordOwner::Session(session))
 }
 
-/// The content hash of a prompt, for sources without prompt ids.
-fn prompt_hash(text: &str) -> u64 {
-    digest(format!("prompt\n{}", text.trim()).as_bytes())
-}
-
 /// The name of the text of the n-th model call of the turn. The chat file joins the texts of a call
 /// and loses the position of tool calls between them; the stream keeps them as separate pieces.
 fn text_name(nth: u32) -> Name {

@@ -26,6 +26,7 @@ use unspool_model::provenance::Feed;
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
 pub use agent::AGENT;
+pub(super) use tool::call_id_hash;
 
 const NAME: &str = "opencode";
 

@@ -50,6 +50,7 @@ mod lost_agents;
 mod machine;
 mod notes;
 mod order;
+mod order_acp;
 mod order_ai_sdk;
 mod order_codex;
 mod order_copilot;

@@ -128,6 +128,10 @@ fn block_of(body: &Body) -> Option<(Kind, String)> {
 /// Sessions whose own cost-state includes requests that are in no transcript: compactions, inner
 /// requests of web search, aborted streams. A fork's includes its parent's total.
 const UNACCOUNTED: &[&str] = &[
+    // The cost has the tokens of other sessions that the adapter ran in the same process.
+    "acp-compaction",
+    "acp-discovery-loop",
+    "acp-loaded-session",
     "compaction-and-resume",
     "compaction-automatic-mid-turn",
     "forked-session",

@@ -69,7 +69,8 @@ fn live_events_of_copilot_add_to_the_log_and_double_nothing() {
     let mut cut = 0;
     for case in cases("copilot") {
         let captures = captures(&case);
-        if captures.len() < 2 {
+        // `order_acp` compares captures of ACP.
+        if captures.len() < 2 || name(&case).starts_with("acp-") {
             continue;
         }
         let raw = copilot::sessions(&std::fs::read(case.join("log.jsonl")).unwrap());

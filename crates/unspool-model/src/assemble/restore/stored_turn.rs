@@ -116,6 +116,9 @@ pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
                 agents: agents.agents.clone(),
             }));
         }
+        Body::Error(error) if strongest_feed == Some(Feed::Log) => {
+            fold.words = Words::of(&error.text);
+        }
         Body::Interjection(_)
         | Body::TaskList(_)
         | Body::SkillLoad(_)

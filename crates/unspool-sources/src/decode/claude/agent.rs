@@ -37,5 +37,9 @@ pub const AGENT: Agent = Agent {
     resume: Some("claude --resume"),
     process_folder: Some("sessions"),
     is_prompt_history: |fields| fields.has("display") && fields.has("pastedContents"),
-    ..Agent::new(super::NAME, "Claude Code", &[super::LOG, super::STREAM, super::HOOKS])
+    ..Agent::new(
+        super::NAME,
+        "Claude Code",
+        &[super::LOG, super::STREAM, super::HOOKS, crate::decode::acp::CLAUDE],
+    )
 };

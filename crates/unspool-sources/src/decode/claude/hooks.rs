@@ -14,8 +14,8 @@ use unspool_model::part::{Answer, Body, Decision, Interjection, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Parent, Trigger};
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::log::{interjection_hash, prompt_hash};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
+use super::log::interjection_hash;
 use super::marks::{Mark, mark};
 use super::message::{called, request, started};
 use super::result::{answers, report_agent};
@@ -27,7 +27,7 @@ pub(super) struct HooksDecoder {
     begun: bool,
     /// How often each prompt text was seen, by hash.
     #[serde(rename = "alike")]
-    prompt_counts: BTreeMap<u64, u32>,
+    prompts: PromptNames,
     interjections: BTreeMap<u64, u32>,
     /// The open calls of this turn, by hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<CallRef>>,
@@ -133,10 +133,7 @@ impl HooksDecoder {
             return RecordOutcome::InParts;
         }
         self.turn(prompt.clone());
-        let words = prompt_hash(&text);
-        let count = self.prompt_counts.entry(words).or_default();
-        *count += 1;
-        let alike = Name::ByContent(words, *count - 1);
+        let alike = self.prompts.next(&text);
         let names = prompt.map(Name::Prompt).into_iter().chain([alike]).collect();
         let trigger = match mark(&text) {
             Mark::TaskNotification(_) => Trigger::Agent,

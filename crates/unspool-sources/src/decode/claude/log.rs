@@ -22,9 +22,9 @@ use unspool_model::part::Compaction;
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Parent, Title, TitleOrigin};
 
-pub(super) use turns::{interjection_hash, prompt_hash};
+pub(super) use turns::interjection_hash;
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SideChain};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome, SideChain};
 use super::chains::Chains;
 use super::fork::ForkOrigin;
 use super::message::{Blocks, Calls, message_text};
@@ -57,7 +57,7 @@ pub(super) struct LogDecoder {
     tree: Tree,
     /// How often each prompt text was seen, in versions without prompt ids.
     #[serde(rename = "alike")]
-    prompt_counts: BTreeMap<u64, u32>,
+    prompts: PromptNames,
     /// The current message.
     message: Option<Arc<str>>,
     blocks: Blocks,

@@ -33,5 +33,9 @@ pub const AGENT: Agent = Agent {
         ),
     }),
     resume: Some("codex resume"),
-    ..Agent::new(super::NAME, "Codex", &[super::HOOKS, super::LOG, super::EXEC, super::SERVER])
+    ..Agent::new(
+        super::NAME,
+        "Codex",
+        &[super::HOOKS, super::LOG, super::EXEC, super::SERVER, crate::decode::acp::CODEX],
+    )
 };

@@ -14,7 +14,7 @@ use unspool_model::part::{Body, Data, Interjection, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{ForkedFrom, Parent, Trigger};
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::metadata::{snapshot, usage};
 use super::review::Review;
 use super::{NAME, block_name, step_name, turn_name};
@@ -68,6 +68,7 @@ pub(super) struct LogDecoder {
     #[serde(rename = "first_told")]
     first_named: bool,
     firsts: BTreeMap<u64, u32>,
+    prompts: PromptNames,
 }
 
 /// A call that later records may refer to.
@@ -294,7 +295,7 @@ impl LogDecoder {
             return RecordOutcome::InParts;
         };
         self.prompted = true;
-        let names = vec![turn_name(&turn)];
+        let names = vec![turn_name(&turn), self.prompts.next_of(&user)];
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
         emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts

@@ -32,5 +32,9 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("copilot --resume"),
-    ..Agent::new(super::NAME, "GitHub Copilot CLI", &[super::LOG, super::STREAM, super::HOOKS])
+    ..Agent::new(
+        super::NAME,
+        "GitHub Copilot CLI",
+        &[super::LOG, super::STREAM, super::HOOKS, crate::decode::acp::COPILOT],
+    )
 };

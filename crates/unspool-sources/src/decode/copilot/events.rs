@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{AgentEnd, EndReason, Event, EventKind};
-use unspool_model::id::{digest, sha256};
+use unspool_model::id::sha256;
 use unspool_model::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
 pub(super) use agents::started_by;
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome, SessionContext};
 use super::live::LiveState;
 use super::message::Step;
 
@@ -37,7 +37,7 @@ pub(super) struct EventsDecoder {
     /// The interaction id of the current turn.
     interaction: Option<Arc<str>>,
     /// Occurrences of each prompt text: hooks have no other name for a prompt.
-    prompts: BTreeMap<u64, u32>,
+    prompts: PromptNames,
     pub(super) step: Step,
     /// Tool names of the calls that have no result yet.
     pub(super) calls: BTreeMap<Arc<str>, String>,
@@ -289,10 +289,7 @@ impl EventsDecoder {
         if self.parent.is_some() && self.interaction.is_none() {
             self.report_session_context(emit);
         }
-        let words = prompt_hash(&text);
-        let count = self.prompts.entry(words).or_default();
-        *count += 1;
-        let alike = Name::ByContent(words, *count - 1);
+        let alike = self.prompts.next(&text);
         let mut user = vec![Body::Text(Text { text, ..Text::default() })];
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
         // The prompt of a sub-agent comes from its parent.
@@ -333,11 +330,6 @@ fn session_error(emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutco
     emit.push(EventKind::Part(Some(event.name()), Body::Error(failure)));
     emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
     RecordOutcome::InParts
-}
-
-/// The content hash that matches a prompt with its hook payload, which has no prompt id.
-pub(super) fn prompt_hash(text: &str) -> u64 {
-    digest(format!("prompt\n{text}").as_bytes())
 }
 
 fn attached(attachment: &Fields<'_>) -> Body {

@@ -11,17 +11,16 @@ use unspool_model::event::{
 };
 use unspool_model::id::SessionId;
 use unspool_model::part::{Body, Text};
-use unspool_model::provenance::{Feed, Name};
+use unspool_model::provenance::Feed;
 use unspool_model::session::{Parent, Trigger};
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
-use super::events::prompt_hash;
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
     /// Occurrences of each prompt text.
-    prompts: BTreeMap<u64, u32>,
+    prompts: PromptNames,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<CallRef>>,
     /// Calls of this turn so far, by content hash.
@@ -95,10 +94,7 @@ impl HooksDecoder {
         }
         self.open.clear();
         self.counts.clear();
-        let words = prompt_hash(&text);
-        let count = self.prompts.entry(words).or_default();
-        *count += 1;
-        let names = vec![Name::ByContent(words, *count - 1)];
+        let names = vec![self.prompts.next(&text)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts

@@ -30,5 +30,9 @@ pub const AGENT: Agent = Agent {
     }),
     resume: Some("gemini --resume"),
     calls_come_late: true,
-    ..Agent::new(super::NAME, "Gemini CLI", &[super::STREAM, super::LOG, super::HOOKS])
+    ..Agent::new(
+        super::NAME,
+        "Gemini CLI",
+        &[super::STREAM, super::LOG, super::HOOKS, crate::decode::acp::GEMINI],
+    )
 };

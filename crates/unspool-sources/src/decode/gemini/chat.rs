@@ -18,7 +18,7 @@ use unspool_model::part::{Body, Data, Failure, File, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Title, TitleOrigin, Trigger};
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::message::Calls;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct ChatDecoder {
     message_digests: BTreeMap<u64, u64>,
     /// The ids of the prompts in order, and the occurrences of each prompt text.
     prompts: Vec<Arc<str>>,
-    alike: BTreeMap<u64, u32>,
+    prompt_names: PromptNames,
     /// Type and content of each message, in order of first appearance.
     #[serde(default)]
     contents: Vec<u64>,
@@ -252,10 +252,7 @@ impl ChatDecoder {
             return self.responses(emit, message);
         }
         let user = user_parts(message);
-        let words = super::prompt_hash(user.iter().find_map(Body::prose).unwrap_or_default());
-        let count = self.alike.entry(words).or_default();
-        *count += 1;
-        let names = vec![Name::Prompt(id.clone()), Name::ByContent(words, *count - 1)];
+        let names = vec![Name::Prompt(id.clone()), self.prompt_names.next_of(&user)];
         self.prompts.push(id.clone());
         self.waits = true;
         self.cancelled = false;

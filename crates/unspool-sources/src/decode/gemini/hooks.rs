@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_model::part::{Body, Question, QuestionItem, QuestionKind, Text};
-use unspool_model::provenance::{Feed, Name};
+use unspool_model::provenance::Feed;
 use unspool_model::session::Trigger;
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 
 /// The fields of an input that a permission prompt repeats.
 const ABOUT: [&str; 3] = ["command", "file_path", "path"];
@@ -19,7 +19,7 @@ const ABOUT: [&str; 3] = ["command", "file_path", "path"];
 #[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
     /// Occurrences of each prompt text.
-    alike: BTreeMap<u64, u32>,
+    prompt_names: PromptNames,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<CallRef>>,
     /// Those of them that may ask for permission, with their tools and what they are about: a
@@ -88,10 +88,7 @@ impl HooksDecoder {
         self.asking.clear();
         self.counts.clear();
         self.agents = 0;
-        let words = super::prompt_hash(&text);
-        let count = self.alike.entry(words).or_default();
-        *count += 1;
-        let names = vec![Name::ByContent(words, *count - 1)];
+        let names = vec![self.prompt_names.next(&text)];
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts

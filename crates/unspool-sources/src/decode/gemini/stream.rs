@@ -1,7 +1,6 @@
 //! Gemini's stream-json, the output of `-p -o stream-json`. It has no thoughts and only call ids.
 //! Its tool results are the displayed ones, often empty. It reports how a turn ended.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -10,14 +9,15 @@ use unspool_model::part::{Body, Data, Failure, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::super::prompt_hash;
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::tool::emit_call;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamDecoder {
     /// Occurrences of each prompt text.
-    alike: BTreeMap<u64, u32>,
+    prompt_names: PromptNames,
     /// The number of the current model call in the turn.
     step: u32,
     /// Its calls have ended: the next record belongs to the next model call.
@@ -63,7 +63,7 @@ impl Decoder for StreamDecoder {
                 let text = fields.string("message").unwrap_or_default();
                 let is_error = !fields.is("severity", "warning");
                 self.errors += 1;
-                let name = Some(Name::ByContent(super::prompt_hash("error"), self.errors));
+                let name = Some(Name::ByContent(prompt_hash("error"), self.errors));
                 emit.push(if is_error {
                     EventKind::Part(name, Body::Error(Failure { text, ..Failure::default() }))
                 } else {
@@ -92,10 +92,7 @@ impl StreamDecoder {
     fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let text = fields.string("content").unwrap_or_default();
         if fields.is("role", "user") {
-            let words = super::prompt_hash(&text);
-            let count = self.alike.entry(words).or_default();
-            *count += 1;
-            let names = vec![Name::ByContent(words, *count - 1)];
+            let names = vec![self.prompt_names.next(&text)];
             let user = vec![Body::Text(Text { text, ..Text::default() })];
             (self.step, self.answered) = (0, false);
             self.begin();
@@ -165,7 +162,7 @@ impl StreamDecoder {
             text: error.string("message").unwrap_or_default(),
         };
         emit.push(EventKind::Part(
-            Some(Name::ByContent(super::prompt_hash("error"), 0)),
+            Some(Name::ByContent(prompt_hash("error"), 0)),
             Body::Error(failure),
         ));
         emit.push(EventKind::TurnEnded(EndReason::Failed(None)));

@@ -14,5 +14,9 @@ pub const AGENT: Agent = Agent {
         is_log: |path| ends(path, ".db"),
     }),
     resume: Some("opencode --session"),
-    ..Agent::new(super::NAME, "OpenCode", &[super::LOG, super::EXPORT, super::EVENTS, super::RUN])
+    ..Agent::new(
+        super::NAME,
+        "OpenCode",
+        &[super::LOG, super::EXPORT, super::EVENTS, super::RUN, crate::decode::acp::OPENCODE],
+    )
 };

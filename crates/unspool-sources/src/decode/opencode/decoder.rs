@@ -9,7 +9,7 @@ use unspool_model::event::{Event, EventKind, ProseKind};
 use unspool_model::part::{Body, Data, Notice};
 use unspool_model::provenance::{Feed, Name};
 
-use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::message::Message;
 use super::questions::PendingRequest;
 use super::session::Head;
@@ -33,6 +33,7 @@ pub struct OpenCodeDecoder {
     pub(super) ended: bool,
     /// The latest user and assistant messages.
     pub(super) users: Vec<User>,
+    pub(super) prompts: PromptNames,
     pub(super) messages: Vec<Message>,
     /// Open prose, by part id.
     pub(super) open: BTreeMap<Arc<str>, ProseKind>,
@@ -54,6 +55,7 @@ impl OpenCodeDecoder {
             turn: None,
             ended: true,
             users: Vec::new(),
+            prompts: PromptNames::default(),
             messages: Vec::new(),
             open: BTreeMap::new(),
             calls: BTreeMap::new(),

@@ -33,6 +33,11 @@ pub(super) fn call_of(message: &str, call: &str) -> Arc<str> {
     format!("{message}/{call}").into()
 }
 
+/// Matches a call in a capture of the Agent Client Protocol, which has no message ids.
+pub(in crate::decode) fn call_id_hash(call: &str) -> u64 {
+    digest(format!("call id\n{call}").as_bytes())
+}
+
 impl OpenCodeDecoder {
     pub(super) fn tool(
         &mut self,
@@ -66,7 +71,7 @@ impl OpenCodeDecoder {
                 parent_call_id: None,
                 name: tool.clone(),
                 input: state.json("input").filter(|_| whole),
-                content_hash: state.content_hash(&tool, "input"),
+                content_hash: call_id_hash(&part.text("callID").unwrap_or_default()),
                 provider_executed: part.fields("metadata").flag("providerExecuted"),
                 title,
                 running: whole,

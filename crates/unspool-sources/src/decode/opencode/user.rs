@@ -27,6 +27,8 @@ pub(super) struct User {
     /// Another turn has begun since.
     past: bool,
     pub removed: bool,
+    /// The name of its turn by its first text, once it has one.
+    by_text: Option<Name>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,7 +46,8 @@ enum UserPart {
 
 impl User {
     fn new(id: Arc<str>, created: Option<u64>) -> User {
-        User { id, created, pieces: Vec::new(), begun: false, past: false, removed: false }
+        let (begun, past, removed) = (false, false, false);
+        User { id, created, pieces: Vec::new(), begun, past, removed, by_text: None }
     }
 
     fn trigger(&self) -> Trigger {
@@ -115,15 +118,20 @@ impl OpenCodeDecoder {
             self.turn = Some(id.clone());
             self.ended = false;
         }
-        let Some(user) = self.user(id) else { return };
+        let OpenCodeDecoder { users, prompts, .. } = self;
+        let Some(user) = users.iter_mut().rev().find(|user| *user.id == **id) else { return };
         let at = emit.at;
         emit.at = user
             .created
             .and_then(|at| i64::try_from(at).ok())
             .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
         emit.turn = None;
-        let names = vec![Name::Prompt(id.clone())];
-        emit.push(EventKind::TurnStarted { names, trigger: user.trigger(), user: user.said() });
+        let (trigger, said) = (user.trigger(), user.said());
+        if user.by_text.is_none() && said.iter().any(|body| body.prose().is_some()) {
+            user.by_text = Some(prompts.next_of(&said));
+        }
+        let names = [Name::Prompt(id.clone())].into_iter().chain(user.by_text.clone()).collect();
+        emit.push(EventKind::TurnStarted { names, trigger, user: said });
         emit.turn = Some(Name::Prompt(id.clone()));
         if fresh && created.is_some_and(|created| user.created.is_some_and(|at| at < created)) {
             emit.push(EventKind::TurnInherited);

@@ -44,17 +44,15 @@ impl LogDecoder {
                 names.push(Name::Prompt(prompt.clone()));
                 self.prompt = Some(prompt.clone());
             }
-            Some(_) => {}
-            None => {
-                let words = user_words(&user);
-                let count = self.prompt_counts.entry(words).or_default();
-                names.push(Name::ByContent(words, *count));
-                *count += 1;
-            }
+            Some(_) | None => {}
         }
         // The record of a blocked prompt is also a part, so it cannot name the turn.
         let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
+        // What a fork copied is not counted: its other feeds begin with the first prompt of its own.
+        if prompt.is_none() || !self.is_copied(emit) {
+            names.push(self.prompts.next_of(&user));
+        }
         self.blocks.forget_but(self.message.take().as_deref());
         self.retries = 0;
         self.interjections.clear();
@@ -96,15 +94,6 @@ impl LogDecoder {
     }
 }
 
-/// Identifies a prompt by content in versions without prompt ids.
-pub(in crate::decode::claude) fn prompt_hash(text: &str) -> u64 {
-    digest(format!("prompt\n{text}").as_bytes())
-}
-
 pub(in crate::decode::claude) fn interjection_hash(text: &str) -> u64 {
     digest(format!("interjection\n{text}").as_bytes())
-}
-
-fn user_words(user: &[Body]) -> u64 {
-    prompt_hash(user.iter().find_map(Body::prose).unwrap_or_default())
 }

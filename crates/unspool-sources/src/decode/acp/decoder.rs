@@ -1,0 +1,312 @@
+//! Decodes a capture message by message: what the client sent, what the agent sent, and the
+//! replies of both. The two sides number their requests separately.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unspool_model::event::{EndReason, Event, EventKind, ToolEnd};
+use unspool_model::part::{Body, File, Notice, Text};
+use unspool_model::provenance::{Feed, Name};
+use unspool_model::session::Trigger;
+
+use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
+use super::adapter::Adapter;
+use super::call::Call;
+use super::question::PendingQuestion;
+
+/// Below this number of milliseconds a time counts from the start of the capture.
+const FIRST_EPOCH_MS: u64 = 1_000_000_000_000;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AcpDecoder {
+    pub adapter: Adapter,
+    /// The number of the connection, if the capture has it: request ids begin anew with each.
+    pub connection: u64,
+    prompts: PromptNames,
+    /// The client's requests without a reply, by id.
+    requests: BTreeMap<String, Request>,
+    /// The agent's questions without an answer, by id.
+    pub questions: BTreeMap<String, PendingQuestion>,
+    pub calls: BTreeMap<Arc<str>, Call>,
+    /// The agent repeats the history of the session.
+    pub repeats: bool,
+    /// Words of a prompt in that history.
+    pub repeated: String,
+    /// A turn is open.
+    pub open: bool,
+    /// The turn is complete, but its prompt has no reply: what follows is another turn.
+    pub complete: bool,
+    /// The model call or the block that the last chunk named.
+    pub step: Option<String>,
+    pub block: Option<Name>,
+}
+
+/// A request of the client.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Request {
+    Prompt,
+    Load,
+    Other,
+}
+
+impl Decoder for AcpDecoder {
+    fn decode(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        out: &mut Vec<Event>,
+    ) -> RecordOutcome {
+        let mut emit = Emitter::new(Feed::Stream, record, None, out);
+        let milliseconds = fields.number("t").filter(|t| *t >= FIRST_EPOCH_MS);
+        emit.at = milliseconds
+            .and_then(|t| i64::try_from(t).ok())
+            .and_then(|t| Timestamp::from_millisecond(t).ok());
+        if fields.has("acp") {
+            return self.head(&mut emit, fields);
+        }
+        let message = fields.fields("msg");
+        let direction = fields.text("dir").unwrap_or_default();
+        match &*direction {
+            "us" | "exit" => self.own(&mut emit, &direction, &message),
+            "junk" => RecordOutcome::left_out("output that is not ACP"),
+            _ => match message.text("method") {
+                Some(method) => self.message(&mut emit, &method, &message),
+                None => self.reply(&mut emit, &direction, &message),
+            },
+        }
+    }
+
+    fn save(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl AcpDecoder {
+    pub fn new(adapter: Adapter) -> AcpDecoder {
+        AcpDecoder {
+            adapter,
+            connection: 0,
+            prompts: PromptNames::default(),
+            requests: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            repeats: false,
+            repeated: String::new(),
+            open: false,
+            complete: false,
+            step: None,
+            block: None,
+        }
+    }
+
+    /// The first line of our own captures.
+    fn head(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
+        self.connection = fields.number("connection").unwrap_or_default();
+        self.prompts = fields.read("prompts").unwrap_or_default();
+        let (branch, version, cost) = (None, None, None);
+        let project = fields.string("cwd");
+        emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+        RecordOutcome::Metadata
+    }
+
+    fn message(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        method: &str,
+        message: &Fields<'_>,
+    ) -> RecordOutcome {
+        let params = message.fields("params");
+        let mut request = Request::Other;
+        let outcome = match method {
+            "session/new" | "session/load" | "session/resume" => {
+                self.repeats = method == "session/load";
+                if self.repeats {
+                    request = Request::Load;
+                }
+                let (branch, version, cost) = (None, None, None);
+                let project = params.string("cwd");
+                emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+                RecordOutcome::Metadata
+            }
+            "session/prompt" => {
+                request = Request::Prompt;
+                self.prompt(emit, &params)
+            }
+            "session/update" => return self.update(emit, &params.fields("update")),
+            "session/request_permission" => {
+                return self.permission(emit, &id_of(message), &params);
+            }
+            "elicitation/create" => return self.elicitation(emit, &id_of(message), &params),
+            "$/cancel_request" => {
+                return self.withdraw(emit, &params.raw("requestId").unwrap_or_default());
+            }
+            "initialize"
+            | "authenticate"
+            | "session/cancel"
+            | "session/close"
+            | "session/list"
+            | "session/set_mode"
+            | "session/set_model"
+            | "session/set_config_option"
+            | "_auth/status_update" => RecordOutcome::Metadata,
+            _ => return RecordOutcome::left_out(method),
+        };
+        if message.has("id") {
+            self.requests.insert(id_of(message), request);
+        }
+        outcome
+    }
+
+    fn prompt(&mut self, emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
+        self.end_repetition();
+        self.repeats &= self.adapter.repeats_late();
+        let mut user = Vec::new();
+        for block in params.list("prompt") {
+            user.push(match block.text("type").as_deref() {
+                Some("text") => {
+                    let text = block.string("text").unwrap_or_default();
+                    Body::Text(Text { text, ..Text::default() })
+                }
+                _ => attached(&block),
+            });
+        }
+        let first = user.iter().find_map(Body::prose).unwrap_or_default();
+        let trigger = if first.starts_with('/') { Trigger::Command } else { Trigger::User };
+        let names = vec![self.prompts.next(first)];
+        self.begin(emit, names, trigger, user);
+        RecordOutcome::InParts
+    }
+
+    pub fn begin(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        names: Vec<Name>,
+        trigger: Trigger,
+        user: Vec<Body>,
+    ) {
+        self.calls.retain(|_, call| !call.ended);
+        (self.open, self.complete) = (true, false);
+        (self.step, self.block) = (None, None);
+        emit.push(EventKind::TurnStarted { names, trigger, user });
+    }
+
+    /// A prompt in the repeated history counts: the log has its turn too.
+    pub fn end_repetition(&mut self) {
+        let words = std::mem::take(&mut self.repeated);
+        if !words.is_empty() {
+            self.prompts.next(&words);
+        }
+    }
+
+    fn reply(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        direction: &str,
+        message: &Fields<'_>,
+    ) -> RecordOutcome {
+        let id = id_of(message);
+        if direction.starts_with('c') {
+            return match self.questions.remove(&id) {
+                Some(question) => self.answer(emit, question, message),
+                None => RecordOutcome::Metadata,
+            };
+        }
+        match self.requests.remove(&id) {
+            Some(Request::Prompt) => self.end(emit, message),
+            Some(Request::Load | Request::Other) => RecordOutcome::Metadata,
+            None => RecordOutcome::left_out("reply without its request"),
+        }
+    }
+
+    /// The reply to a prompt ends its turn.
+    fn end(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
+        self.end_refused(emit);
+        self.open = false;
+        let error = message.fields("error");
+        if error.is_object() {
+            let detail = error.fields("data").string("details");
+            let text = error.string("message").or(detail);
+            emit.push(EventKind::TurnEnded(EndReason::Failed(text)));
+            return RecordOutcome::InParts;
+        }
+        let reason = message.fields("result").string("stopReason").unwrap_or_default();
+        let end = match &*reason {
+            "cancelled" => EndReason::Interrupted,
+            _ => EndReason::Completed,
+        };
+        let text = match &*reason {
+            "max_tokens" => "The reply reached the limit of tokens.",
+            "max_turn_requests" => "The turn reached the limit of model calls.",
+            "refusal" => "The model refused to go on.",
+            _ => "",
+        };
+        if !text.is_empty() {
+            let notice = Notice { code: reason, text: text.to_owned() };
+            emit.push(EventKind::Part(None, Body::Notice(notice)));
+        }
+        emit.push(EventKind::TurnEnded(end));
+        RecordOutcome::Metadata
+    }
+
+    /// Ends calls that a person refused and of which the agent says nothing more.
+    fn end_refused(&mut self, emit: &mut Emitter<'_>) {
+        for (id, call) in self.calls.iter_mut().filter(|(_, call)| call.refused && !call.ended) {
+            call.ended = true;
+            let (call, outcome) = (self.adapter.call(id), Default::default());
+            emit.push(EventKind::ToolEnded { call, end: ToolEnd::Denied, outcome });
+        }
+    }
+
+    /// What the recording program itself notes: that the agent or the recording ended.
+    fn own(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        direction: &str,
+        message: &Fields<'_>,
+    ) -> RecordOutcome {
+        let what = message.string("what").unwrap_or_else(|| direction.to_owned());
+        match &*what {
+            "exit" if self.open => {
+                self.open = false;
+                let code = message.raw("code").filter(|code| *code != "null");
+                let how = match (code, message.text("signal")) {
+                    (Some(code), _) => format!("with code {code}"),
+                    (None, Some(signal)) => format!("by {signal}"),
+                    (None, None) => "without a code".to_owned(),
+                };
+                let stderr = message.string("stderr").filter(|text| !text.trim().is_empty());
+                let tail = stderr.map(|text| format!("\n{}", text.trim_end())).unwrap_or_default();
+                let text = format!("The agent ended {how} during the turn.{tail}");
+                emit.push(EventKind::TurnEnded(EndReason::Failed(Some(text))));
+                RecordOutcome::InParts
+            }
+            "lost" if self.open => {
+                self.open = false;
+                emit.push(EventKind::TurnEnded(EndReason::Interrupted));
+                RecordOutcome::Metadata
+            }
+            "exit" | "lost" | "prompt" | "answer" => RecordOutcome::Metadata,
+            _ => RecordOutcome::left_out(what),
+        }
+    }
+}
+
+/// The id of a request or a reply, as it is written: a number or a string.
+fn id_of(message: &Fields<'_>) -> String {
+    message.raw("id").unwrap_or_default().to_owned()
+}
+
+/// A part of a prompt that is no text.
+fn attached(block: &Fields<'_>) -> Body {
+    let resource = block.fields("resource");
+    let from = if resource.is_object() { resource } else { *block };
+    let media_type = from.string("mimeType");
+    let data = block.text("data").zip(media_type.as_deref());
+    let data = data.map(|(data, kind)| format!("data:{kind};base64,{data}"));
+    let url = from.string("uri").or(data);
+    Body::File(File { name: block.string("name"), media_type, url, text: from.string("text") })
+}
