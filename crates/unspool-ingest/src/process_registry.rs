@@ -1,6 +1,9 @@
 //! Which process runs which session, where that is known: from our hooks, which write a file per
-//! process, and from agents that keep such files themselves. The files are small, have the process
-//! id as their name, and stay behind when the process is killed. `hooks::spool::sweep` removes ours after a while.
+//! process, and from agents that keep such files or a log of their runs (`run_log.rs`). The files are
+//! small, have the process id in their name, and stay behind when the process is killed.
+//! `hooks::spool::sweep` removes ours after a while.
+
+mod run_log;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,8 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use unspool_query::processes::{ProcessList, hook_caller};
+use unspool_sources::agents::ProcessFiles;
+use unspool_sources::discover::ProcessSource;
 
 use crate::lock::DataFolder;
 
@@ -34,10 +39,29 @@ pub struct ProcessRegistry {
 
 #[derive(Clone, Copy, Debug)]
 struct Registration {
-    process: u32,
+    holder: Holder,
     /// When it was written.
     at: SystemTime,
     is_idle: bool,
+}
+
+/// The process of a registration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holder {
+    /// It has this id, unless another process has got the id since.
+    Process(u32),
+    Gone,
+    /// It is one of several, or none of them.
+    Unclear,
+}
+
+impl Registration {
+    fn living(&self, processes: &ProcessList) -> Option<u32> {
+        match self.holder {
+            Holder::Process(id) => processes.is_alive(id, self.at).then_some(id),
+            Holder::Gone | Holder::Unclear => None,
+        }
+    }
 }
 
 /// What the registry knows about the process of a session.
@@ -76,23 +100,60 @@ pub fn register_caller(folder: &DataFolder, session: &str) {
 }
 
 impl ProcessRegistry {
-    pub fn read(folders: &[PathBuf]) -> ProcessRegistry {
-        let mut by_session: FxHashMap<String, Vec<Registration>> = FxHashMap::default();
-        for (entry, at) in folders.iter().flat_map(|folder| entries(folder)) {
-            let is_idle = entry.status.as_deref() == Some("idle");
-            let registration = Registration { process: entry.pid, at, is_idle };
-            by_session.entry(entry.session).or_default().push(registration);
+    pub fn read(sources: &[ProcessSource], processes: &ProcessList) -> ProcessRegistry {
+        let mut registry = ProcessRegistry::default();
+        for source in sources {
+            match source.files {
+                ProcessFiles::Entries => registry.read_entries(&source.path),
+                ProcessFiles::SessionLocks => registry.read_locks(&source.path),
+                ProcessFiles::RunLog => {
+                    let program = source.program.unwrap_or_default();
+                    registry.read_run_log(&source.path, program, processes);
+                }
+            }
         }
-        ProcessRegistry { by_session }
+        registry
+    }
+
+    fn read_entries(&mut self, folder: &Path) {
+        for (entry, at) in entries(folder) {
+            let is_idle = entry.status.as_deref() == Some("idle");
+            let holder = Holder::Process(entry.pid);
+            self.add(entry.session, Registration { holder, at, is_idle });
+        }
+    }
+
+    /// Locks of Copilot: `SESSION/inuse.PID.lock`. One that ends by itself removes its lock.
+    fn read_locks(&mut self, folder: &Path) {
+        for session in fs::read_dir(folder).into_iter().flatten().flatten() {
+            for file in fs::read_dir(session.path()).into_iter().flatten().flatten() {
+                let name = file.file_name();
+                let (Some(id), Ok(session)) =
+                    (name.to_str().and_then(lock_holder), session.file_name().into_string())
+                else {
+                    continue;
+                };
+                if let Ok(at) = file.metadata().and_then(|metadata| metadata.modified()) {
+                    let holder = Holder::Process(id);
+                    self.add(session, Registration { holder, at, is_idle: false });
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, session: String, registration: Registration) {
+        self.by_session.entry(session).or_default().push(registration);
     }
 
     pub fn process_of(&self, session: &str, processes: &ProcessList) -> Registered {
         let Some(known) = self.by_session.get(session) else { return Registered::No };
-        let alive = || known.iter().filter(|known| processes.is_alive(known.process, known.at));
+        let alive = || known.iter().filter(|known| known.living(processes).is_some());
         if let Some(idle) = alive().find(|known| known.is_idle) {
             Registered::Idle(idle.at)
         } else if alive().next().is_some() {
             Registered::Alive
+        } else if known.iter().any(|known| known.holder == Holder::Unclear) {
+            Registered::No
         } else {
             Registered::Dead
         }
@@ -102,9 +163,13 @@ impl ProcessRegistry {
     pub fn others(&self, session: &str, processes: &ProcessList) -> Vec<u32> {
         let others = self.by_session.iter().filter(|(other, _)| *other != session);
         let known = others.flat_map(|(_, known)| known);
-        let alive = known.filter(|known| processes.is_alive(known.process, known.at));
-        alive.map(|known| known.process).collect()
+        known.filter_map(|known| known.living(processes)).collect()
     }
+}
+
+/// The process in the name of a lock.
+fn lock_holder(name: &str) -> Option<u32> {
+    name.strip_prefix("inuse.")?.strip_suffix(".lock")?.parse().ok()
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = (Entry, SystemTime)> + use<> {
@@ -122,46 +187,5 @@ fn entry(path: &Path) -> Option<(Entry, SystemTime)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
-
-    use super::*;
-
-    fn sleep() -> std::process::Child {
-        Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap()
-    }
-
-    #[test]
-    fn a_session_is_dead_when_its_processes_are() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut one, mut two) = (sleep(), sleep());
-        let register = |pid: u32, session: &str| {
-            let text = format!(r#"{{"pid":{pid},"sessionId":"{session}","status":"busy"}}"#);
-            fs::write(folder.path().join(format!("{pid}.json")), text).unwrap();
-        };
-        register(one.id(), "a");
-        register(two.id(), "b");
-        fs::write(folder.path().join("odd.json"), "{").unwrap();
-        let folders = [folder.path().to_owned(), folder.path().join("none")];
-        let of = |session: &str| {
-            let list = ProcessList::read().unwrap();
-            ProcessRegistry::read(&folders).process_of(session, &list)
-        };
-        assert_eq!(
-            (of("a"), of("b"), of("c")),
-            (Registered::Alive, Registered::Alive, Registered::No)
-        );
-        let idle = format!(r#"{{"pid":{},"sessionId":"i","status":"idle"}}"#, two.id());
-        fs::write(folder.path().join("idle.json"), idle).unwrap();
-        assert!(matches!(of("i"), Registered::Idle(_)));
-        fs::remove_file(folder.path().join("idle.json")).unwrap();
-        let list = ProcessList::read().unwrap();
-        let registry = ProcessRegistry::read(&folders);
-        assert_eq!(registry.others("a", &list), [two.id()]);
-        one.kill().unwrap();
-        one.wait().unwrap();
-        assert_eq!((of("a"), of("b")), (Registered::Dead, Registered::Alive));
-        two.kill().unwrap();
-        two.wait().unwrap();
-    }
-}
+#[path = "process_registry_tests.rs"]
+mod tests;

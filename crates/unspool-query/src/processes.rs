@@ -72,8 +72,28 @@ impl ProcessList {
                 && same_folder
                 && old
                 && !process.is_daemon
-                && !others.contains(id)
+                && !self.belongs_to(*id, program, others)
         })
+    }
+
+    /// True if a process is one of these, or one that these were started from or have started, of the
+    /// same program: agents are often started by a launcher of their own name.
+    fn belongs_to(&self, id: u32, program: &str, owners: &[u32]) -> bool {
+        let chain = |from: u32| {
+            let parent = |id: &u32| {
+                let parent = self.0.get(id)?.parent?;
+                self.0.get(&parent)?.is_program(program).then_some(parent)
+            };
+            std::iter::successors(Some(from), parent).take(MAX_PARENTS)
+        };
+        chain(id).any(|id| owners.contains(&id))
+            || owners.iter().any(|one| chain(*one).any(|up| up == id))
+    }
+
+    /// The processes of a program, and when each started.
+    pub fn of_program(&self, program: &str) -> impl Iterator<Item = (u32, SystemTime)> {
+        let own = self.0.iter().filter(|(_, process)| process.is_program(program));
+        own.filter(|(_, process)| !process.is_daemon).map(|(id, process)| (*id, process.started))
     }
 
     /// True if this process is there and is the one that was seen at `seen`: ids are used again.

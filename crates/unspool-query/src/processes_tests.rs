@@ -52,6 +52,13 @@ fn a_process_of_another_session_does_not_count() {
     let one = list([process(&["claude"], None, 50)]);
     assert!(one.has(&wanted, &[2]));
     assert!(!one.has(&wanted, &[1]));
+    // Its launcher, and what it started of its own program.
+    let below = |parent| Process { parent: Some(parent), ..process(&["claude"], None, 50) };
+    let chain = list([process(&["claude"], None, 50), below(1), below(2)]);
+    assert!(!chain.has(&wanted, &[2]));
+    // One that it started with a shell is an agent of its own.
+    let shell = Process { parent: Some(1), ..process(&["sh"], None, 50) };
+    assert!(list([process(&["claude"], None, 50), shell, below(2)]).has(&wanted, &[1]));
 }
 
 #[test]

@@ -38,13 +38,25 @@ pub struct Agent {
     pub hooks: Option<HookSetup>,
     /// The shell command that resumes a session, without the session id.
     pub resume: Option<&'static str>,
-    /// The folder, in the agent's folder, with a file for each of its processes: `PID.json` with
-    /// `pid` and `sessionId`.
-    pub process_folder: Option<&'static str>,
+    /// Where it says which process runs which session: a path in the agent's folder.
+    pub process_files: Option<(&'static str, ProcessFiles)>,
     /// Its log has a call only when the call has ended.
     pub calls_come_late: bool,
     /// True for a record of the agent's list of typed prompts, which is not a session.
     pub is_prompt_history: fn(&Fields<'_>) -> bool,
+}
+
+/// How an agent says which of its processes runs which session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProcessFiles {
+    /// A folder with a file for each process: `PID.json` with `pid` and `sessionId`.
+    Entries,
+    /// A folder with a folder for each session, in which each process has an empty or short file,
+    /// `inuse.PID.lock`.
+    SessionLocks,
+    /// A log of all processes. A line has the id of the run, and of the session that it is about; no
+    /// line has the process id. The first line of a run is written when its process starts.
+    RunLog,
 }
 
 /// How an agent configures hooks.
@@ -88,7 +100,7 @@ impl Agent {
             logs: None,
             hooks: None,
             resume: None,
-            process_folder: None,
+            process_files: None,
             calls_come_late: false,
             is_prompt_history: |_| false,
         }

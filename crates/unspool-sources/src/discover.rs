@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use unspool_model::source::FileStamp;
 
-use crate::agents::AGENTS;
+use crate::agents::{AGENTS, ProcessFiles};
 use crate::decode::Warning;
 use crate::read::regular_file::open_regular;
 use crate::read::{agent_meta, rows};
@@ -55,6 +55,15 @@ static SPOOL: LogLocation = LogLocation {
 
 pub(crate) fn ends(path: &Path, with: &str) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
+}
+
+/// A file or folder that says which process runs which session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProcessSource {
+    /// The program of the processes. None if they may be of any agent.
+    pub program: Option<&'static str>,
+    pub path: PathBuf,
+    pub files: ProcessFiles,
 }
 
 /// The parts of the user's environment that determine where logs are.
@@ -102,11 +111,13 @@ impl Environment {
         }
     }
 
-    /// The folders in which agents keep a file for each of their processes.
-    pub fn process_folders(&self) -> impl Iterator<Item = PathBuf> {
-        AGENTS
-            .iter()
-            .filter_map(|agent| Some(self.agent_folder(agent.name)?.join(agent.process_folder?)))
+    /// Where agents say which process runs which session.
+    pub fn process_sources(&self) -> impl Iterator<Item = ProcessSource> {
+        AGENTS.iter().filter_map(|agent| {
+            let (path, files) = agent.process_files?;
+            let path = self.agent_folder(agent.name)?.join(path);
+            Some(ProcessSource { program: agent.program(), path, files })
+        })
     }
 
     /// The log folders of one agent, each with the variable that named it.

@@ -18,8 +18,8 @@ use unspool_model::live::MAX_SILENCE;
 use unspool_model::provenance::Feed;
 use unspool_model::session::{SessionState, Turn, TurnState};
 use unspool_query::processes::{AgentProcess, ProcessList};
-use unspool_sources::agents::Agent;
-use unspool_sources::discover::Environment;
+use unspool_sources::agents::{Agent, ProcessFiles};
+use unspool_sources::discover::{Environment, ProcessSource};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
 
@@ -49,6 +49,9 @@ const MAX_IDLE: SignedDuration = SignedDuration::from_hours(24);
 /// them would cost more than the rest of its import.
 const SESSIONS_PER_COMMIT: usize = 64;
 
+/// A longer chain of sub-agents is a loop.
+const MAX_AGENT_DEPTH: usize = 16;
+
 /// When a turn without an end counts as left by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SilencePolicy {
@@ -62,20 +65,22 @@ pub struct SilencePolicy {
     pub hook_spool: PathBuf,
     /// Home folders whose agents run on other machines.
     pub other_homes: Vec<PathBuf>,
-    /// Folders with a file for each process that runs a session.
-    pub process_folders: Vec<PathBuf>,
+    /// What says which process runs which session.
+    pub process_sources: Vec<ProcessSource>,
 }
 
 impl SilencePolicy {
     pub fn new(idle_after: Duration, folder: &DataFolder, environment: &Environment) -> Self {
-        let own = environment.process_folders();
+        let agents = environment.process_sources();
+        let path = folder.processes();
+        let hooks = ProcessSource { program: None, path, files: ProcessFiles::Entries };
         SilencePolicy {
             gone_after: idle_after.min(MIN_SILENCE),
             unseen_after: idle_after,
             unknown_after: Duration::try_from(MAX_SILENCE).unwrap_or(idle_after),
             hook_spool: folder.spool(),
             other_homes: environment.other_homes.clone(),
-            process_folders: own.chain([folder.processes()]).collect(),
+            process_sources: agents.chain([hooks]).collect(),
         }
     }
 }
@@ -138,7 +143,8 @@ impl SilenceCheck {
             let mut writers = Vec::new();
             for stored in group {
                 let last_write = self.last_write(&view, stored)?;
-                let sighting = presence.look(&self.policy, stored, &last_write);
+                let owner = process_owner(&view, stored)?;
+                let sighting = presence.look(&self.policy, stored, &owner, &last_write);
                 let id = stored.summary.session.id;
                 if matches!(sighting, Sighting::Present | Sighting::Resting) {
                     self.seen.insert(id);
@@ -233,38 +239,48 @@ impl Presence {
         &mut self,
         policy: &SilencePolicy,
         stored: &StoredSession,
+        owner: &str,
         last_write: &LastWrite,
     ) -> Sighting {
         let (Some(written), Reach::Local) = (last_write.at, last_write.reach) else {
             return Sighting::Unknown;
         };
         let known = self.0.get_or_insert_with(|| {
-            Some((ProcessList::read()?, ProcessRegistry::read(&policy.process_folders)))
+            let processes = ProcessList::read()?;
+            let registry = ProcessRegistry::read(&policy.process_sources, &processes);
+            Some((processes, registry))
         });
         let session = &stored.summary.session;
         let program = Agent::named(&session.agent).and_then(Agent::program);
         let (Some(program), Some((processes, registry))) = (program, known) else {
             return Sighting::Unknown;
         };
-        let id = &session.agent_session_id;
-        match registry.process_of(id, processes) {
-            // It said so after its last record: the turn was cancelled before it wrote anything.
-            Registered::Idle(at) if at >= written => Sighting::Resting,
+        match registry.process_of(owner, processes) {
+            // It said so after its last record: the turn was cancelled before it wrote anything. Its
+            // background agents go on.
+            Registered::Idle(at) if at >= written && !stored.is_agent() => Sighting::Resting,
             Registered::Alive | Registered::Idle(_) => Sighting::Present,
             Registered::Dead => Sighting::Dead,
             Registered::No => {
                 let project = session.facts.project.as_deref().map(Path::new);
                 let wanted = AgentProcess { program, project, started_before: written };
-                // A sub-agent runs in the process of its session, which is registered for that.
-                let others = match stored.is_agent() {
-                    true => Vec::new(),
-                    false => registry.others(id, processes),
-                };
-                let present = processes.has(&wanted, &others);
+                let present = processes.has(&wanted, &registry.others(owner, processes));
                 if present { Sighting::Present } else { Sighting::Absent }
             }
         }
     }
+}
+
+/// The agent's id of the session whose process runs this one: a sub-agent runs in the process of the
+/// session that started it.
+fn process_owner(view: &impl View, stored: &StoredSession) -> Result<String, StoreError> {
+    let mut session = stored.summary.session.clone();
+    for _ in 0..MAX_AGENT_DEPTH {
+        let Some(parent) = &session.parent else { break };
+        let Some(found) = block_on(view.sessions_by_id(vec![parent.session]))?.pop() else { break };
+        session = found.summary.session;
+    }
+    Ok(session.agent_session_id)
 }
 
 /// True if the session is silent for long enough to say that its agent is gone.

@@ -25,12 +25,16 @@ fn log(machine: &Machine) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
-/// A process that looks like Claude Code: a program of that name, started in the project.
+/// A process that looks like an agent: a program of its name, started in the project.
 struct FakeAgent(Child);
 
 impl FakeAgent {
     fn start(machine: &Machine) -> FakeAgent {
-        let program = machine.home().join("claude");
+        FakeAgent::start_program(machine, "claude")
+    }
+
+    fn start_program(machine: &Machine, name: &str) -> FakeAgent {
+        let program = machine.home().join(name);
         if !program.exists() {
             std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
         }
@@ -168,4 +172,32 @@ fn a_log_that_nobody_writes_any_more_is_not_running() {
     machine.ok("d", &["sync"]);
     assert_eq!(states(&machine, "d").unwrap(), ("interrupted".into(), "interrupted".into()));
     assert!(lines(text.as_bytes()).len() > 2);
+}
+
+/// Another session of the same agent in the same project says nothing about the one that was killed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_copilot_is_noticed_while_another_runs_in_its_project() {
+    const SESSION: &str = "fb8a447d-e0fd-4981-b1e1-38fd57316018";
+    let machine = Machine::new();
+    machine.write(CONFIG, b"idle_after = 2\n");
+    let project = machine.home().canonicalize().unwrap();
+    let text = String::from_utf8(recorded("copilot/discovery-loop/log.jsonl")).unwrap();
+    let text = text.replace("/home/dev4/weather-app", project.to_str().unwrap());
+    let begun =
+        text.lines().position(|line| line.contains("toolu_01Mock0005\",\"toolName")).unwrap();
+    let text: String = text.lines().take(begun + 1).map(now).collect();
+    let mut agent = FakeAgent::start_program(&machine, "copilot");
+    let other = FakeAgent::start_program(&machine, "copilot");
+    let folder = ".copilot/session-state";
+    for (session, process) in [(SESSION, &agent), ("another", &other)] {
+        machine.write(&format!("{folder}/{session}/inuse.{}.lock", process.0.id()), b"");
+    }
+    machine.write(&format!("{folder}/{SESSION}/events.jsonl"), text.as_bytes());
+    let _watcher = WatchProcess::begin(machine.command("d", &["sync", "--watch"]));
+    until_states(&machine, ("running", "running"));
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(states(&machine, "d").unwrap().0, "running");
+    agent.kill();
+    until_states(&machine, ("interrupted", "interrupted"));
 }

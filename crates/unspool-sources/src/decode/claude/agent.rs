@@ -1,6 +1,6 @@
 //! Claude Code in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup};
+use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles};
 use crate::discover::{LogLocation, SearchDepth, ends};
 use crate::read::agent_meta;
 
@@ -35,7 +35,7 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("claude --resume"),
-    process_folder: Some("sessions"),
+    process_files: Some(("sessions", ProcessFiles::Entries)),
     is_prompt_history: |fields| fields.has("display") && fields.has("pastedContents"),
     ..Agent::new(
         super::NAME,

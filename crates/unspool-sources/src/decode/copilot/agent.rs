@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup};
+use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles};
 use crate::discover::{LogLocation, SearchDepth};
 
 pub const AGENT: Agent = Agent {
@@ -32,6 +32,7 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("copilot --resume"),
+    process_files: Some(("session-state", ProcessFiles::SessionLocks)),
     ..Agent::new(
         super::NAME,
         "GitHub Copilot CLI",

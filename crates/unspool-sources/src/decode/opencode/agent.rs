@@ -1,6 +1,6 @@
 //! OpenCode in the agent table.
 
-use crate::agents::Agent;
+use crate::agents::{Agent, ProcessFiles};
 use crate::discover::{LogLocation, SearchDepth, ends};
 
 pub const AGENT: Agent = Agent {
@@ -14,6 +14,7 @@ pub const AGENT: Agent = Agent {
         is_log: |path| ends(path, ".db"),
     }),
     resume: Some("opencode --session"),
+    process_files: Some(("opencode/log/opencode.log", ProcessFiles::RunLog)),
     ..Agent::new(
         super::NAME,
         "OpenCode",
