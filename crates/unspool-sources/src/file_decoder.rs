@@ -103,6 +103,8 @@ pub struct FileDecoder {
     named_by_file: bool,
     /// The session id to use if no record names one for certain.
     fallback_id: Option<String>,
+    /// What was read at the same path before: the session of records that name none.
+    former: Option<Checkpoint>,
     /// How many records failed the decoder's check and were decoded anyway.
     invalid_records: u32,
     pending: PendingRecords,
@@ -146,12 +148,19 @@ impl FileDecoder {
             current: None,
             named_by_file: false,
             fallback_id: None,
+            former: None,
             invalid_records: 0,
             pending: PendingRecords::default(),
             prompt_history: None,
             events: Vec::new(),
             outline: JsonOutline::default(),
         }
+    }
+
+    /// Begins a file that replaces another one. If it is of the same format and names no session, it
+    /// continues the session of the former.
+    pub fn replacing(self, former: Option<Checkpoint>) -> FileDecoder {
+        FileDecoder { former, ..self }
     }
 
     pub fn name(&self) -> &str {

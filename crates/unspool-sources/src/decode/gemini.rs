@@ -29,6 +29,8 @@ pub const LOG: Format = Format {
     precedence: Precedence::Specific,
     samples: &[
         r#"{"sessionId":"s","projectHash":"p","startTime":"2026-11-15T00:37:54.382Z","kind":"main"}"#,
+        r#"{"id":"m","timestamp":"2026-11-15T00:37:54.382Z","type":"user","content":[{"text":"t"}]}"#,
+        r#"{"$set":{"lastUpdated":"2026-11-15T00:37:54.382Z"}}"#,
     ],
 };
 
@@ -62,7 +64,13 @@ pub const HOOKS: Format = Format {
 
 /// Recognises the head of a chat, its first line. The head of a sub-agent does not name its parent:
 /// the folder does, and the result of the parent's call.
+///
+/// A chat may have no head: Gemini removes files without messages when it starts (0.61), also those
+/// of running sessions, which then append to a new file.
 fn recognise_chat<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
+    if fields.fields("$set").has("lastUpdated") || is_message(fields) {
+        return Some(RecordOwner::Format);
+    }
     let id = fields.text("sessionId").filter(|_| is_head(fields))?;
     Some(match fields.is("kind", "subagent") {
         true => RecordOwner::SubAgent { id, parent: None },
@@ -72,6 +80,16 @@ fn recognise_chat<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
 
 fn is_head(fields: &Fields<'_>) -> bool {
     fields.has("sessionId") && fields.has("projectHash") && fields.has("startTime")
+}
+
+/// A message of a chat: of the model, or of a user, whose content is in the API's shape.
+fn is_message(fields: &Fields<'_>) -> bool {
+    let mut content = fields.list("content");
+    let is_part =
+        |part: Fields<'_>| (part.has("text") || part.has("functionResponse")) && !part.has("type");
+    let is_user = fields.is("type", "user") && content.next().is_some_and(is_part);
+    let is_known = fields.is("type", "gemini") || is_user && !fields.has("role");
+    is_known && fields.has("id") && fields.has("timestamp") && fields.has("content")
 }
 
 fn recognise_stream<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FileDecoder, FileDigest, Session, SessionHandle};
-use crate::decode::formats;
+use crate::decode::{Format, formats};
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
 /// rejected, and the file is read again.
@@ -39,6 +39,13 @@ impl Checkpoint {
     /// The digest of everything that was read.
     pub fn file_digest(&self) -> FileDigest {
         self.file_digest
+    }
+
+    /// The session of a log, if the log is of this format.
+    pub(super) fn session(&self, format: &Format) -> Option<(&str, Option<&str>, bool)> {
+        let session =
+            self.sessions.first().filter(|_| self.format.as_deref() == Some(format.name))?;
+        Some((&session.id, session.parent.as_deref(), session.sub_agent))
     }
 }
 

@@ -66,7 +66,7 @@ impl FileDecoder {
             }
         };
         match recognised {
-            RecordOwner::Format => self.current,
+            RecordOwner::Format => self.current.or_else(|| self.former_session(sink)),
             RecordOwner::FallbackId(name) => {
                 self.fallback_id.get_or_insert_with(|| name.into_owned());
                 self.current
@@ -84,6 +84,15 @@ impl FileDecoder {
                 self.open_session(&id, parent.as_deref(), true, sink)
             }
         }
+    }
+
+    /// The session of the log that this file replaces.
+    fn former_session(&mut self, sink: &mut (impl RecordSink + ?Sized)) -> Option<SessionHandle> {
+        let format =
+            self.format.filter(|format| format.sessions_per_file == SessionsPerFile::One)?;
+        let former = self.former.take()?;
+        let (id, parent, sub_agent) = former.session(format)?;
+        self.open_session(id, parent, sub_agent, sink)
     }
 
     /// Sets the format, and decodes the records that were held while it was ambiguous.

@@ -5,6 +5,7 @@ use unspool_model::session::{Transcript, TurnState};
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::{captures, cases, fold_in, main_session, name};
+use crate::harness::{Machine, recorded};
 use crate::independent::{Kind, gemini};
 
 fn blocks(transcript: &Transcript) -> Vec<(Kind, String)> {
@@ -171,4 +172,38 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
         assert_eq!(found, chat, "{}", name(&case));
     }
     assert!(between > 0);
+}
+
+/// Gemini removes the file of a running session that has no messages yet when another one starts. The
+/// session then appends to a new file without a head.
+#[test]
+fn a_chat_file_that_was_removed_and_made_again_is_the_same_session() {
+    const CHAT: &str = ".gemini/tmp/weather-app/chats/session-2026-11-15T00-47-d9db3e93.jsonl";
+    let machine = Machine::new();
+    let text = String::from_utf8(recorded("gemini/discovery-loop/log.jsonl")).unwrap();
+    let (head, rest) = text.split_once('\n').unwrap();
+    machine.write(CHAT, format!("{head}\n").as_bytes());
+    machine.ok("d", &["sync"]);
+    std::fs::remove_file(machine.home().join(CHAT)).unwrap();
+    machine.ok("d", &["sync"]);
+    // Without the context either, which was in the removed file.
+    let (_, rest) = rest.split_once('\n').unwrap();
+    machine.write(CHAT, rest.as_bytes());
+    machine.ok("d", &["sync"]);
+    let listed = machine.json("d", &["list"]);
+    let listed: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["agent"], &one["agent_session_id"]))
+        .collect();
+    let id: serde_json::Value = "d9db3e93-35ea-4bfb-b8f9-fd2461356d10".into();
+    assert_eq!(listed, [(&"gemini".into(), &id)]);
+    machine.ok("d", &["db", "check"]);
+
+    // Nobody saw the head: it is a session of Gemini nevertheless, once nothing is written any more.
+    let file = std::fs::OpenOptions::new().append(true).open(machine.home().join(CHAT)).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3600)).unwrap();
+    machine.ok("e", &["sync"]);
+    assert_eq!(machine.json("e", &["list"])[0]["agent"], "gemini");
 }

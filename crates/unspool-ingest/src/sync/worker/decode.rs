@@ -49,7 +49,11 @@ impl<S: Store> Worker<'_, S> {
             ident: Vec::new(),
             warnings: Vec::new(),
         });
-        let outcome = self.read_file(path, &mut source, stored.filter(|_| same));
+        let former = match stored.filter(|_| !same) {
+            Some(stored) => self.saved(stored)?,
+            None => None,
+        };
+        let outcome = self.read_file(path, &mut source, stored.filter(|_| same), former);
         self.drop_current();
         outcome
     }
@@ -78,8 +82,10 @@ impl<S: Store> Worker<'_, S> {
         path: &Path,
         source: &mut Source,
         stored: Option<&FileRow>,
+        former: Option<Checkpoint>,
     ) -> Result<(), Stop> {
-        let mut file_decoder = FileDecoder::new(display_name(&path.to_string_lossy()));
+        let mut file_decoder =
+            FileDecoder::new(display_name(&path.to_string_lossy())).replacing(former);
         let mut position = ReadPosition::default();
         if let Some(stored) = stored.filter(|stored| stored.print.offset > 0)
             && let Some(resumed) = self.resume(stored)?
