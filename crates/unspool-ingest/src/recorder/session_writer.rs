@@ -17,6 +17,7 @@ use unspool_model::event::{EndReason, Event, EventKey, EventKind};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::note::NoteTarget;
 use unspool_model::provenance::{Evidence, Feed, Name};
+use unspool_model::session::{Turn, TurnState};
 use unspool_model::source::RecordCounts;
 use unspool_model::summary::Completeness;
 use unspool_model::transcript::TranscriptBuilder;
@@ -190,14 +191,25 @@ impl SessionWriter {
     }
 
     /// The event that ends a running turn which a rewritten log no longer has. The last turn of the
-    /// log has this name, and its last record this time: a log that was only cut does not go on after
-    /// the turn began.
-    pub fn withdrawal(&self, feed: Feed, last: &Name, latest: Timestamp) -> Option<Event> {
-        let (id, turn) = self.assembler.withdrawn_turn(feed, last)?;
+    /// log has this name, if it has a turn, and its last record this time: a log that was only cut does
+    /// not go on after the turn began.
+    pub fn withdrawal(&self, feed: Feed, last: Option<&Name>, latest: Timestamp) -> Option<Event> {
+        let (id, turn) = match last {
+            Some(last) => self.assembler.withdrawn_turn(feed, last)?,
+            None => self.running_turn(feed)?,
+        };
         self.transcript.find_turn(id)?.started.filter(|started| *started < latest)?;
         let offset = u64::try_from(latest.as_millisecond()).ok()?;
         let end = EventKind::TurnEnded(EndReason::Interrupted);
         Some(recorder_event(feed, Some(turn), Some(latest), offset, end))
+    }
+
+    /// The turn of this feed that runs, and a name of it.
+    fn running_turn(&self, feed: Feed) -> Option<(TurnId, Name)> {
+        let runs =
+            |turn: &&Turn| turn.state == TurnState::Running && turn.origin.at.of(feed).is_some();
+        let turn = self.transcript.turns().filter(runs).max_by_key(|turn| turn.number)?;
+        Some((turn.id, turn.origin.names.iter().min()?.clone()))
     }
 
     /// New rows get these numbers from now on.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use unspool_model::event::EventKind;
 use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::file_decoder::{DecodedRecord, RecordSink, SessionHandle, SessionIdent};
 use unspool_store::rows::{RowId, SourceRow, WarningRow};
@@ -37,6 +38,8 @@ pub(crate) struct OpenFeed {
     before: u64,
     /// The latest time of the events that this read gave.
     pub latest: Option<Timestamp>,
+    /// This read gave the start of a turn.
+    pub has_turns: bool,
     pub changed: bool,
 }
 
@@ -48,6 +51,7 @@ impl OpenFeed {
             record_counts: RecordCounts::default(),
             before: 0,
             latest: None,
+            has_turns: false,
             changed: false,
         }
     }
@@ -130,6 +134,7 @@ impl<S: Store> RecordSink for Worker<'_, S> {
         feed.record_counts.add(&outcome);
         for event in events.drain(..) {
             feed.latest = feed.latest.max(event.at);
+            feed.has_turns |= matches!(event.kind, EventKind::TurnStarted { .. });
             if let Err(error) = recorder.take(&mut feed.writer, event) {
                 self.stop = Some(error.into());
                 return;

@@ -179,3 +179,28 @@ fn a_prompt_that_was_taken_out_of_the_log_is_interrupted() {
     machine.write(&path, format!("{open}{checkpoint}\n").as_bytes());
     assert_eq!(last_turn(), (turns, "interrupted".to_owned()), "and nothing is lost");
 }
+
+/// The same for the first prompt: the new file has no turn at all.
+#[test]
+fn a_first_prompt_that_was_taken_out_of_the_log_is_interrupted() {
+    let machine = Machine::new();
+    machine.keep_turns_open();
+    let id = "fb8a447d-e0fd-4981-b1e1-38fd57316018";
+    let path = format!(".copilot/session-state/{id}/events.jsonl");
+    let text = String::from_utf8(recorded("copilot/discovery-loop/log.jsonl")).unwrap();
+    let prompt = text.lines().position(|line| line.contains("\"type\":\"user.message\"")).unwrap();
+    let with = |lines: usize| text.split_inclusive('\n').take(lines).collect::<String>();
+    let last_turn = || {
+        machine.ok("data", &["sync"]);
+        let shown = machine.json("data", &["show", id]);
+        let turns = shown["turns"].as_array().unwrap();
+        (turns.len(), turns.last().unwrap()["state"].as_str().unwrap().to_owned())
+    };
+    machine.write(&path, with(prompt + 1).as_bytes());
+    let (turns, state) = last_turn();
+    assert_eq!((turns, state != "interrupted"), (1, true));
+    std::fs::remove_file(machine.home().join(&path)).unwrap();
+    let checkpoint = r#"{"type":"session.usage_checkpoint","data":{},"id":"c","timestamp":"2026-11-15T00:59:00Z"}"#;
+    machine.write(&path, format!("{}{checkpoint}\n", with(prompt)).as_bytes());
+    assert_eq!(last_turn(), (1, "interrupted".to_owned()));
+}

@@ -123,10 +123,14 @@ impl<S: Store> Worker<'_, S> {
             return Ok(());
         };
         for (handle, ident, _) in decoder.sessions() {
-            let Some(last) = decoder.turn(handle) else { continue };
+            let last = decoder.turn(handle);
             let Some(Some(feed)) = current.ident.get_mut(handle.0) else { continue };
             let Some(latest) = feed.latest else { continue };
-            if let Some(event) = feed.writer.withdrawal(ident.feed, &last, latest) {
+            // Not every format names turns.
+            if last.is_none() && feed.has_turns {
+                continue;
+            }
+            if let Some(event) = feed.writer.withdrawal(ident.feed, last.as_ref(), latest) {
                 recorder.take(&mut feed.writer, event)?;
             }
         }
