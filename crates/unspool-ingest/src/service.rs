@@ -5,6 +5,7 @@
 
 pub mod archive;
 mod inbox;
+mod missing_folders;
 mod remote_folder;
 pub mod request;
 pub mod request_queue;

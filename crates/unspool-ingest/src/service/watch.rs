@@ -1,6 +1,7 @@
 //! Watches the agents' folders and ingests files while agents write them. File-system events name
 //! the changed files. A periodic full scan finds changes without an event; on file systems without
-//! events (network homes) the scan is all there is.
+//! events (network homes) the scan is all there is. Of a log folder that does not exist yet, the nearest
+//! folder above it is watched (`missing_folders.rs`).
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -15,6 +16,7 @@ use unspool_store::store::Store;
 use crate::recorder::Recorder;
 use crate::report::{Progress, SyncReport};
 use crate::service::inbox::{Changed, Inbox, InboxFiles};
+use crate::service::missing_folders::{Found, MissingFolders};
 use crate::service::remote_folder::is_remote;
 use crate::service::request::execute;
 use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
@@ -42,6 +44,7 @@ pub struct Watch {
     file_states: FileStates,
     watcher: Option<RecommendedWatcher>,
     watched: FxHashSet<PathBuf>,
+    missing: Option<MissingFolders>,
     /// A watched folder is on a network file system, where remote writes cause no events.
     remote: bool,
     /// Held so that the channel never closes.
@@ -69,6 +72,12 @@ impl Watch {
             .ok(),
             ChangeDetection::Polling => None,
         };
+        let missing = watcher.as_ref().and_then(|_| {
+            let sender = wakeup_sender.clone();
+            MissingFolders::new(&environment, move |event| {
+                let _ = sender.send(Wakeup::FileEvent(Ok(event)));
+            })
+        });
         let watched = FxHashSet::default();
         let due = Instant::now();
         Watch {
@@ -76,6 +85,7 @@ impl Watch {
             file_states,
             watcher,
             watched,
+            missing,
             remote: false,
             wakeup_sender,
             inbox: Mutex::new(Inbox::new(wakeups)),
@@ -192,8 +202,14 @@ impl Watch {
         let Some(watcher) = &mut self.watcher else { return POLL_INTERVAL };
         let mut every = if self.remote { POLL_INTERVAL } else { FULL_SCAN_INTERVAL };
         for (folder, reach) in self.environment.watched_folders() {
-            if self.watched.contains(&folder) || !folder.exists() {
+            if self.watched.contains(&folder) {
                 continue;
+            }
+            if !folder.exists() {
+                let missing = self.missing.as_mut();
+                if missing.is_none_or(|missing| missing.watch_above(&folder) == Found::Nothing) {
+                    continue;
+                }
             }
             let mode = if reach { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
             match watcher.watch(&folder, mode) {
@@ -216,6 +232,9 @@ impl Watch {
         changed.anything |= Instant::now() >= self.due;
         // A folder that is made again at the same path needs a new watch.
         for path in changed.removed.drain(..) {
+            if let Some(missing) = &mut self.missing {
+                missing.forget(&path);
+            }
             if let Some(watcher) = &mut self.watcher
                 && self.watched.remove(&path)
             {

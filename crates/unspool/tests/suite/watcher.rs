@@ -361,3 +361,33 @@ fn a_server_reports_what_it_cannot_read_as_sync_does() {
         if errors.contains(warning) { Ok(()) } else { Err(errors.clone()) }
     });
 }
+
+/// The first session of an agent makes its log folder. It does not wait for the next full scan.
+#[test]
+fn a_log_folder_that_did_not_exist_is_noticed_at_once() {
+    let watched = WatchedArchive::new(WatchMode::FileSystem);
+    let machine = &watched.machine;
+    // Written while the recorder waits, in a folder that it watches.
+    machine.put(LOOP, LOG);
+    until("the first log", || match machine.sessions("watched") {
+        Some(held) if held.len() == 1 => Ok(()),
+        other => Err(other.map(|held| held.len())),
+    });
+    // Full scans are 5 s apart, so one of two that are 2.5 s apart would wait at least that long.
+    for (count, path) in [
+        (2, ".codex/sessions/2026/11/15/rollout.jsonl"),
+        (3, ".gemini/tmp/w/chats/session-1.jsonl"),
+    ] {
+        let fixture = if count == 2 { ROLLOUT } else { "gemini/todos/log.jsonl" };
+        machine.put(fixture, path);
+        let written = std::time::Instant::now();
+        until("the log", || match machine.sessions("watched") {
+            Some(held) if held.len() >= count => Ok(()),
+            other => Err(other.map(|held| held.len())),
+        });
+        assert!(written.elapsed() < std::time::Duration::from_millis(2400), "{path}");
+        std::thread::sleep(
+            std::time::Duration::from_millis(2500).saturating_sub(written.elapsed()),
+        );
+    }
+}
