@@ -63,3 +63,14 @@ pub fn change_handler(archive: Archive) -> ChangeHandler {
         done.map(|_| what.to_owned()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     })
 }
+
+/// That a session has no such turn, and which it has.
+pub fn no_turn(number: u32, turns: impl Iterator<Item = u32>) -> String {
+    let turns: Vec<u32> = turns.collect();
+    let existing = match (turns.first(), turns.last()) {
+        (Some(first), Some(last)) if first == last => format!("only turn {first}"),
+        (Some(first), Some(last)) => format!("turns {first} to {last}"),
+        (Some(_) | None, _) => "no turns".to_owned(),
+    };
+    format!("there is no turn {number}; the session has {existing}")
+}

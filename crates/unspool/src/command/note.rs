@@ -17,7 +17,7 @@ use unspool_view::lines::make_visible;
 use unspool_view::present::UNTITLED;
 use unspool_view::present::notes::{note_line, note_place};
 
-use crate::archive::{Archive, find};
+use crate::archive::{Archive, find, no_turn};
 
 /// The longest line about a note in a list, in characters.
 const LINE_LENGTH: usize = 100;
@@ -104,9 +104,11 @@ impl Note {
     fn target(&self, view: &SqliteView, stored: &StoredSession) -> Result<NoteTarget> {
         let turn = |number: u32| {
             let sizes = block_on(view.sizes(stored.row))?;
-            sizes.iter().find(|size| size.number == number).map(|size| size.id).with_context(|| {
-                format!("there is no turn {number}; the session has {} turns", stored.summary.turns)
-            })
+            sizes
+                .iter()
+                .find(|size| size.number == number)
+                .map(|size| size.id)
+                .with_context(|| no_turn(number, sizes.iter().map(|size| size.number)))
         };
         let Some(part) = &self.part else {
             return Ok(match self.turn {

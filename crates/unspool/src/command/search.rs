@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
-use unspool_query::params::SEARCH_KINDS;
+use unspool_query::params::{SEARCH_KINDS, TOOL_STATES};
 use unspool_query::search::{self, Outcome, Reading};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
@@ -43,7 +43,7 @@ pub struct Search {
     /// Only in calls of this tool
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// Only in calls with this state: completed, failed, denied, interrupted
+    /// Only in calls with this state: pending, running, completed, failed, denied, interrupted
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
     /// Only in output of models whose name contains this
@@ -68,6 +68,9 @@ impl Search {
     pub fn run(self, archive: &Archive) -> Result<()> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| !SEARCH_KINDS.contains(kind)) {
             bail!("unknown kind “{kind}”; choose one of {}", SEARCH_KINDS.join(", "));
+        }
+        if let Some(state) = self.state.as_deref().filter(|state| !TOOL_STATES.contains(state)) {
+            bail!("unknown state “{state}”; choose one of {}", TOOL_STATES.join(", "));
         }
         let style = super::style(self.width, false, false);
         let request = SearchRequest {

@@ -23,7 +23,7 @@ use unspool_store::store::{StoredSession, TurnWindow, View};
 use unspool_view::present::notes::NoteViews;
 use unspool_view::segment::SegmentRule;
 
-use crate::archive::{Archive, find};
+use crate::archive::{Archive, find, no_turn};
 use crate::paint::Joined;
 use crate::{config, paint};
 
@@ -150,6 +150,11 @@ impl Show {
             let records = block_on(view.records(stored.row))?;
             return write(summary, &turns, &records, &warnings);
         }
+        // Loaded before the head is printed: the session may have no such turn.
+        let only = match self.turn {
+            Some(number) => Some(load(&view, &stored, TurnWindow::Turn(number))?),
+            None => None,
+        };
         super::warn(&warnings);
         let style = self.style();
         let mut out = io::BufWriter::new(io::stdout().lock());
@@ -160,8 +165,7 @@ impl Show {
             let subagents = block_on(subagents(&view, &summary.session.agent, turns))?;
             Ok(Joined { subagents, notes: NoteViews::of(&notes) })
         };
-        if let Some(number) = self.turn {
-            let turns = load(&view, &stored, TurnWindow::Turn(number))?;
+        if let Some(turns) = only {
             paint::turns(&summary.session, &turns, joined(&turns)?, &style, &mut out)?;
             return Ok(());
         }
@@ -183,17 +187,17 @@ fn load(view: &SqliteView, stored: &StoredSession, window: TurnWindow) -> Result
     if let TurnWindow::Turn(number) = window
         && turns.is_empty()
     {
-        bail!("there is no turn {number}; the session has {} turns", stored.summary.turns);
+        let sizes = block_on(view.sizes(stored.row))?;
+        bail!(no_turn(number, sizes.iter().map(|size| size.number)));
     }
     stored.summary.settle(&mut turns, Timestamp::now());
     Ok(turns)
 }
 
 fn the_turn(mut transcript: Transcript, number: u32) -> Result<Turn> {
-    let last = transcript.turns.last().map_or(0, |turn| turn.number);
     match transcript.turns.iter().position(|turn| turn.number == number) {
         Some(at) => Ok(transcript.turns.swap_remove(at)),
-        None => bail!("there is no turn {number}; the last one is turn {last}"),
+        None => bail!(no_turn(number, transcript.turns.iter().map(|turn| turn.number))),
     }
 }
 

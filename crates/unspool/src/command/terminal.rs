@@ -7,13 +7,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
+use unspool_store::blocking::block_on;
+use unspool_store::store::View;
 use unspool_tui::app::{self, AppOptions, FirstSession, ReplayRange};
 use unspool_tui::backend::{BackendEvent, Credentials, EventSender, LocalBackend, RemoteBackend};
 use unspool_tui::event::AppEvent;
 use unspool_tui::keys::Keys;
 use unspool_tui::theme::Theme;
 
-use crate::archive::{Archive, change_handler};
+use crate::archive::{Archive, change_handler, find, no_turn};
 use crate::artifacts;
 use crate::config::{self, Config};
 
@@ -45,10 +47,13 @@ impl Replay {
             bail!("replay needs a terminal; `unspool show` prints a session");
         }
         // Report an unknown session or turn before taking over the terminal.
-        let stored = crate::archive::find(&archive.view()?, &self.session)?;
-        let turns = stored.summary.turns;
-        if let Some(turn) = self.turn.filter(|turn| u64::from(*turn) > turns) {
-            bail!("there is no turn {turn}; the session has {turns} turns");
+        let view = archive.view()?;
+        let stored = find(&view, &self.session)?;
+        let sizes = block_on(view.sizes(stored.row))?;
+        let mut numbers = sizes.iter().map(|size| size.number);
+        if let Some(turn) = self.turn.filter(|turn| !numbers.clone().any(|number| number == *turn))
+        {
+            bail!(no_turn(turn, &mut numbers));
         }
         let id = stored.summary.session.id.to_string();
         open(archive, Some(FirstSession { id, replay }))

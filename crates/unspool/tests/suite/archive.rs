@@ -111,8 +111,11 @@ fn the_text_from_the_archive_is_the_text_from_the_file() {
     assert_eq!(shown(session["agent_session_id"].as_str().unwrap()), shown(id(&session)));
     let message = archive.fails(&["show", "nosuchsession"]);
     assert!(message.contains("unspool list"), "{message}");
-    let message = archive.fails(&["show", id(&session), "--turn", "99"]);
-    assert!(message.contains("no turn 99"), "{message}");
+    // Before anything is printed, and with the turns that there are.
+    let said = "unspool: there is no turn 99; the session has only turn 1\n";
+    for what in [id(&session), case.to_str().unwrap()] {
+        assert_eq!(archive.fails(&["show", what, "--turn", "99"]), said);
+    }
 }
 
 #[test]
@@ -259,6 +262,9 @@ fn a_search_finds_the_part_that_has_it() {
     assert!(message.contains("Nothing found for the word “xyzzyplugh”."), "{message}");
     let message = archive.fails(&["search", "a", "--kind", "nonsense"]);
     assert!(message.contains("reasoning"), "{message}");
+    let message = archive.fails(&["search", "a", "--state", "bogus"]);
+    let states = "pending, running, completed, failed, denied, interrupted";
+    assert_eq!(message, format!("unspool: unknown state “bogus”; choose one of {states}\n"));
     let message = archive.fails(&["search", "a", "--since", "sometime"]);
     assert!(message.contains("yesterday"), "{message}");
 }
