@@ -44,6 +44,9 @@ pub struct PlacedNote {
     pub turn: Option<u32>,
     /// The place of its part.
     pub place: Option<Place>,
+    /// The first words of its turn or part, or the call that it is on. Empty if there are none.
+    #[serde(default)]
+    pub about: String,
 }
 
 impl PlacedNote {

@@ -243,7 +243,12 @@ fn everything_that_is_said_is_what_it_was() {
         Response::Session(Some(Box::new(session_row()))),
         Response::Window(Box::new(loaded)),
         Response::Hits { hits: vec![found], reading },
-        Response::Notes(vec![PlacedNote { note, turn: None, place: Some(Place(1)) }]),
+        Response::Notes(vec![PlacedNote {
+            note,
+            turn: None,
+            place: Some(Place(1)),
+            about: "Bash npm test".to_owned(),
+        }]),
         Response::Changed("saved".to_owned()),
         Response::Failed("why".to_owned()),
     ] {

@@ -6,9 +6,16 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget, PlacedNote};
 use unspool_model::part::Place;
+use unspool_view::present::format::first_line;
 
-use super::load::id;
+use super::load::{Loader, id};
+use crate::pack::Extent;
+use crate::rows::RowId;
+use crate::search::beginning;
 use crate::store::StoreError;
+
+/// The longest beginning of what a note is on.
+const MAX_ABOUT_CHARS: usize = 120;
 
 fn columns(target: NoteTarget) -> (&'static str, String) {
     match target {
@@ -128,11 +135,11 @@ fn place(
     note: Note,
     turn: &str,
 ) -> Result<PlacedNote, StoreError> {
-    let found: Option<(u32, Option<i64>)> = match note.target {
+    let found: Option<(u32, Option<i64>, RowId)> = match note.target {
         NoteTarget::Session => None,
         NoteTarget::Turn(turn) => connection
             .prepare_cached(
-                "SELECT number, NULL FROM turn WHERE id = ?2
+                "SELECT number, NULL, row FROM turn WHERE id = ?2
                      AND session = (SELECT row FROM session WHERE id = ?1)",
             )?
             .query_row(params![session.to_string(), turn.to_string()], numbers)
@@ -141,7 +148,7 @@ fn place(
             let part = part.to_string();
             let remembered = connection
                 .prepare_cached(
-                    "SELECT number, place FROM turn JOIN part ON part.turn = turn.row
+                    "SELECT number, place, part.row FROM turn JOIN part ON part.turn = turn.row
                      WHERE turn.id = ?2 AND part.id = ?3 AND NOT part.hidden
                          AND turn.session = (SELECT row FROM session WHERE id = ?1)",
                 )?
@@ -152,7 +159,8 @@ fn place(
                 // It may have come to another turn when the session was read again.
                 None => connection
                     .prepare_cached(
-                        "SELECT number, place FROM session JOIN turn ON turn.session = session.row
+                        "SELECT number, place, part.row FROM session JOIN turn
+                             ON turn.session = session.row
                          JOIN part ON part.turn = turn.row
                          WHERE session.id = ?1 AND part.id = ?2 AND NOT part.hidden LIMIT 1",
                     )?
@@ -161,12 +169,42 @@ fn place(
             }
         }
     };
-    let (turn, place) = found.unzip();
-    Ok(PlacedNote { note, turn, place: place.flatten().map(Place) })
+    let Some((turn, place, row)) = found else {
+        return Ok(PlacedNote { note, turn: None, place: None, about: String::new() });
+    };
+    let about = match note.target {
+        NoteTarget::Session => String::new(),
+        NoteTarget::Turn(_) => prompt(connection, row)?,
+        NoteTarget::Part(_) => part_words(connection, row)?,
+    };
+    Ok(PlacedNote { note, turn: Some(turn), place: place.map(Place), about })
 }
 
-fn numbers(row: &Row<'_>) -> rusqlite::Result<(u32, Option<i64>)> {
-    Ok((row.get(0)?, row.get(1)?))
+fn numbers(row: &Row<'_>) -> rusqlite::Result<(u32, Option<i64>, RowId)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+/// The beginning of the user's message in a turn.
+fn prompt(connection: &Connection, turn: RowId) -> Result<String, StoreError> {
+    let said = connection
+        .prepare_cached(
+            "SELECT substr(text, 1, 400) FROM part
+             WHERE turn = ?1 AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1",
+        )?
+        .query_row([turn], |row| row.get(0))
+        .optional()?;
+    Ok(said.map(|said: String| first_line(&said, MAX_ABOUT_CHARS)).unwrap_or_default())
+}
+
+/// A call as on its card, or the beginning of a text.
+fn part_words(connection: &Connection, part: RowId) -> Result<String, StoreError> {
+    let loaded = Loader::new(connection).part_if_readable_with(part, Extent::WithoutResult)?;
+    let Some(loaded) = loaded else { return Ok(String::new()) };
+    let body = &loaded.part.body;
+    let tool = body.tool().map(|tool| tool.name.as_str());
+    let words = beginning(body, MAX_ABOUT_CHARS).text;
+    let words = tool.into_iter().chain([words.trim()]).filter(|words| !words.is_empty());
+    Ok(first_line(&words.collect::<Vec<_>>().join(" "), MAX_ABOUT_CHARS))
 }
 
 pub fn notes(connection: &Connection, session: SessionId) -> Result<Vec<PlacedNote>, StoreError> {

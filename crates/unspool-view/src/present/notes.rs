@@ -89,11 +89,15 @@ pub fn head_blocks(notes: &[PlacedNote]) -> Vec<Block> {
     blocks
 }
 
-/// A line about a note for lists: its first words, or that it is a bookmark.
+/// A line about a note for lists: its first words, or what a bookmark is on.
 pub fn note_line(placed: &PlacedNote, length: usize) -> String {
-    match placed.note.is_bookmark() {
-        true => "bookmark".to_owned(),
-        false => format::first_line(&placed.note.text, length),
+    match (placed.note.is_bookmark(), placed.about.as_str()) {
+        (true, "") => "bookmark".to_owned(),
+        (true, about) => {
+            let room = length.saturating_sub(BOOKMARK_GLYPH.len());
+            format!("{BOOKMARK_GLYPH} {}", format::first_line(about, room))
+        }
+        (false, _) => format::first_line(&placed.note.text, length),
     }
 }
 

@@ -56,7 +56,7 @@ fn a_note_is_shown_at_its_place() {
     let listed = machine.ok("d", &["note", LOOP_ID]);
     let expected = "session: all in all\nturn 1: the prompt is vague\n";
     assert!(
-        listed.starts_with(expected) && listed.ends_with("turn 1, part: bookmark\n"),
+        listed.starts_with(expected) && listed.ends_with("turn 1, part: ★ Glob **/*.ts 2 files\n"),
         "{listed}"
     );
     // Another text replaces it; removed is removed.
@@ -68,7 +68,7 @@ fn a_note_is_shown_at_its_place() {
     assert_eq!(texts, ["better", "first\nsecond \u{1b}[31mred", ""]);
     assert_eq!(listed[2]["bookmark"], true);
     let all = machine.ok("d", &["note"]);
-    assert!(all.contains("session: better") && all.contains("bookmark"), "{all}");
+    assert!(all.contains("session: better") && all.contains("★ Glob"), "{all}");
     machine.ok("d", &["db", "check"]);
 }
 
@@ -137,6 +137,9 @@ fn notes_are_searched() {
     }
     let hits = machine.json("d", &["search", "--kind", "note"]);
     assert_eq!(hits.as_array().unwrap().len(), 2, "without words all of them: {hits}");
+    // A bookmark says what it is on: here the prompt.
+    let bookmark = hits.as_array().unwrap().iter().find(|hit| hit["part"].is_null()).unwrap();
+    assert!(bookmark["snippet"].as_str().unwrap().starts_with("The forecast cache"), "{hits}");
     let none = machine.json("d", &["search", "zebrafish", "--kind", "text"]);
     assert_eq!(none, Value::Array(Vec::new()));
     let none = machine.json("d", &["search", "zebrafish", "--agent", "codex"]);

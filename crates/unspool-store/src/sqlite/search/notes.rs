@@ -34,7 +34,10 @@ impl Search<'_, '_> {
             }
             let text = placed.note.text.as_str();
             let found = match (query.is_empty(), text) {
-                (true, "") => Some(snippet("bookmark", &[], request.width)),
+                (true, "") if placed.about.is_empty() => {
+                    Some(snippet("bookmark", &[], request.width))
+                }
+                (true, "") => Some(snippet(&placed.about, &[], request.width)),
                 (true, text) => Some(snippet(text, &[], request.width)),
                 (false, text) => verify_fields(query, &[text], request.width),
             };
@@ -45,7 +48,7 @@ impl Search<'_, '_> {
                 })
                 .optional()?;
             let Some((agent, project, title)) = head else { continue };
-            let PlacedNote { note, turn, place } = placed;
+            let PlacedNote { note, turn, place, .. } = placed;
             let (turn_id, part, place) = match note.target {
                 NoteTarget::Session => (None, None, None),
                 // Where the user's message is, which has no part of the reply.
