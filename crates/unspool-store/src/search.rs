@@ -6,13 +6,14 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 pub use unspool_index::{Condition, ConditionKind, OtherReading, OtherReadingKind, TextQuery};
 use unspool_index::{Matcher, Snippet, snippet};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::{Body, Kind, Place, ToolState};
 use unspool_view::present::card_summary;
 
-use crate::searchable::{field_text, fields, unescape_json};
+use crate::searchable::{SearchField, field_text, fields, unescape_json};
 
 /// The query and its filters.
 #[derive(Clone, PartialEq, Debug)]
@@ -152,9 +153,48 @@ pub fn verify<'b>(
     width: usize,
 ) -> Option<Snippet> {
     let mut verifier = Verifier::new(query);
-    fields(body, &mut |field| verifier.add_field(|| field_text(field)));
-    verifier.add_field(|| Cow::Owned(unescape_json(&result().unwrap_or_default())));
-    verifier.snippet(width)
+    // The JSON with the most matches, if no plain text has as many.
+    let mut json: Option<Cow<'b, str>> = None;
+    fields(body, &mut |field| {
+        let raw = match &field {
+            SearchField::Text(_) => None,
+            SearchField::Json(raw) => Some(*raw),
+        };
+        if verifier.add_field(|| field_text(field)) == Rank::Best {
+            json = raw.map(Cow::Borrowed);
+        }
+    });
+    if !verifier.matcher.is_decided()
+        && let Some(raw) = result()
+        && verifier.add_field(|| Cow::Owned(unescape_json(&raw))) == Rank::Best
+    {
+        json = Some(raw);
+    }
+    let found = verifier.snippet(width)?;
+    let words = json.and_then(|json| snippet_of_words(query, body, &json, width));
+    Some(words.unwrap_or(found))
+}
+
+/// A snippet of JSON without its syntax: from the head line of the call, or else from the string with
+/// the most matches. `None` if the matches are elsewhere: in a name or a number.
+fn snippet_of_words(query: &TextQuery, body: &Body, json: &str, width: usize) -> Option<Snippet> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let mut verifier = Verifier::new(query);
+    verifier.add_field(|| Cow::Owned(card_summary(body).unwrap_or_default()));
+    visit_strings(&value, &mut |text| {
+        verifier.add_field(|| Cow::Borrowed(text));
+    });
+    let (text, ranges) = verifier.best.filter(|(_, ranges)| !ranges.is_empty())?;
+    Some(snippet(&text, &ranges, width))
+}
+
+fn visit_strings<'a>(value: &'a Value, visit: &mut dyn FnMut(&'a str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| visit_strings(item, visit)),
+        Value::Object(fields) => fields.values().for_each(|field| visit_strings(field, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// What a body is about, for a hit of a search without words: the head line of a call, the
@@ -172,8 +212,17 @@ pub fn beginning(body: &Body, width: usize) -> Snippet {
 /// Like [`verify`], for plain text fields.
 pub fn verify_fields(query: &TextQuery, fields: &[&str], width: usize) -> Option<Snippet> {
     let mut verifier = Verifier::new(query);
-    fields.iter().for_each(|field| verifier.add_field(|| Cow::Borrowed(*field)));
+    for field in fields {
+        verifier.add_field(|| Cow::Borrowed(*field));
+    }
     verifier.snippet(width)
+}
+
+/// Whether a field has the most matches so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Best,
+    Other,
 }
 
 /// Feeds fields to the matcher until the query is decided, so later fields are not unescaped in
@@ -188,15 +237,17 @@ impl<'q, 'f> Verifier<'q, 'f> {
         Verifier { matcher: Matcher::new(query), best: None }
     }
 
-    fn add_field(&mut self, field: impl FnOnce() -> Cow<'f, str>) {
+    fn add_field(&mut self, field: impl FnOnce() -> Cow<'f, str>) -> Rank {
         if self.matcher.is_decided() {
-            return;
+            return Rank::Other;
         }
         let field = field();
         let ranges = self.matcher.add_field(&field);
-        if self.best.as_ref().is_none_or(|(_, best)| ranges.len() > best.len()) {
-            self.best = Some((field, ranges));
+        if self.best.as_ref().is_some_and(|(_, best)| ranges.len() <= best.len()) {
+            return Rank::Other;
         }
+        self.best = Some((field, ranges));
+        Rank::Best
     }
 
     fn snippet(self, width: usize) -> Option<Snippet> {

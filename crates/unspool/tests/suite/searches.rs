@@ -250,3 +250,25 @@ fn filters_without_words_find_the_newest() {
     let page = String::from_utf8(server.get("/?kind=error").body).unwrap();
     assert!(page.contains("All errors, newest first."), "{page}");
 }
+
+/// A hit in the input of a call shows the words, not the JSON that they are in.
+#[test]
+fn a_hit_in_the_input_of_a_call_shows_words() {
+    let machine = Machine::new();
+    machine.put("claude-code/discovery-loop/log.jsonl", ".claude/projects/-p/log.jsonl");
+    machine.ok("data", &["sync"]);
+    let snippets = |words: &str, tool: &str| -> Vec<String> {
+        let hits = machine.json("data", &["search", words, "--tool", tool]);
+        let hits = hits.as_array().unwrap().iter();
+        hits.map(|hit| hit["snippet"].as_str().unwrap().to_owned()).collect()
+    };
+    // The command is in the head line of the card.
+    assert_eq!(snippets("git diff --stat", "Bash"), ["git diff --stat"]);
+    // The text of an edit is not.
+    let edits = snippets("ttlSeconds", "Edit");
+    assert!(!edits.is_empty());
+    assert!(
+        edits.iter().all(|edit| !edit.contains("new_string") && !edit.contains("{\"")),
+        "{edits:?}"
+    );
+}
