@@ -214,7 +214,7 @@ impl<S: Store> Recorder<S> {
         }
     }
 
-    /// Publishes that the user changed a session's name, tags or notes.
+    /// Publishes that the user changed a session's name, tags or notes, or deleted it.
     pub fn publish_user_change(&self, stored: &StoredSession) {
         let session = &stored.summary.session;
         // Fails only when there is no subscriber.

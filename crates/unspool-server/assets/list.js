@@ -195,6 +195,8 @@ function connect() {
     } else if (message.type === "rows") {
       if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
+    } else if (message.type === "deleted") {
+      for (const id of message.ids) document.getElementById(id)?.remove();
     } else if (takeAttention(message)) {
       return;
     } else if (message.type === "behind" && listing) {

@@ -404,9 +404,14 @@ export class View {
       if (message.type === "ready") { this.wait = 250; this.holder.dataset.live = "on"; this.listeners.state?.(""); this.load(); }
       else if (message.type === "html") this.receive(message);
       else if (message.type === "behind") this.load();
+      else if (message.type === "deleted") {
+        // What is on the screen stays there to be read.
+        this.deleted = true;
+        this.listeners.state?.("This session was deleted.");
+      }
     };
     socket.onclose = () => {
-      if (!this.holder.isConnected) return;
+      if (!this.holder.isConnected || this.deleted) return;
       this.holder.dataset.live = "off";
       this.listeners.state?.("not connected");
       setTimeout(() => this.connect(), this.wait);

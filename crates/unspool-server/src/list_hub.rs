@@ -57,6 +57,8 @@ struct Repaint {
     /// The sessions that wait, all of them.
     waiting: Vec<Value>,
     alerts: Vec<Alert>,
+    /// Sessions that are no longer in the archive.
+    deleted: Vec<SessionId>,
 }
 
 /// The subscribers of the list. The painter task runs only while there are any.
@@ -87,7 +89,8 @@ pub async fn serve<S: Store>(
     send_json(&mut socket, &json!({ "type": "ready", "empty": empty })).await?;
     if let Ok(rows) = load_rows(&app, &FxHashSet::default()).await {
         let waiting = waiting(&rows);
-        send(&mut socket, &Repaint { rows, waiting, alerts: Vec::new() }, &subscription).await?;
+        let (alerts, deleted) = (Vec::new(), Vec::new());
+        send(&mut socket, &Repaint { rows, waiting, alerts, deleted }, &subscription).await?;
     }
     let outcome = loop {
         tokio::select! {
@@ -117,7 +120,7 @@ async fn send(
     repaint: &Repaint,
     subscription: &ListSubscription,
 ) -> Result<(), axum::Error> {
-    let Repaint { rows, waiting, alerts } = repaint;
+    let Repaint { rows, waiting, alerts, deleted } = repaint;
     send_json(socket, &json!({ "type": "attention", "waiting": waiting })).await?;
     for alert in alerts {
         let told = json!({
@@ -128,6 +131,10 @@ async fn send(
             "text": alert.text(),
         });
         send_json(socket, &told).await?;
+    }
+    if !deleted.is_empty() && !subscription.attention_only {
+        let ids: Vec<String> = deleted.iter().map(|id| format!("s-{id}")).collect();
+        send_json(socket, &json!({ "type": "deleted", "ids": ids })).await?;
     }
     // Computed per message: relative filters such as `today` move on.
     let Ok(filter) = subscription.query.filter(Timestamp::now(), 0) else { return Ok(()) };
@@ -218,14 +225,16 @@ async fn paint<S: Store>(
         live = rows.iter().filter(|row| is_live(row)).map(PaintedRow::id).collect();
         let alerts = attention.update(rows.iter().map(|row| row.session.seen()), Timestamp::now());
         let waiting = waiting(&rows);
+        changed.retain(|id| !rows.iter().any(|row| row.id() == *id));
+        let deleted: Vec<SessionId> = changed.into_iter().collect();
         // Do not replace unchanged rows: the pointer may be on one.
         let rows = rows.into_iter().filter(|row| {
             let now = digest(row.html.as_bytes());
             latest.insert(row.id(), now) != Some(now)
         });
         let rows: Vec<PaintedRow> = rows.collect();
-        if !rows.is_empty() || !alerts.is_empty() {
-            let _ = out.send(Arc::new(Repaint { rows, waiting, alerts }));
+        if !rows.is_empty() || !alerts.is_empty() || !deleted.is_empty() {
+            let _ = out.send(Arc::new(Repaint { rows, waiting, alerts, deleted }));
         }
     }
 }

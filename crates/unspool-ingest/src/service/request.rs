@@ -81,7 +81,11 @@ pub fn execute<S: Store>(
             Ok(RequestOutcome::Written)
         }
         Request::Delete { session } => {
-            Ok(RequestOutcome::Deleted(block_on(store.delete(stored(store, session)?.row))?))
+            let stored = stored(store, session)?;
+            let deleted = block_on(store.delete(stored.row))?;
+            // Whoever shows it looks for it, and finds that it is gone.
+            recorder.publish_user_change(&stored);
+            Ok(RequestOutcome::Deleted(deleted))
         }
         Request::ReadFiles { paths, reason } => {
             let candidates = paths.into_iter().map(|path| candidate(reason, path)).collect();

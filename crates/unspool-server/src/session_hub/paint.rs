@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
+use serde_json::json;
 use unspool_export::html::dom;
 use unspool_export::html::session_head::session_head;
 use unspool_export::html::turn::turn;
@@ -44,7 +45,11 @@ impl<S: Store> SessionHub<S> {
             self.reset(state)?;
             ops.push(DomOp::Load);
         }
-        let Some(stored) = self.stored()? else { return Ok(()) };
+        let Some(stored) = self.stored()? else {
+            let message = json!({ "type": "deleted", "session": self.id }).to_string();
+            let _ = self.out.send(message.into());
+            return Ok(());
+        };
         let prices = &self.app.settings.prices;
         let figures = block_on(head_figures(&self.app.view(), &stored, prices))?;
         let head = session_head(&stored.summary, prices, &figures).into_string();

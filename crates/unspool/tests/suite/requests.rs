@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::harness::{Machine, WatchProcess, recorded, until};
+use crate::test_server::{Server, Socket};
 
 const LOG: &str = ".claude/projects/-home-dev-weather-app/log.jsonl";
 const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
@@ -182,4 +183,30 @@ fn many_requests_at_once_while_a_log_grows() {
         held => Err(held.map(|held| held.len())),
     });
     recorded.assert_still_recording();
+}
+
+/// A page of a deleted session says so, and lists drop its row.
+#[test]
+fn open_pages_learn_that_a_session_was_deleted() {
+    let machine = Machine::new();
+    machine.put(LOOP, LOG);
+    machine.ok("d", &["sync"]);
+    let server = Server::begin(&machine, "d", &[]);
+    until("a recorder", || match machine.json("d", &["doctor"])["archive"]["recording"] {
+        Value::Bool(true) => Ok(()),
+        ref other => Err(other.clone()),
+    });
+    let id = machine.json("d", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let (mut page, mut list) = (Socket::open(&server), Socket::open(&server));
+    page.send_text(format!(r#"{{"subscribe":"{id}","form":"html"}}"#).as_bytes());
+    list.send_text(br#"{"subscribe":"sessions"}"#);
+    for socket in [&mut page, &mut list] {
+        assert!(socket.receive_text().unwrap().contains("ready"));
+    }
+    machine.ok("d", &["delete", LOOP_ID, "--yes"]);
+    for (socket, named) in [(&mut page, id.clone()), (&mut list, format!("s-{id}"))] {
+        let told = std::iter::from_fn(|| socket.receive_text());
+        let told = told.into_iter().find(|told| told.contains(r#""type":"deleted""#)).unwrap();
+        assert!(told.contains(&named), "{told}");
+    }
 }
