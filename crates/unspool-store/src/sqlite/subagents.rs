@@ -43,7 +43,8 @@ impl SubagentIndex {
 }
 
 /// The sub-agents of a session, nested ones included, each with the agent part of this session
-/// that leads to it.
+/// that leads to it. Some are known only by the call that their own log names: the result of a call
+/// in a sub-agent of Claude Code does not say which agent it started (2.1.325).
 pub(super) fn subagents(
     connection: &Connection,
     session: RowId,
@@ -53,9 +54,20 @@ pub(super) fn subagents(
              SELECT agent.session, part.turn, part.place FROM agent
              JOIN part ON part.row = agent.part WHERE agent.parent = ?1
              UNION
+             SELECT child.id, part.turn, part.place FROM session
+             JOIN session AS child ON child.parent = session.id
+             JOIN turn ON turn.session = session.row
+             JOIN part ON part.turn = turn.row AND part.kind = 'agent'
+                 AND part.call_id = child.parent_call
+             WHERE session.row = ?1
+                 AND NOT EXISTS (SELECT 1 FROM agent WHERE agent.session = child.id)
+             UNION
              SELECT agent.session, below.turn, below.place FROM below
              JOIN session ON session.id = below.session
              JOIN agent ON agent.parent = session.row
+             UNION
+             SELECT child.id, below.turn, below.place FROM below
+             JOIN session AS child ON child.parent = below.session
          )
          SELECT below.session, turn.number, below.place FROM below
          JOIN turn ON turn.row = below.turn",

@@ -179,3 +179,38 @@ fn changes_are_shown_file_by_file() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "unspool: this session has no turn 9; `unspool show` lists its turns\n");
 }
+
+/// What a sub-agent of a sub-agent writes belongs to the session, once, and to its turn.
+#[test]
+fn edits_of_nested_subagents_are_changes_of_the_session() {
+    let machine = Machine::new();
+    let case = root().join("fixtures/claude-code/subagents-nested");
+    let folder = "p/603a0aef-2810-4302-a068-e41cfe255095";
+    machine.write(&format!("{folder}.jsonl"), &fs::read(case.join("log.jsonl")).unwrap());
+    for entry in fs::read_dir(case.join("subagents")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut text = fs::read_to_string(&path).unwrap();
+        // The inner agent writes a file instead of running a command.
+        if name.contains("a2cc977304564cbdb") && name.ends_with(".jsonl") {
+            let written = text.replace(r#""name":"Bash""#, r#""name":"Write""#).replace(
+                r#"{"command":"python3 -c 'print(6*7)'","description":"Compute"}"#,
+                r#"{"file_path":"/home/dev/weather-app/src/inner.ts","content":"six\nseven\n"}"#,
+            );
+            assert_ne!(written, text);
+            text = written;
+        }
+        machine.write(&format!("{folder}/subagents/{name}"), text.as_bytes());
+    }
+    machine.ok("data", &["import", machine.home().join("p").to_str().unwrap()]);
+    let id = "603a0aef-2810-4302-a068-e41cfe255095";
+    for arguments in [&["changes", id][..], &["changes", id, "--turn", "1"]] {
+        let changes = machine.json("data", arguments);
+        let files = changes["files"].as_array().unwrap();
+        assert_eq!(files.len(), 1, "{changes}");
+        let path = files[0]["path"].as_str().unwrap();
+        assert!(path.ends_with("src/inner.ts"), "{changes}");
+        assert_eq!(files[0]["added"], 2, "{changes}");
+        assert_eq!(files[0]["edits"].as_array().unwrap().len(), 1, "once: {changes}");
+    }
+}
