@@ -17,7 +17,7 @@ pub struct ToolTime {
 
 impl ToolTime {
     /// `reported_ms` is what the agent says the tool took, `elapsed_ms` the time between call and
-    /// result. `None` if the call did not end, was denied, or asks a person.
+    /// result. `None` if that is not known, or the call did not end, was denied, or asks a person.
     pub fn of(
         asks: AsksUser,
         state: ToolState,
@@ -33,7 +33,8 @@ impl ToolTime {
         }
         let Some(ran_ms) = reported_ms else {
             let may_include_waiting = asks == AsksUser::Usually;
-            return elapsed_ms.map(|ran_ms| ToolTime {
+            // Some agents write a call and its result in one record, so both have one time.
+            return elapsed_ms.filter(|elapsed| *elapsed > 0).map(|ran_ms| ToolTime {
                 ran_ms,
                 waited_ms: None,
                 may_include_waiting,
@@ -68,6 +69,8 @@ mod tests {
         assert_eq!(time(read, completed, None, Some(20)), Some((20, None, false)));
         assert_eq!(time(read, completed, Some(20), Some(10)), Some((20, Some(0), false)));
         assert_eq!(time(read, completed, None, None), None);
+        assert_eq!(time(read, completed, None, Some(0)), None, "one record has both");
+        assert_eq!(time(read, completed, Some(0), Some(0)), Some((0, Some(0), false)));
         assert_eq!(AsksUser::of("mcp__jira__create"), AsksUser::Usually);
     }
 }
