@@ -146,7 +146,7 @@ fn one_turn_can_be_selected() {
     assert_eq!(document["session"], shown(&path)["session"]);
     let output = unspool(&["show", &path, "--turn", "99"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("the last one is turn 5"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the session has turns 1 to 5"), "{}", stderr(&output));
 }
 
 #[test]
