@@ -9,7 +9,17 @@ fn sleep() -> std::process::Child {
 }
 
 fn source(path: &Path, files: ProcessFiles) -> ProcessSource {
-    ProcessSource { program: Some("sleep"), path: path.to_owned(), files }
+    ProcessSource { program: Some(FAKE_AGENT), path: path.to_owned(), files }
+}
+
+/// A program that nothing else on this machine runs.
+const FAKE_AGENT: &str = "unspool-fake-agent";
+
+#[cfg(target_os = "linux")]
+fn fake_agent(folder: &Path) -> std::process::Child {
+    let program = folder.join(FAKE_AGENT);
+    std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+    Command::new(program).arg("60").stdin(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
@@ -71,11 +81,12 @@ fn the_lock_of_a_session_names_its_process() {
 }
 
 /// OpenCode logs no process id: a run is of the process that started just before it.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_run_is_of_the_process_that_started_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("opencode.log");
-    let mut child = sleep();
+    let mut child = fake_agent(folder.path());
     let now = Timestamp::now();
     let run = |id: &str, at: Timestamp, session: &str| {
         format!(
