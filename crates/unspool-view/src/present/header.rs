@@ -7,6 +7,9 @@ use unspool_model::session::{Trigger, Turn, TurnState, Usage};
 use super::{elapsed, format};
 use crate::block::Tone;
 
+/// The state of a turn or call whose end no source reports: its agent is gone, or went on without it.
+pub(super) const INFERRED_INTERRUPTION: &str = "interrupted (inferred: no end recorded)";
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TurnHeader {
     pub number: u32,
@@ -73,9 +76,9 @@ impl TurnHeader {
     /// The state, and whether it was inferred.
     pub fn state_text(&self) -> &'static str {
         match self.state {
-            TurnState::Interrupted if !self.observed => "interrupted (not observed)",
-            TurnState::Completed if !self.observed => "completed (not observed)",
-            TurnState::Failed if !self.observed => "failed (not observed)",
+            TurnState::Interrupted if !self.observed => INFERRED_INTERRUPTION,
+            TurnState::Completed if !self.observed => "completed (inferred: no end recorded)",
+            TurnState::Failed if !self.observed => "failed (inferred: no end recorded)",
             TurnState::Running
             | TurnState::Completed
             | TurnState::Failed

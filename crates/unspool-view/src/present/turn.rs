@@ -12,7 +12,7 @@ use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
 
 use super::agents::SubagentSessions;
-use super::header::TurnHeader;
+use super::header::{INFERRED_INTERRUPTION, TurnHeader};
 use super::items::item_contexts;
 use super::notes::NoteView;
 use super::outline::TurnOutline;
@@ -249,7 +249,7 @@ pub fn part(part: &Part) -> Vec<Block> {
     if !part.is_end_observed() {
         for block in &mut blocks {
             if let Block::Card(card) = block {
-                card.badge.state = Some("interrupted (not observed)".into());
+                card.badge.state = Some(INFERRED_INTERRUPTION.into());
             }
         }
     }

@@ -145,7 +145,7 @@ fn assert_not_observed(machine: &Machine) {
     let parts = turn["parts"].as_array().unwrap();
     let mut tools = parts.iter().filter(|part| part["kind"] == "tool");
     assert!(tools.all(|tool| tool["observed"] == false), "{turn}");
-    let said = "interrupted (not observed)";
+    let said = "interrupted (inferred: no end recorded)";
     let id = session["session"]["id"].as_str().unwrap();
     let shown = machine.ok("d", &["show", id]);
     assert!(shown.contains(&format!("· {said}")), "{shown}");
