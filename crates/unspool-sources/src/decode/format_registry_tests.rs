@@ -15,6 +15,7 @@ const OVERLAPS: &[(&str, &[&str])] = &[
     ("Claude Code session log", &["Claude Code stream-json", "rows"]),
     ("Codex hook payloads", &["Claude Code hook payloads", "Gemini CLI hook payloads"]),
     ("Copilot CLI session log", &["Copilot CLI live events"]),
+    ("Gemini CLI chat file", &["rows"]),
     ("Gemini CLI stream-json", &["Claude Code stream-json"]),
 ];
 
