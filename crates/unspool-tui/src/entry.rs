@@ -370,9 +370,15 @@ fn turn_line(header: &TurnHeader, note: Option<&NoteView>, width: usize) -> Line
     line
 }
 
-/// `12.4 s · 1,729 tokens`
+/// `took 12.4 s · 1,729 tokens`
 fn foot_line(header: &TurnHeader) -> Line {
     let mut facts = header.metrics();
+    // The duration is the first of them. The page has a tooltip instead of the word.
+    if header.duration_ms.is_some_and(|took| took > 0)
+        && let Some(took) = facts.first_mut()
+    {
+        *took = format!("took {took}");
+    }
     if header.state != TurnState::Completed {
         facts.push(header.state_text().to_owned());
     }

@@ -162,18 +162,20 @@ fn session_facts(line: &mut Line, session_row: &SessionRow) {
         }
         None => fact(line, session_row.state.name(), muted.clone()),
     }
-    let end = match session_row.state {
-        SessionState::Live => Some(Timestamp::now()),
-        SessionState::Idle | SessionState::Ended => session_row.ended,
+    if let Some(used) = &session_row.context {
+        let texts = [context_text(used), compactions_text(used)];
+        texts.into_iter().flatten().for_each(|text| fact(line, &text, muted.clone()));
+    }
+    // Behind the context, which matters more where there is little room. The word tells it from the
+    // duration of what the agent does now.
+    let (label, end) = match session_row.state {
+        SessionState::Live => ("open for", Some(Timestamp::now())),
+        SessionState::Idle | SessionState::Ended => ("lasted", session_row.ended),
     };
     let elapsed =
         session_row.started.zip(end).map(|(from, to)| to.duration_since(from).as_millis());
     if let Some(elapsed) = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok()) {
-        fact(line, &format::duration(elapsed), muted.clone());
-    }
-    if let Some(used) = &session_row.context {
-        let texts = [context_text(used), compactions_text(used)];
-        texts.into_iter().flatten().for_each(|text| fact(line, &text, muted.clone()));
+        fact(line, &format!("{label} {}", format::duration(elapsed)), muted.clone());
     }
     if let Some(rate) = &session_row.burn_rate {
         fact(line, &rate.text(), muted.clone());
