@@ -1,7 +1,5 @@
 use std::process::{Command, Stdio};
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::*;
 
 fn sleep() -> std::process::Child {
@@ -84,6 +82,8 @@ fn the_lock_of_a_session_names_its_process() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_is_of_the_process_that_started_before_it() {
+    use jiff::{SignedDuration, Timestamp};
+
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("opencode.log");
     let mut child = fake_agent(folder.path());
