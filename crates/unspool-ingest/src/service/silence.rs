@@ -52,6 +52,9 @@ const SESSIONS_PER_COMMIT: usize = 64;
 /// A longer chain of sub-agents is a loop.
 const MAX_AGENT_DEPTH: usize = 16;
 
+/// A process that said it waits has written its last record, or writes it at this moment.
+const RESTING_SILENCE: Duration = Duration::from_secs(1);
+
 /// When a turn without an end counts as left by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SilencePolicy {
@@ -295,7 +298,9 @@ fn is_lost(
     let Ok(silence) = SystemTime::now().duration_since(written) else { return false };
     match sighting {
         Sighting::Present => false,
-        Sighting::Resting => stored.summary.running && silence >= policy.gone_after,
+        Sighting::Resting => {
+            stored.summary.running && silence >= policy.gone_after.min(RESTING_SILENCE)
+        }
         Sighting::Dead => silence >= policy.gone_after,
         Sighting::Absent if seen => silence >= policy.gone_after,
         Sighting::Absent => silence >= policy.unseen_after,
