@@ -195,6 +195,6 @@ fn compaction_name(nth: u32) -> Name {
 }
 
 /// The error part of a failed turn.
-fn failure_name() -> Name {
+pub(super) fn failure_name() -> Name {
     Name::ByContent(unspool_model::id::digest(b"failure"), 0)
 }

@@ -24,8 +24,8 @@ impl PromptNames {
 
     /// The same for a message of several parts: its first text has the user's own words, and texts
     /// after it are what the agent added (files, links).
-    pub fn next_of(&mut self, user: &[Body]) -> Name {
-        self.next(user.iter().find_map(Body::prose).unwrap_or_default())
+    pub fn next_of(&mut self, user: &[Body]) -> Option<Name> {
+        user.iter().find_map(Body::prose).map(|text| self.next(text))
     }
 }
 

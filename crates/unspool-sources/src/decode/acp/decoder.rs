@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{EndReason, Event, EventKind, ToolEnd};
-use unspool_model::part::{Body, File, Notice, Text};
+use unspool_model::part::{Body, Failure, File, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
@@ -142,7 +142,7 @@ impl AcpDecoder {
             }
             "elicitation/create" => return self.elicitation(emit, &id_of(message), &params),
             "$/cancel_request" => {
-                return self.withdraw(emit, &params.raw("requestId").unwrap_or_default());
+                return self.withdraw(emit, params.raw("requestId").unwrap_or_default());
             }
             "initialize"
             | "authenticate"
@@ -228,8 +228,15 @@ impl AcpDecoder {
         self.open = false;
         let error = message.fields("error");
         if error.is_object() {
-            let detail = error.fields("data").string("details");
-            let text = error.string("message").or(detail);
+            let data = error.fields("data");
+            let detail = data.string("message").or_else(|| data.string("details"));
+            let text = detail.or_else(|| error.string("message"));
+            // The log of Codex may have no word about it; if it has, it uses this name.
+            if let Some(text) = text.clone().filter(|_| self.adapter == Adapter::Codex) {
+                let failure = Failure { text, ..Failure::default() };
+                let name = Some(super::super::codex::failure_name());
+                emit.push(EventKind::Part(name, Body::Error(failure)));
+            }
             emit.push(EventKind::TurnEnded(EndReason::Failed(text)));
             return RecordOutcome::InParts;
         }

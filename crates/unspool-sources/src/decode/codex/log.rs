@@ -295,7 +295,8 @@ impl LogDecoder {
             return RecordOutcome::InParts;
         };
         self.prompted = true;
-        let names = vec![turn_name(&turn), self.prompts.next_of(&user)];
+        let by_text = self.prompts.next_of(&user);
+        let names = [turn_name(&turn)].into_iter().chain(by_text).collect();
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
         emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts

@@ -252,7 +252,8 @@ impl ChatDecoder {
             return self.responses(emit, message);
         }
         let user = user_parts(message);
-        let names = vec![Name::Prompt(id.clone()), self.prompt_names.next_of(&user)];
+        let by_text = self.prompt_names.next_of(&user);
+        let names = [Name::Prompt(id.clone())].into_iter().chain(by_text).collect();
         self.prompts.push(id.clone());
         self.waits = true;
         self.cancelled = false;

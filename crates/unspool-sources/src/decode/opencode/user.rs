@@ -127,8 +127,8 @@ impl OpenCodeDecoder {
             .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
         emit.turn = None;
         let (trigger, said) = (user.trigger(), user.said());
-        if user.by_text.is_none() && said.iter().any(|body| body.prose().is_some()) {
-            user.by_text = Some(prompts.next_of(&said));
+        if user.by_text.is_none() {
+            user.by_text = prompts.next_of(&said);
         }
         let names = [Name::Prompt(id.clone())].into_iter().chain(user.by_text.clone()).collect();
         emit.push(EventKind::TurnStarted { names, trigger, user: said });

@@ -24,7 +24,8 @@ impl LogDecoder {
     ) {
         // A manual compaction begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
-            let names = self.tree.current().cloned().into_iter().collect();
+            let by_text = self.prompts.next_of(&user);
+            let names = self.tree.current().cloned().into_iter().chain(by_text).collect();
             return emit.push(EventKind::TurnStarted { names, trigger, user });
         }
         let left = fields.text("parentUuid").map(|parent| self.tree.rewind(&parent));
@@ -51,7 +52,7 @@ impl LogDecoder {
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
         // What a fork copied is not counted: its other feeds begin with the first prompt of its own.
         if prompt.is_none() || !self.is_copied(emit) {
-            names.push(self.prompts.next_of(&user));
+            names.extend(self.prompts.next_of(&user));
         }
         self.blocks.forget_but(self.message.take().as_deref());
         self.retries = 0;
