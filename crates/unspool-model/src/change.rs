@@ -72,7 +72,8 @@ pub enum TurnMergeField {
     Inherited,
 }
 
-/// A field of a part that a merge copies, under its name in the part or in its tool.
+/// A field of a part that a merge copies, under its name in the part or in its tool. `state` comes
+/// with `reported_state`, if the tool that goes has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartMergeField {

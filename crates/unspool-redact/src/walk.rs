@@ -151,8 +151,9 @@ impl Redactor<'_> {
         for Part { id, place: _, step: _, started: _, ended: _, evidence: _, origin, body } in parts
         {
             self.location.owner = Owner::Part(*id);
-            // Words that another part has. Only the assembler needs them.
-            origin.cut.clear();
+            for (_, words) in &mut origin.cut {
+                self.string("cut", words);
+            }
             self.body(body);
         }
         self.location.owner = Owner::Turn;

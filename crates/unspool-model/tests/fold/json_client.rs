@@ -186,6 +186,11 @@ fn patch_part(part: &mut Value, patch: &Value) {
 fn merge_part(kept: &mut Value, gone: &Value, take: &Value) {
     add_evidence(kept, &gone["evidence"]);
     for field in names(take) {
+        // A state comes with what the feeds called it, where its exit code says otherwise.
+        let reported = &gone["body"]["tool"]["reported_state"];
+        if field == "state" && !reported.is_null() {
+            kept["body"]["tool"]["reported_state"] = reported.clone();
+        }
         if gone.get(field).is_some() {
             kept[field] = gone[field].clone();
         } else {

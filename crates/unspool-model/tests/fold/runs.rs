@@ -137,40 +137,40 @@ fn equal_words_on_both_sides_of_a_call_stay_apart() {
 
 /// One thing that an agent did, as both feeds report it.
 #[derive(Clone, Debug)]
-enum Deed {
+enum AgentAction {
     Prose(ProseKind, &'static str),
     Call,
     /// Only the stream has it.
     Leak(&'static str),
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn actions() -> impl Strategy<Value = Vec<AgentAction>> {
     let prose = (select(vec![Text, Reasoning]), select(vec!["a", "b", "a b", "c d e"]));
-    let deed = prop_oneof![
-        4 => prose.prop_map(|(kind, text)| Deed::Prose(kind, text)),
-        2 => Just(Deed::Call),
-        1 => select(vec!["x", "y z"]).prop_map(Deed::Leak),
+    let action = prop_oneof![
+        4 => prose.prop_map(|(kind, text)| AgentAction::Prose(kind, text)),
+        2 => Just(AgentAction::Call),
+        1 => select(vec!["x", "y z"]).prop_map(AgentAction::Leak),
     ];
-    prop::collection::vec(deed, 1..8)
+    prop::collection::vec(action, 1..8)
 }
 
 /// Both accounts of what an agent did: the log's and the stream's.
-fn accounts(deeds: &[Deed]) -> (Vec<Line>, Vec<Line>) {
+fn accounts(actions: &[AgentAction]) -> (Vec<Line>, Vec<Line>) {
     let (mut of_log, mut of_stream) = (Vec::new(), Vec::new());
-    for (nth, deed) in deeds.iter().enumerate() {
+    for (nth, action) in actions.iter().enumerate() {
         let id = format!("n{nth}");
-        match deed {
-            Deed::Prose(kind, text) => {
+        match action {
+            AgentAction::Prose(kind, text) => {
                 of_log.push(logged(*kind, &id, text));
                 of_stream.extend(text.split_inclusive(' ').map(|piece| grew(*kind, piece)));
             }
-            Deed::Call => {
+            AgentAction::Call => {
                 of_log.push(called(&id, "Read"));
                 of_log.push(ended(&id, ToolEnd::Completed, "out"));
                 of_stream.push(called(&id, "Read"));
                 of_stream.push(ended(&id, ToolEnd::Completed, "out"));
             }
-            Deed::Leak(text) => of_stream.push(grew(Text, text)),
+            AgentAction::Leak(text) => of_stream.push(grew(Text, text)),
         }
     }
     (keyed(log(of_log), 100), keyed(stream(of_stream), 200))
@@ -189,9 +189,9 @@ fn woven(log: &[Line], stream: &[Line], choices: &[bool]) -> Vec<Line> {
 
 #[test]
 fn law_5_arrival_order_leaves_no_trace_in_runs() {
-    let scripts = (deeds(), prop::collection::vec(any::<bool>(), 0..40));
-    let scripts = scripts.prop_map(|(deeds, choices)| {
-        let (log, stream) = accounts(&deeds);
+    let scripts = (actions(), prop::collection::vec(any::<bool>(), 0..40));
+    let scripts = scripts.prop_map(|(actions, choices)| {
+        let (log, stream) = accounts(&actions);
         woven(&log, &stream, &choices)
     });
     hold(400, scripts, |script| {
@@ -222,9 +222,9 @@ fn law_5_arrival_order_leaves_no_trace_in_runs() {
 
 #[test]
 fn law_2_live_is_stored_with_runs() {
-    let scripts = (deeds(), prop::collection::vec(any::<bool>(), 0..30));
-    let scripts = scripts.prop_map(|(deeds, choices)| {
-        let (log, stream) = accounts(&deeds);
+    let scripts = (actions(), prop::collection::vec(any::<bool>(), 0..30));
+    let scripts = scripts.prop_map(|(actions, choices)| {
+        let (log, stream) = accounts(&actions);
         woven(&log, &stream, &choices)
     });
     hold(100, scripts, crate::laws::live_is_stored);

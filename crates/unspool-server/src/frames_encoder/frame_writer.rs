@@ -304,7 +304,8 @@ impl FrameWriter {
         let call = fingerprint(&fields);
         let input = tool.input.as_ref();
         if first || call != held.call {
-            held.call = call;
+            // A call frame says that the call runs: its result follows again.
+            (held.call, held.result) = (call, Default::default());
             self.push_frame(frames, "message.tool_call", in_message(message_id, fields));
         }
         let output = tool.output.as_deref().unwrap_or_default();

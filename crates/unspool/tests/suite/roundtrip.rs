@@ -207,8 +207,15 @@ fn texts(transcript: &Transcript) -> Vec<(&'static str, String)> {
 
 /// In these cases a part from another feed sits between the parts of a model call without belonging
 /// to it, so it depends on its predecessor. After the round trip it belongs to the call.
-const CASES_WITH_DETACHED_PARTS: [&str; 3] =
-    ["codex/exec-retried-and-failed", "gemini/error-stream-cut", "gemini/interrupted-mid-tool"];
+const CASES_WITH_DETACHED_PARTS: [&str; 7] = [
+    "codex/exec-retried-and-failed",
+    "copilot/acp-discovery-loop",
+    "copilot/acp-error",
+    "copilot/acp-subagents",
+    "gemini/acp-permission-cancelled",
+    "gemini/error-stream-cut",
+    "gemini/interrupted-mid-tool",
+];
 
 by_source!(thoughtflow_documents_round_trip);
 
@@ -227,6 +234,9 @@ fn thoughtflow_documents_round_trip(source: &str) {
             differences("", &numbered(read(&first)), &numbered(read(&second)), &mut all);
             let listed = CASES_WITH_DETACHED_PARTS.contains(&of.as_str());
             all.retain(|(path, _)| !listed || path != ".conversations[].steps[].depends_on");
+            // The call of this case has no end of its own, only that of its turn.
+            let inferred = of == "gemini/acp-permission-cancelled";
+            all.retain(|(path, _)| !inferred || !path.ends_with(".payload_completed.status"));
             wrong
                 .extend(all.into_iter().take(4).map(|(path, what)| format!("{of} {path}: {what}")));
             let (expected, found) = (texts(&transcript), texts(&back));

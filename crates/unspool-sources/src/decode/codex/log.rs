@@ -68,6 +68,7 @@ pub(super) struct LogDecoder {
     #[serde(rename = "first_told")]
     first_named: bool,
     firsts: BTreeMap<u64, u32>,
+    #[serde(default)]
     prompts: PromptNames,
 }
 

@@ -33,6 +33,7 @@ pub(super) struct ChatDecoder {
     message_digests: BTreeMap<u64, u64>,
     /// The ids of the prompts in order, and the occurrences of each prompt text.
     prompts: Vec<Arc<str>>,
+    #[serde(rename = "alike")]
     prompt_names: PromptNames,
     /// Type and content of each message, in order of first appearance.
     #[serde(default)]

@@ -19,6 +19,7 @@ const ABOUT: [&str; 3] = ["command", "file_path", "path"];
 #[serde(deny_unknown_fields)]
 pub(super) struct HooksDecoder {
     /// Occurrences of each prompt text.
+    #[serde(rename = "alike")]
     prompt_names: PromptNames,
     /// Open calls of this turn, by content hash of tool and input, oldest first.
     open: BTreeMap<u64, Vec<CallRef>>,

@@ -17,6 +17,7 @@ use super::tool::emit_call;
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamDecoder {
     /// Occurrences of each prompt text.
+    #[serde(rename = "alike")]
     prompt_names: PromptNames,
     /// The number of the current model call in the turn.
     step: u32,

@@ -33,6 +33,7 @@ pub struct OpenCodeDecoder {
     pub(super) ended: bool,
     /// The latest user and assistant messages.
     pub(super) users: Vec<User>,
+    #[serde(default)]
     pub(super) prompts: PromptNames,
     pub(super) messages: Vec<Message>,
     /// Open prose, by part id.

@@ -28,6 +28,7 @@ pub(super) struct User {
     past: bool,
     pub removed: bool,
     /// The name of its turn by its first text, once it has one.
+    #[serde(default)]
     by_text: Option<Name>,
 }
 

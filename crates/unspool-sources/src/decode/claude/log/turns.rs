@@ -51,7 +51,10 @@ impl LogDecoder {
         let record = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
         names.extend(record.filter(|_| fields.text("type").as_deref() == Some("user")));
         // What a fork copied is not counted: its other feeds begin with the first prompt of its own.
-        if prompt.is_none() || !self.is_copied(emit) {
+        if prompt.is_none() {
+            // Without a prompt id, rewinds name the turn by this one.
+            names.splice(0..0, self.prompts.next_of(&user));
+        } else if !self.is_copied(emit) {
             names.extend(self.prompts.next_of(&user));
         }
         self.blocks.forget_but(self.message.take().as_deref());
