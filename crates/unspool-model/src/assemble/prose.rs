@@ -198,12 +198,13 @@ impl Assembler {
         let ended = part.prose.take();
         part.words = words.unwrap_or(part.words);
         if let Some(text) = text.filter(|_| part.is_run()) {
-            if patch.text.is_some() {
+            let replaced = patch.text.is_some();
+            if replaced {
                 // The whole text is shown again, until it is compared.
                 (part.origin.hidden, part.origin.cut) = (None, Vec::new());
             }
             part.run = Some(Box::new(RunFold { text, compared_at: 0 }));
-            self.note_run_end(at);
+            self.note_run_end(at, replaced);
         }
         let part = self.part(at);
         part.source = Some(head.evidence.source);

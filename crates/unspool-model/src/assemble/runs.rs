@@ -207,16 +207,23 @@ impl Runs {
         if self.gap_of.get(&at) == Some(&key) {
             return;
         }
+        let moved = self.gap_of.contains_key(&at);
         self.leave(at, position);
         let is_run = matches!(self.roles.get(&at), Some(Role::Run { .. }));
         let gap = self.gaps.entry(key).or_default();
+        // A new run at the end changes nothing, unless the log has words that were not found.
+        // Otherwise a capture without a log would compare all of its runs for each of them.
+        let is_last = gap.runs.last().is_none_or(|(last, _)| *last < position);
+        let changes = !is_run || moved || gap.incomplete || !is_last;
         if is_run {
             gap.runs.insert((position, at))
         } else {
             gap.texts.insert((position, at))
         };
         self.gap_of.insert(at, key);
-        self.stale.insert(key);
+        if changes {
+            self.stale.insert(key);
+        }
     }
 
     fn leave(&mut self, at: u32, position: u32) {

@@ -200,3 +200,25 @@ fn law_2_nothing_is_said_twice_and_nothing_dropped_with_acp() {
     }
     assert!(differences.is_empty(), "{differences:#?}");
 }
+
+#[test]
+fn a_capture_with_a_head_names_its_agent_and_counts_prompts_from_there() {
+    // A resumed session: the same words stood there once before this connection.
+    let hash = unspool_model::id::digest(b"prompt\ngo");
+    let head = r#"{"acp":1,"agent":"gemini","cwd":"/p","connection":3,"prompts":{"HASH":1}}"#;
+    let lines = [
+        &head.replace("HASH", &hash.to_string()),
+        r#"{"t":1794702908539,"s":"s1","dir":"c2a","msg":{"id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"go"}]}}}"#,
+        r#"{"t":1794702908540,"s":"s1","dir":"us","msg":{"what":"exit","code":1,"stderr":"no key"}}"#,
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("stream.jsonl"), lines.join("\n") + "\n").unwrap();
+    let session_set = fold_in(&captures(folder.path()), &[0]);
+    let session = main_session(&session_set);
+    assert_eq!((session.agent, &*session.agent_session_id), ("gemini", "s1"));
+    let turn = &session.transcript().turns[0];
+    assert_eq!(turn.origin.names, [unspool_model::provenance::Name::ByContent(hash, 1)]);
+    assert_eq!(turn.state.name(), "failed");
+    let shown = format!("{:?}", turn.parts);
+    assert!(shown.contains("ended with code 1 during the turn.\\nno key"), "{shown}");
+}

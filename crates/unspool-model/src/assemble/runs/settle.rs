@@ -147,9 +147,11 @@ impl Assembler {
         }
     }
 
-    /// The words of a run are complete, or others than before.
-    pub(in crate::assemble) fn note_run_end(&mut self, at: PartIndex) {
-        if let Some(runs) = &mut self.turns[at.0].lookups.runs {
+    /// A run is complete. `replaced`: its words are others than before.
+    pub(in crate::assemble) fn note_run_end(&mut self, at: PartIndex, replaced: bool) {
+        if let Some(runs) = &mut self.turns[at.0].lookups.runs
+            && (replaced || runs.may_cover_more(at.1))
+        {
             runs.touch(at.1);
             self.stale_runs.insert(at.0);
         }

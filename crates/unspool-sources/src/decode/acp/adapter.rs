@@ -7,6 +7,7 @@ use unspool_model::event::{CallRef, ProseKind};
 use unspool_model::provenance::Name;
 
 use super::super::Fields;
+use super::super::codex::failure_name;
 use super::super::opencode::call_id_hash;
 
 /// Who speaks the protocol: an agent itself, or a program between it and the client.
@@ -64,6 +65,12 @@ impl Adapter {
     /// not report them a second time.
     pub fn has_log(self) -> bool {
         self != Adapter::Other
+    }
+
+    /// The name of an error that ends a turn, if the log may lack the error and has this name for it
+    /// otherwise.
+    pub fn failure_name(self) -> Option<Name> {
+        (self == Adapter::Codex).then(failure_name)
     }
 
     /// What the id of a chunk's message names.

@@ -23,8 +23,6 @@ pub(super) struct Call {
     pub ended: bool,
     /// A person refused it.
     pub refused: bool,
-    /// It starts a sub-agent.
-    agent: bool,
     /// A sub-agent made it: it is in that agent's session.
     foreign: bool,
 }
@@ -65,7 +63,9 @@ impl AcpDecoder {
         }
         let call = self.calls.entry(id.clone()).or_default();
         call.foreign = false;
-        call.agent |= update.fields("rawInput").has("agent_type");
+        if !call.ended && update.fields("rawInput").has("agent_type") {
+            self.agent_calls.insert(id.clone());
+        }
         let changed = new_input != 0 && new_input != call.input && !call.ended;
         if !is_new && !changed {
             return;
@@ -123,6 +123,7 @@ impl AcpDecoder {
             Some(_) | None => return,
         };
         call.ended = true;
+        self.agent_calls.remove(id);
         let outcome = ToolOutcome {
             output: output(update).filter(|text| !text.is_empty()),
             exit_code: exit_code(update),
@@ -133,7 +134,7 @@ impl AcpDecoder {
 
     /// True while a call that starts a sub-agent is open.
     pub(super) fn runs_agent(&self) -> bool {
-        self.calls.values().any(|call| call.agent && !call.ended)
+        !self.agent_calls.is_empty()
     }
 }
 

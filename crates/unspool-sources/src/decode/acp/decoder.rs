@@ -1,7 +1,7 @@
 //! Decodes a capture message by message: what the client sent, what the agent sent, and the
 //! replies of both. The two sides number their requests separately.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -31,6 +31,8 @@ pub(super) struct AcpDecoder {
     /// The agent's questions without an answer, by id.
     pub questions: BTreeMap<String, PendingQuestion>,
     pub calls: BTreeMap<Arc<str>, Call>,
+    /// Open calls that start a sub-agent.
+    pub agent_calls: BTreeSet<Arc<str>>,
     /// The agent repeats the history of the session.
     pub repeats: bool,
     /// Words of a prompt in that history.
@@ -49,7 +51,6 @@ pub(super) struct AcpDecoder {
 #[serde(rename_all = "kebab-case")]
 enum Request {
     Prompt,
-    Load,
     Other,
 }
 
@@ -94,6 +95,7 @@ impl AcpDecoder {
             requests: BTreeMap::new(),
             questions: BTreeMap::new(),
             calls: BTreeMap::new(),
+            agent_calls: BTreeSet::new(),
             repeats: false,
             repeated: String::new(),
             open: false,
@@ -124,9 +126,6 @@ impl AcpDecoder {
         let outcome = match method {
             "session/new" | "session/load" | "session/resume" => {
                 self.repeats = method == "session/load";
-                if self.repeats {
-                    request = Request::Load;
-                }
                 let (branch, version, cost) = (None, None, None);
                 let project = params.string("cwd");
                 emit.push(EventKind::SessionUpdated { project, branch, version, cost });
@@ -189,6 +188,7 @@ impl AcpDecoder {
         user: Vec<Body>,
     ) {
         self.calls.retain(|_, call| !call.ended);
+        self.agent_calls.clear();
         (self.open, self.complete) = (true, false);
         (self.step, self.block) = (None, None);
         emit.push(EventKind::TurnStarted { names, trigger, user });
@@ -217,7 +217,7 @@ impl AcpDecoder {
         }
         match self.requests.remove(&id) {
             Some(Request::Prompt) => self.end(emit, message),
-            Some(Request::Load | Request::Other) => RecordOutcome::Metadata,
+            Some(Request::Other) => RecordOutcome::Metadata,
             None => RecordOutcome::left_out("reply without its request"),
         }
     }
@@ -231,11 +231,9 @@ impl AcpDecoder {
             let data = error.fields("data");
             let detail = data.string("message").or_else(|| data.string("details"));
             let text = detail.or_else(|| error.string("message"));
-            // The log of Codex may have no word about it; if it has, it uses this name.
-            if let Some(text) = text.clone().filter(|_| self.adapter == Adapter::Codex) {
+            if let Some((text, name)) = text.clone().zip(self.adapter.failure_name()) {
                 let failure = Failure { text, ..Failure::default() };
-                let name = Some(super::super::codex::failure_name());
-                emit.push(EventKind::Part(name, Body::Error(failure)));
+                emit.push(EventKind::Part(Some(name), Body::Error(failure)));
             }
             emit.push(EventKind::TurnEnded(EndReason::Failed(text)));
             return RecordOutcome::InParts;
