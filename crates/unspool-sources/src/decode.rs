@@ -22,7 +22,8 @@ mod warning;
 pub use emitter::{Emitter, Record};
 pub use fields::{Fields, json_of};
 pub use json_outline::JsonOutline;
-pub(crate) use prompt_names::{PromptNames, prompt_hash};
+pub(crate) use prompt_names::PromptNames;
+pub use prompt_names::prompt_hash;
 pub use unspool_model::source::{RecordCounts, RecordOutcome};
 pub use warning::Warning;
 

@@ -2,12 +2,16 @@
 
 pub mod attach;
 pub mod changes;
+#[cfg(unix)]
+pub mod chat;
 pub mod db;
 pub mod delete;
 pub mod doctor;
 pub mod export;
 pub mod hook;
 pub mod hooks;
+#[cfg(unix)]
+pub mod host;
 pub mod import;
 pub mod list;
 pub mod note;
@@ -32,6 +36,7 @@ use unspool_store::store::View;
 use unspool_view::lines::make_visible;
 use unspool_view::segment::SegmentRule;
 
+use crate::archive::Archive;
 use crate::{paint, terminal_writer};
 
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -56,6 +61,15 @@ pub fn warn(warnings: &[Warning]) {
         let text = format!("{}{line}: {}{more}", warning.file, warning.what);
         stderr_line!("unspool: {}", make_visible(&text));
     }
+}
+
+/// Cleans up after chats whose process was killed.
+pub fn recover_chats(archive: &Archive) -> Result<()> {
+    #[cfg(unix)]
+    unspool_live::client::recover(&chat::folders(&archive.folder()?));
+    #[cfg(not(unix))]
+    let _ = archive;
+    Ok(())
 }
 
 /// Says on stderr which budgets are nearly spent.

@@ -32,6 +32,12 @@
 //! [redaction.rules]
 //! ticket = "TICKET-([0-9a-f]{16})"
 //!
+//! # How `unspool chat` starts agents, in addition to those that it knows (`unspool chat --agents`).
+//! [chat]
+//! agent = "claude-code"
+//! [chat.agents.house]
+//! command = ["house-agent", "--acp"]
+//!
 //! [terminal]
 //! # auto, mocha, latte, 16 (the terminal's own colours) or mono.
 //! theme = "latte"
@@ -75,7 +81,25 @@ pub struct Config {
     fold: Folding,
     redaction: Redaction,
     budget: Budget,
+    pub chat: Chat,
     pub terminal: Terminal,
+}
+
+/// Agents that `unspool chat` drives.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Chat {
+    /// The agent that is started if none is named.
+    pub agent: Option<String>,
+    /// Commands by agent.
+    pub agents: BTreeMap<String, ChatAgent>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChatAgent {
+    /// The program and its arguments.
+    pub command: Vec<String>,
 }
 
 /// Dollars per day, of all projects and of some.

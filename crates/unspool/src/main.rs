@@ -50,6 +50,10 @@ enum Command {
     Serve(command::serve::Serve),
     Sync(command::sync::Sync),
     Import(command::import::Import),
+    #[cfg(unix)]
+    Chat(command::chat::Chat),
+    #[cfg(unix)]
+    Host(command::host::Host),
     List(command::list::List),
     Show(command::show::Show),
     Changes(command::changes::Changes),
@@ -90,6 +94,10 @@ fn main() -> ExitCode {
         Some(Command::Serve(serve)) => serve.run(&archive),
         Some(Command::Sync(sync)) => sync.run(&archive),
         Some(Command::Import(import)) => import.run(&archive),
+        #[cfg(unix)]
+        Some(Command::Chat(chat)) => chat.run(&archive),
+        #[cfg(unix)]
+        Some(Command::Host(host)) => host.run(&archive),
         Some(Command::List(list)) => list.run(&archive),
         Some(Command::Show(show)) => show.run(&archive),
         Some(Command::Changes(changes)) => changes.run(&archive),

@@ -2,7 +2,7 @@
 //! it, so it only appends a line to a file. The recorder watches the folder and reads these files
 //! like any other log; payloads that arrive while nothing records are read at the next start.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -119,12 +119,19 @@ pub fn sweep(folder: &DataFolder) {
     ] {
         let Ok(entries) = folder.read_dir() else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|end| end == ours) && is_old(&path) {
+            let expired = is_old(&path) && !is_locked(&path);
+            if path.extension().is_some_and(|end| end == ours) && expired {
                 // A failure is retried by the next sweep.
                 let _ = fs::remove_file(path);
             }
         }
     }
+}
+
+/// True for a capture that a chat still writes: an agent may be silent for weeks.
+fn is_locked(path: &Path) -> bool {
+    let lock = File::open(path).map(|file| file.try_lock_shared());
+    lock.is_ok_and(|lock| matches!(lock, Err(TryLockError::WouldBlock)))
 }
 
 fn is_old(path: &Path) -> bool {
@@ -135,6 +142,24 @@ fn is_old(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_capture_that_is_being_written_stays() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = DataFolder::new(data.path().to_owned());
+        fs::create_dir_all(folder.streams()).unwrap();
+        let create = |name: &str| {
+            let file = File::create(folder.streams().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - 2 * RETENTION).unwrap();
+            file
+        };
+        let open = create("open.jsonl");
+        open.try_lock().unwrap();
+        drop(create("closed.jsonl"));
+        sweep(&folder);
+        assert!(folder.streams().join("open.jsonl").exists());
+        assert!(!folder.streams().join("closed.jsonl").exists());
+    }
 
     #[test]
     fn payloads_become_lines() {

@@ -84,6 +84,11 @@ const OTHER: Format = capture_of!(
     r#"{"dir":"a2c","msg":{"id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"my-agent"}}}}"#
 );
 
+/// The name in the archive of an agent that calls itself this in the reply to `initialize`.
+pub fn agent_of_program(name: &str) -> &'static str {
+    Adapter::of_program(name).agent()
+}
+
 /// The session of a message. A message that names a session may be of any agent; whether it is of
 /// this one, an earlier message of the file has decided.
 fn owner<'a>(fields: &Fields<'a>, adapter: Adapter) -> Option<RecordOwner<'a>> {

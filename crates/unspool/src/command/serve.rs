@@ -89,6 +89,7 @@ impl Serve {
         // Creates the archive if needed, so that it can be opened for reading.
         let sources = config::sources(&archive.folder()?, environment)?;
         let change_handler = change_handler(archive.clone());
+        super::recover_chats(&archive)?;
         let service = Service::begin(archive, sources)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

@@ -55,6 +55,7 @@ impl ReportFormat {
 
 impl Sync {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        super::recover_chats(archive)?;
         if self.watch {
             return self.watch(archive);
         }

@@ -78,6 +78,7 @@ pub fn open(archive: &Archive, session: Option<FirstSession>) -> Result<()> {
     // Without a notice on waiting: the terminal belongs to the application.
     let archive = Archive::new(Some(folder.path().to_owned()));
     let sources = config::sources(&folder, config::environment(&folder)?)?;
+    super::recover_chats(&archive)?;
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());

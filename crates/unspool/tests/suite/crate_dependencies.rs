@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("export", &["model", "view", "redact", "store"]),
     ("query", &["model", "view", "redact", "sources", "store", "export"]),
     ("ingest", &["model", "sources", "index", "store", "query"]),
+    ("live", &["model", "sources"]),
     ("server", &["model", "view", "redact", "store", "query", "export"]),
     ("tui", &["model", "view", "redact", "store", "query", "export"]),
 ];

@@ -18,6 +18,7 @@ mod by_source;
 mod call_ids;
 mod case;
 mod changes;
+mod chat;
 mod cli;
 mod compat;
 mod connections;

@@ -45,6 +45,17 @@ impl Adapter {
         }
     }
 
+    pub fn agent(self) -> &'static str {
+        match self {
+            Adapter::Claude => "claude-code",
+            Adapter::Codex => "codex",
+            Adapter::Copilot => "copilot",
+            Adapter::Gemini => "gemini",
+            Adapter::OpenCode => "opencode",
+            Adapter::Other => "acp",
+        }
+    }
+
     /// By the name in the reply to `initialize`.
     pub fn of_program(name: &str) -> Adapter {
         match name {

@@ -1,0 +1,398 @@
+//! The rules of a chat, without I/O: `Chat::take` gets one input and the time, and returns effects.
+//!
+//! - One prompt is in flight at a time; further messages wait in the queue.
+//! - A message that was accepted is in the queue, was sent, or is back in the draft.
+//! - A question has one answer, the first. Only a person or a rule of theirs says yes: no default, no
+//!   time-out and no reconnection does.
+
+mod config;
+mod question;
+mod start;
+mod turn;
+mod update;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::outgoing::{self, Outgoing};
+use crate::protocol::{ChatState, Command, Outcome, Phase};
+use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
+
+pub use question::Policy;
+
+/// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
+const INITIALIZE_TIMEOUT: u64 = 120_000;
+const SESSION_TIMEOUT: u64 = 60_000;
+/// An agent that does not stop in this time is offered to be ended.
+const CANCEL_TIMEOUT: u64 = 10_000;
+/// An agent that writes nothing for this long, though it works, is said to be silent.
+const SILENCE: u64 = 5 * 60_000;
+/// Output before the reply to `initialize` that is not of the protocol.
+const MAX_JUNK_LINES: u64 = 100;
+const MAX_JUNK_BYTES: u64 = 1_000_000;
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Input {
+    /// The agent's process runs.
+    Started,
+    /// The agent's program could not be started, or its input could not be written.
+    Failed(String),
+    Message(Message),
+    /// Output of the agent that is not of the protocol.
+    Junk {
+        bytes: u64,
+    },
+    /// These lines are in the agent's standard input.
+    Written {
+        prompt: Option<u64>,
+    },
+    Exited(Exit),
+    Client {
+        client: u64,
+        number: u64,
+        by: String,
+        command: Command,
+    },
+    /// A client connected or left; how many there are now.
+    Clients(usize),
+    /// The capture is at this path, or cannot be written for this reason.
+    Capture(Result<PathBuf, String>),
+    /// Time passed.
+    Tick,
+}
+
+/// How the agent's process ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// The last lines that it wrote to standard error.
+    pub stderr: String,
+}
+
+/// Something to do.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    Send(Outgoing),
+    /// Begins the capture: the agent has said who it is.
+    OpenCapture {
+        agent: String,
+    },
+    /// A line of our own in the capture.
+    Note(Value),
+    Reply {
+        client: u64,
+        number: u64,
+        outcome: Outcome,
+    },
+    /// Ends the agent's processes; an `Exited` follows.
+    Stop,
+}
+
+/// How to start a chat.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ChatSpec {
+    /// The agent's name in the archive; None to take it from the agent itself.
+    pub agent: Option<String>,
+    pub command: Vec<String>,
+    pub folder: PathBuf,
+    /// The session to go on with.
+    pub resume: Option<String>,
+    pub mode: Option<String>,
+    pub model: Option<String>,
+    #[serde(default)]
+    pub policy: Policy,
+    /// How often each prompt stood in that session before, by its digest.
+    #[serde(default)]
+    pub prompts: BTreeMap<u64, u32>,
+    /// The chat ends after this time without clients and without work, in milliseconds.
+    pub linger: Option<u64>,
+}
+
+/// A request that we sent.
+#[derive(Clone, PartialEq, Debug)]
+enum Sent {
+    Initialize,
+    NewSession,
+    Continue,
+    Prompt { message: u64 },
+    Set { option: String, before: Value, required: bool },
+}
+
+/// One connection to one agent.
+pub struct Chat {
+    spec: ChatSpec,
+    pub state: ChatState,
+    next_request: u64,
+    next_message: u64,
+    requests: BTreeMap<RequestId, Sent>,
+    answer_count: u64,
+    /// The kinds of calls of this turn, as the agent names them.
+    call_kinds: BTreeMap<String, String>,
+    /// The request of the prompt in flight.
+    prompt: Option<RequestId>,
+    /// The message that is being written to the agent.
+    sending: Option<u64>,
+    /// When the present phase times out.
+    deadline: Option<u64>,
+    last_line: u64,
+    junk_bytes: u64,
+    clients: usize,
+    /// Since when there is nothing to do and nobody is connected.
+    alone_since: Option<u64>,
+    resumes: bool,
+    loads: bool,
+    auth: String,
+    stopping: bool,
+    effects: Vec<Effect>,
+}
+
+impl Chat {
+    /// A chat with a queue and drafts of before, if there are any.
+    pub fn new(spec: ChatSpec, kept: Option<ChatState>) -> Chat {
+        let kept = kept.unwrap_or_default();
+        let held = (!kept.queue.is_empty()).then(|| "the chat was started again".to_owned());
+        let state = ChatState {
+            agent: spec.agent.clone().unwrap_or_else(|| "acp".to_owned()),
+            folder: spec.folder.clone(),
+            draft: kept.draft,
+            queue: kept.queue,
+            held,
+            ..ChatState::default()
+        };
+        Chat {
+            next_message: state.queue.iter().map(|message| message.id + 1).max().unwrap_or(0),
+            spec,
+            state,
+            next_request: 0,
+            requests: BTreeMap::new(),
+            answer_count: 0,
+            call_kinds: BTreeMap::new(),
+            prompt: None,
+            sending: None,
+            deadline: None,
+            last_line: 0,
+            junk_bytes: 0,
+            clients: 0,
+            alone_since: None,
+            resumes: false,
+            loads: false,
+            auth: String::new(),
+            stopping: false,
+            effects: Vec::new(),
+        }
+    }
+
+    /// The spec that this chat was started with.
+    pub fn spec(&self) -> &ChatSpec {
+        &self.spec
+    }
+
+    /// Takes an input. `now` is in milliseconds and never goes back.
+    pub fn take(&mut self, input: Input, now: u64) -> Vec<Effect> {
+        match input {
+            Input::Started => self.initialize(now),
+            Input::Failed(why) => self.end(why),
+            Input::Message(message) => {
+                self.last_line = now;
+                self.state.silent_since = None;
+                self.message(message, now);
+            }
+            Input::Junk { bytes } => self.junk(bytes),
+            Input::Written { prompt } => self.written(prompt),
+            Input::Exited(exit) => self.exited(&exit),
+            Input::Client { client, number, by, command } => {
+                let outcome = self.command(command, &by, now);
+                self.effects.push(Effect::Reply { client, number, outcome });
+            }
+            Input::Clients(clients) => self.clients = clients,
+            Input::Capture(Ok(path)) => {
+                (self.state.capture, self.state.unrecorded) = (Some(path), None);
+            }
+            Input::Capture(Err(why)) => self.state.unrecorded = Some(why),
+            Input::Tick => self.tick(now),
+        }
+        self.note_rest(now);
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When the next tick is due at the latest.
+    pub fn next_tick(&self) -> Option<u64> {
+        let silence = (self.state.phase == Phase::Running && self.state.silent_since.is_none())
+            .then_some(self.last_line + SILENCE);
+        let linger = self.alone_since.zip(self.spec.linger).map(|(since, linger)| since + linger);
+        [self.deadline, silence, linger].into_iter().flatten().min()
+    }
+
+    fn message(&mut self, message: Message, now: u64) {
+        match message {
+            Message::Response { id, result } => match self.requests.remove(&id) {
+                Some(sent) => self.replied(sent, result, now),
+                // A reply to nothing, or a second one.
+                None => self.state.junk += 1,
+            },
+            Message::Request { id, method, params } => match method.as_str() {
+                "session/request_permission" => self.permission(id, &params, now),
+                "elicitation/create" => self.form(id, &params, now),
+                _ => self.send(&outgoing::error(
+                    &id,
+                    METHOD_NOT_FOUND,
+                    &format!("this client does not offer {method}"),
+                )),
+            },
+            Message::Notification { method, params } => match method.as_str() {
+                "session/update" => self.update(&params),
+                "$/cancel_request" => self.withdraw(&params),
+                _ => {}
+            },
+            Message::Invalid => self.state.junk += 1,
+        }
+    }
+
+    fn replied(&mut self, sent: Sent, result: Result<String, RpcError>, now: u64) {
+        match sent {
+            Sent::Initialize => self.initialized(result, now),
+            Sent::NewSession | Sent::Continue => self.session_ready(result, now),
+            Sent::Prompt { .. } => self.prompt_ended(result, now),
+            Sent::Set { option, before, required } => {
+                self.option_set(&option, before, required, result, now);
+            }
+        }
+    }
+
+    /// Output that is not of the protocol. Banners are common; a program that writes nothing else
+    /// is no agent.
+    fn junk(&mut self, bytes: u64) {
+        self.state.junk += 1;
+        self.junk_bytes = self.junk_bytes.saturating_add(bytes);
+        let too_much = self.state.junk > MAX_JUNK_LINES || self.junk_bytes > MAX_JUNK_BYTES;
+        if self.state.phase == Phase::Starting && self.state.program.is_none() && too_much {
+            self.end(format!(
+                "{} does not speak the Agent Client Protocol: it writes other text; check the \
+                 command and its arguments",
+                self.program_name()
+            ));
+        }
+    }
+
+    fn program_name(&self) -> String {
+        self.spec.command.first().cloned().unwrap_or_else(|| "the agent".to_owned())
+    }
+
+    /// Ends the chat for a reason that the user sees.
+    fn end(&mut self, why: String) {
+        if self.state.phase == Phase::Ended {
+            return;
+        }
+        self.give_back();
+        self.state.phase = Phase::Ended;
+        self.state.reason = Some(why);
+        self.state.questions.clear();
+        self.deadline = None;
+        if !std::mem::replace(&mut self.stopping, true) {
+            self.effects.push(Effect::Stop);
+        }
+    }
+
+    fn exited(&mut self, exit: &Exit) {
+        let note = json!({"what": "exit", "code": exit.code, "signal": exit.signal.map(signal_name),
+            "stderr": exit.stderr});
+        self.effects.push(Effect::Note(note));
+        self.stopping = true;
+        let how = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("with code {code}"),
+            (None, Some(signal)) => format!("by {}", signal_name(signal)),
+            (None, None) => "without a code".to_owned(),
+        };
+        let when = match self.state.phase {
+            Phase::Starting => " while it started",
+            Phase::Running | Phase::Cancelling => " during the turn",
+            Phase::Idle | Phase::Ended => "",
+        };
+        let stderr = exit.stderr.trim_end();
+        let said = if stderr.is_empty() { String::new() } else { format!("\n{stderr}") };
+        self.end(format!("the agent ended {how}{when}{said}"));
+    }
+
+    fn tick(&mut self, now: u64) {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline = None;
+            self.timed_out();
+        }
+        let works = self.state.phase == Phase::Running && self.state.questions.is_empty();
+        if works && now >= self.last_line + SILENCE && self.state.silent_since.is_none() {
+            self.state.silent_since = Some(self.last_line);
+        }
+        let over = |(since, linger): (u64, u64)| now >= since + linger;
+        if self.alone_since.zip(self.spec.linger).is_some_and(over) {
+            self.end("nobody was connected and there was nothing to do".to_owned());
+        }
+    }
+
+    fn timed_out(&mut self) {
+        match self.state.phase {
+            Phase::Starting if self.state.program.is_none() => self.end(format!(
+                "{} did not answer in 2 minutes; does it speak the Agent Client Protocol?",
+                self.program_name()
+            )),
+            Phase::Starting => {
+                self.end("the agent did not open a session in 1 minute".to_owned());
+            }
+            Phase::Cancelling => {
+                if let Some(request) = &self.prompt {
+                    let message = outgoing::cancel_request(request);
+                    self.send(&message);
+                }
+                self.state.stuck = true;
+            }
+            Phase::Idle | Phase::Running | Phase::Ended => {}
+        }
+    }
+
+    /// Notes since when nobody needs the chat.
+    fn note_rest(&mut self, now: u64) {
+        let rests = self.state.phase == Phase::Idle
+            && self.clients == 0
+            && self.state.queue.is_empty()
+            && self.state.questions.is_empty();
+        if !rests {
+            self.alone_since = None;
+        } else if self.alone_since.is_none_or(|since| since < self.last_line) {
+            // Agents that work in the background write without a turn.
+            self.alone_since = Some(now);
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.effects.push(Effect::Send(Outgoing::line(message)));
+    }
+
+    fn request(&mut self, sent: Sent) -> RequestId {
+        let id = RequestId::number(self.next_request);
+        self.next_request += 1;
+        self.requests.insert(id.clone(), sent);
+        id
+    }
+}
+
+/// The name of a signal that ends processes.
+pub fn signal_name(signal: i32) -> String {
+    match signal {
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        6 => "SIGABRT".to_owned(),
+        9 => "SIGKILL".to_owned(),
+        11 => "SIGSEGV".to_owned(),
+        13 => "SIGPIPE".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

@@ -1,0 +1,316 @@
+//! Questions of the agent: a table by request. The first valid answer wins.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::turn::refuse;
+use super::{Chat, Effect};
+use crate::form::{self, FormSchema};
+use crate::outgoing::{self, FormReply};
+use crate::protocol::{
+    AskedFor, GivenAnswer, OpenQuestion, Outcome, PermissionKind, PermissionOption, UserAnswer,
+};
+use crate::wire::{INVALID_PARAMS, RequestId};
+
+/// An answer that comes sooner was not read: the key was pressed for something else.
+const MIN_READING_TIME: u64 = 150;
+/// How many answers are remembered for those who come late.
+const MAX_REMEMBERED: usize = 32;
+/// A larger description of a call is cut: clients show the call of the archive.
+const MAX_SUBJECT_BYTES: usize = 1024 * 1024;
+
+/// The user's rule for permissions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// A person answers.
+    #[default]
+    Ask,
+    /// Every permission is refused, every question declined.
+    Deny,
+    /// Calls that only read are allowed, all others refused.
+    AllowReads,
+    /// Everything is allowed.
+    Allow,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Permission<'a> {
+    session_id: String,
+    #[serde(borrow)]
+    tool_call: &'a RawValue,
+    options: Vec<OfferedOption>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct CallFields {
+    tool_call_id: Option<String>,
+    title: Option<String>,
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfferedOption {
+    option_id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Elicitation {
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    session_id: Option<String>,
+    #[serde(default)]
+    tool_call_id: Option<String>,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    requested_schema: FormSchema,
+    #[serde(default)]
+    url: Option<String>,
+}
+
+impl Chat {
+    pub(super) fn permission(&mut self, id: RequestId, params: &str, now: u64) {
+        let Ok(Permission { session_id, tool_call, options }) =
+            serde_json::from_str::<Permission<'_>>(params)
+        else {
+            self.state.junk += 1;
+            return self.send(&outgoing::error(
+                &id,
+                INVALID_PARAMS,
+                "a permission needs sessionId, toolCall and options",
+            ));
+        };
+        let call: CallFields = serde_json::from_str(tool_call.get()).unwrap_or_default();
+        let subject = match tool_call.get() {
+            text if text.len() <= MAX_SUBJECT_BYTES => {
+                serde_json::from_str(text).unwrap_or_default()
+            }
+            _ => json!({"title": call.title}),
+        };
+        let title = call.title.filter(|title| !title.trim().is_empty());
+        let text = format!("Allow {}?", title.unwrap_or_else(|| "this call".to_owned()));
+        let read = |option: OfferedOption| PermissionOption {
+            id: option.option_id,
+            label: option.name,
+            kind: kind_of(&option.kind),
+        };
+        let noted = call.tool_call_id.as_ref().and_then(|id| self.call_kinds.get(id));
+        let reads =
+            matches!(call.kind.as_ref().or(noted).map(String::as_str), Some("read" | "search"));
+        let question = OpenQuestion {
+            id: id.as_json().to_owned(),
+            session: session_id,
+            call: call.tool_call_id,
+            text,
+            kind: AskedFor::Permission(options.into_iter().map(read).collect()),
+            subject,
+            since: now,
+        };
+        let yes = match self.spec.policy {
+            Policy::Ask => return self.ask(question),
+            Policy::Deny => false,
+            Policy::AllowReads => reads,
+            Policy::Allow => true,
+        };
+        self.decide(&id, &question, yes);
+    }
+
+    /// Answers by the user's rule.
+    fn decide(&mut self, id: &RequestId, question: &OpenQuestion, yes: bool) {
+        let AskedFor::Permission(options) = &question.kind else { return };
+        let wanted = if yes {
+            [PermissionKind::AllowOnce, PermissionKind::AllowAlways]
+        } else {
+            [PermissionKind::RejectOnce, PermissionKind::RejectAlways]
+        };
+        let option = wanted.iter().find_map(|kind| options.iter().find(|o| o.kind == *kind));
+        let label = option.map_or_else(|| "cancelled".to_owned(), describe_option);
+        self.note_answer(&question.id, question.text.clone(), "rule", &label);
+        let message = outgoing::permission_answer(id, option.map(|option| option.id.as_str()));
+        self.send(&message);
+    }
+
+    pub(super) fn form(&mut self, id: RequestId, params: &str, now: u64) {
+        let Ok(form) = serde_json::from_str::<Elicitation>(params) else {
+            self.state.junk += 1;
+            let why = "a form needs a message and a schema";
+            return self.send(&outgoing::error(&id, INVALID_PARAMS, why));
+        };
+        // A page of the agent's choice is not opened: the user sees the address.
+        if form.mode.as_deref() == Some("url") {
+            let address = form.url.unwrap_or_default();
+            self.state.notice =
+                Some(format!("the agent asked to open a page: {} {address}", form.message));
+            self.note_answer(id.as_json(), form.message, "rule", "declined");
+            return self.send(&outgoing::form_answer(&id, FormReply::Decline));
+        }
+        if self.spec.policy != Policy::Ask {
+            self.note_answer(id.as_json(), form.message, "rule", "declined");
+            return self.send(&outgoing::form_answer(&id, FormReply::Decline));
+        }
+        let fields = form::fields(&form.requested_schema, &form.message);
+        let session = form.session_id.or_else(|| self.state.session.clone()).unwrap_or_default();
+        self.ask(OpenQuestion {
+            id: id.as_json().to_owned(),
+            session,
+            call: form.tool_call_id,
+            text: form.message,
+            kind: AskedFor::Form(fields),
+            subject: Value::Null,
+            since: now,
+        });
+    }
+
+    fn ask(&mut self, question: OpenQuestion) {
+        // The id of an open question again: nobody could tell which one an answer is for.
+        if self.state.questions.iter().any(|open| open.id == question.id) {
+            self.state.junk += 1;
+            return;
+        }
+        // An id may be used again; answers of before are of another question.
+        self.state.answers.retain(|given| given.question != question.id);
+        self.state.questions.push(question);
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        question: &str,
+        answer: &UserAnswer,
+        by: &str,
+        now: u64,
+    ) -> Outcome {
+        let Some(at) = self.state.questions.iter().position(|open| open.id == question) else {
+            let given = self.state.answers.iter().find(|given| given.question == question);
+            return match given {
+                Some(given) => {
+                    Outcome::Already { by: given.by.clone(), answer: given.answer.clone() }
+                }
+                None => refuse("the question is gone"),
+            };
+        };
+        let open = &self.state.questions[at];
+        if now < open.since + MIN_READING_TIME {
+            return refuse("the question has just come; answer again");
+        }
+        let id = RequestId::from(question);
+        let (message, label) = match (&open.kind, answer) {
+            (AskedFor::Permission(options), UserAnswer::Option(chosen)) => {
+                let Some(option) = options.iter().find(|option| option.id == *chosen) else {
+                    return refuse("the agent does not offer this option");
+                };
+                let label = describe_option(option);
+                (outgoing::permission_answer(&id, Some(chosen)), label)
+            }
+            (AskedFor::Permission(_), UserAnswer::Decline) => {
+                (outgoing::permission_answer(&id, None), "declined".to_owned())
+            }
+            (AskedFor::Form(fields), UserAnswer::Form(values)) => {
+                match form::content(fields, values) {
+                    Ok(content) => {
+                        let label = describe(&content);
+                        (outgoing::form_answer(&id, FormReply::Accept(content)), label)
+                    }
+                    Err(why) => return Outcome::Refused(why),
+                }
+            }
+            (AskedFor::Form(_), UserAnswer::Decline) => {
+                (outgoing::form_answer(&id, FormReply::Decline), "declined".to_owned())
+            }
+            (AskedFor::Permission(_), UserAnswer::Form(_)) => {
+                return refuse("this is a permission: choose one of its options");
+            }
+            (AskedFor::Form(_), UserAnswer::Option(_)) => {
+                return refuse("this is a form: give the values of its fields");
+            }
+        };
+        let open = self.state.questions.remove(at);
+        self.note_answer(&open.id, open.text, by, &label);
+        self.send(&message);
+        Outcome::Accepted
+    }
+
+    fn note_answer(&mut self, question: &str, text: String, by: &str, answer: &str) {
+        self.state.answer_drafts.remove(question);
+        self.effects.push(Effect::Note(json!({"what": "answer", "by": by, "question": question})));
+        self.answer_count += 1;
+        if self.state.answers.len() >= MAX_REMEMBERED {
+            self.state.answers.remove(0);
+        }
+        self.state.answers.push(GivenAnswer {
+            number: self.answer_count,
+            question: question.to_owned(),
+            text,
+            by: by.to_owned(),
+            answer: answer.to_owned(),
+        });
+    }
+
+    /// The agent takes a question back.
+    pub(super) fn withdraw(&mut self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Withdrawn<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let Ok(withdrawn) = serde_json::from_str::<Withdrawn<'_>>(params) else { return };
+        let id = withdrawn.request_id.get();
+        self.state.questions.retain(|open| open.id != id);
+        self.state.answer_drafts.remove(id);
+    }
+
+    /// The lines that close all open questions: neither yes nor no.
+    pub(super) fn close_questions(&mut self, by: &str) -> Vec<String> {
+        let open = std::mem::take(&mut self.state.questions);
+        let mut lines = Vec::new();
+        for question in open {
+            let id = RequestId::from(question.id.as_str());
+            self.note_answer(&question.id, question.text, by, "cancelled");
+            lines.push(match question.kind {
+                AskedFor::Permission(_) => outgoing::permission_answer(&id, None).to_string(),
+                AskedFor::Form(_) => outgoing::form_answer(&id, FormReply::Cancel).to_string(),
+            });
+        }
+        lines
+    }
+
+    /// Questions that are open when their turn ends are nobody's any more.
+    pub(super) fn decline_all(&mut self) {
+        let lines = self.close_questions("end of the turn");
+        if !lines.is_empty() {
+            self.effects.push(Effect::Send(outgoing::Outgoing { lines, prompt: None }));
+        }
+    }
+}
+
+fn kind_of(kind: &str) -> PermissionKind {
+    match kind {
+        "allow_once" => PermissionKind::AllowOnce,
+        "allow_always" => PermissionKind::AllowAlways,
+        "reject_once" => PermissionKind::RejectOnce,
+        "reject_always" => PermissionKind::RejectAlways,
+        _ => PermissionKind::Other,
+    }
+}
+
+fn describe_option(option: &PermissionOption) -> String {
+    format!("{} ({})", option.kind.word(), option.label)
+}
+
+/// The values of an accepted form, for those who come late.
+fn describe(content: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let values = content.as_object().into_iter().flatten().map(|(_, value)| text(value));
+    values.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,170 @@
+//! From the start of the agent to an open session.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Chat, Effect, INITIALIZE_TIMEOUT, SESSION_TIMEOUT, Sent};
+use crate::outgoing::{self, Continue, PROTOCOL_VERSION};
+use crate::protocol::Phase;
+use crate::wire::{AUTH_REQUIRED, RpcError};
+
+/// The reply to `initialize`. Everything is optional: agents leave out what they do not have.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: Value,
+    agent_info: Option<AgentInfo>,
+    agent_capabilities: Value,
+    auth_methods: Vec<AuthMethod>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct AgentInfo {
+    name: String,
+    title: Option<String>,
+    version: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct AuthMethod {
+    name: String,
+    description: Option<String>,
+}
+
+impl Chat {
+    pub(super) fn initialize(&mut self, now: u64) {
+        let id = self.request(Sent::Initialize);
+        self.send(&outgoing::initialize(&id));
+        self.deadline = Some(now + INITIALIZE_TIMEOUT);
+    }
+
+    pub(super) fn initialized(&mut self, result: Result<String, RpcError>, now: u64) {
+        let reply = match result {
+            Ok(result) => result,
+            Err(error) => {
+                return self.end(format!("the agent refused to start: {}", error.message));
+            }
+        };
+        let Ok(reply) = serde_json::from_str::<Initialized>(&reply) else {
+            return self.end("the agent's reply to `initialize` cannot be read".to_owned());
+        };
+        if reply.protocol_version.as_u64() != Some(PROTOCOL_VERSION) {
+            return self.end(format!(
+                "{} speaks version {} of the Agent Client Protocol, unspool speaks version \
+                 {PROTOCOL_VERSION}; update the older one",
+                self.program_name(),
+                reply.protocol_version
+            ));
+        }
+        let info = reply.agent_info.unwrap_or_default();
+        let title = info.title.unwrap_or_else(|| info.name.clone());
+        let program = [title, info.version.unwrap_or_default()].join(" ");
+        let program = match program.trim() {
+            "" => self.program_name(),
+            program => program.to_owned(),
+        };
+        self.state.program = Some(program);
+        if self.spec.agent.is_none() {
+            self.state.agent =
+                unspool_sources::decode::acp::agent_of_program(&info.name).to_owned();
+        }
+        let capabilities = &reply.agent_capabilities;
+        self.loads = capabilities["loadSession"] == true;
+        self.resumes = capabilities["sessionCapabilities"]["resume"].is_object();
+        self.auth = describe(&reply.auth_methods);
+        self.effects.push(Effect::OpenCapture { agent: self.state.agent.clone() });
+        self.deadline = Some(now + SESSION_TIMEOUT);
+        self.open_session();
+    }
+
+    /// Opens the session: a new one, or the one to go on with.
+    fn open_session(&mut self) {
+        let folder = self.spec.folder.clone();
+        let Some(session) = self.spec.resume.clone() else {
+            let id = self.request(Sent::NewSession);
+            return self.send(&outgoing::new_session(&id, &folder));
+        };
+        // Without the history: we have it.
+        let how = match (self.resumes, self.loads) {
+            (true, _) => Continue::Resume,
+            (false, true) => Continue::Load,
+            (false, false) => {
+                return self.end(format!(
+                    "{} cannot go on with an earlier session; start a new one",
+                    self.state.program.as_deref().unwrap_or("the agent")
+                ));
+            }
+        };
+        self.state.session = Some(session.clone());
+        let id = self.request(Sent::Continue);
+        self.send(&outgoing::continue_session(&id, how, &session, &folder));
+    }
+
+    pub(super) fn session_ready(&mut self, result: Result<String, RpcError>, now: u64) {
+        if self.state.phase == Phase::Ended {
+            return;
+        }
+        let reply = match result {
+            Ok(reply) => reply,
+            Err(error) => return self.session_refused(&error),
+        };
+        let reply: Value = serde_json::from_str(&reply).unwrap_or_default();
+        if let Some(session) = reply["sessionId"].as_str() {
+            self.state.session = Some(session.to_owned());
+        }
+        if self.state.session.is_none() {
+            return self.end("the agent opened a session without an id".to_owned());
+        }
+        self.deadline = None;
+        self.state.phase = Phase::Idle;
+        self.read_options(&reply);
+        self.set_wanted();
+        self.send_next(now);
+    }
+
+    fn session_refused(&mut self, error: &RpcError) {
+        let what = if self.spec.resume.is_some() { "go on with the session" } else { "start" };
+        let hint = match (error.code, self.auth.as_str()) {
+            (AUTH_REQUIRED, "") => "; log in with the agent's own program first".to_owned(),
+            (AUTH_REQUIRED, methods) => {
+                format!("; log in with the agent's own program first: {methods}")
+            }
+            _ => String::new(),
+        };
+        // An agent that cannot begin another session keeps the one that it has.
+        if self.state.phase == Phase::Idle {
+            self.state.notice = Some(format!("no new session: {}{hint}", error.message));
+            return;
+        }
+        self.end(format!("the agent could not {what}: {}{hint}", error.message));
+    }
+
+    /// Begins a new session in the same chat.
+    pub(super) fn clear(&mut self) {
+        let folder = self.spec.folder.clone();
+        let id = self.request(Sent::NewSession);
+        self.send(&outgoing::new_session(&id, &folder));
+    }
+
+    /// Sets the mode and the model that the user named.
+    fn set_wanted(&mut self) {
+        let wanted = [("mode", self.spec.mode.clone()), ("model", self.spec.model.clone())];
+        for (category, name) in wanted {
+            let Some(name) = name else { continue };
+            // Another mode may allow more than the user wants.
+            if let Err(why) = self.set_by_name(category, &name) {
+                return self.end(why);
+            }
+        }
+    }
+}
+
+fn describe(methods: &[AuthMethod]) -> String {
+    let one = |method: &AuthMethod| match &method.description {
+        Some(text) if !text.trim().is_empty() => format!("{} ({})", method.name, text.trim()),
+        Some(_) | None => method.name.clone(),
+    };
+    methods.iter().map(one).collect::<Vec<_>>().join(", ")
+}

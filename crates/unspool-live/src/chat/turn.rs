@@ -1,0 +1,231 @@
+//! Messages to the agent: the queue, the prompt in flight, and its interruption.
+
+use serde_json::{Value, json};
+
+use super::{CANCEL_TIMEOUT, Chat, Effect, Sent};
+use crate::outgoing::{self, Outgoing};
+use crate::protocol::{Command, Outcome, Phase, QueuedMessage, TurnEnd};
+use crate::wire::RpcError;
+
+/// The most that the queue takes.
+const MAX_MESSAGES: usize = 100;
+const MAX_QUEUE_BYTES: usize = 4 * 1024 * 1024;
+
+impl Chat {
+    pub(super) fn command(&mut self, command: Command, by: &str, now: u64) -> Outcome {
+        self.state.notice = None;
+        if self.state.phase == Phase::Ended {
+            return match command {
+                Command::Draft { question: None, text } => {
+                    self.state.draft = text;
+                    Outcome::Accepted
+                }
+                Command::End => Outcome::Accepted,
+                Command::Prompt { .. }
+                | Command::Answer { .. }
+                | Command::Cancel
+                | Command::Edit { .. }
+                | Command::Remove { .. }
+                | Command::Move { .. }
+                | Command::Release
+                | Command::Set { .. }
+                | Command::Draft { .. }
+                | Command::Clear => refuse("the agent has ended"),
+            };
+        }
+        match command {
+            Command::Prompt { text } => self.enqueue(text, by, now),
+            Command::Answer { question, answer } => self.answer(&question, &answer, by, now),
+            Command::Cancel => self.cancel(by, now),
+            Command::Edit { message, text } => self.edit(message, text),
+            Command::Remove { message } => self.remove(message),
+            Command::Move { message, position } => self.move_message(message, position),
+            Command::Release => {
+                self.state.held = None;
+                self.send_next(now);
+                Outcome::Accepted
+            }
+            Command::Set { option, value } => match self.set(&option, &value) {
+                Ok(()) => Outcome::Accepted,
+                Err(why) => Outcome::Refused(why),
+            },
+            Command::Draft { question: None, text } => {
+                self.state.draft = text;
+                Outcome::Accepted
+            }
+            Command::Draft { question: Some(question), text } => {
+                if self.state.questions.iter().any(|open| open.id == question) {
+                    self.state.answer_drafts.insert(question, text);
+                    return Outcome::Accepted;
+                }
+                refuse("the question is gone")
+            }
+            Command::Clear if self.state.phase == Phase::Idle => {
+                self.clear();
+                Outcome::Accepted
+            }
+            Command::Clear => refuse("the agent works; interrupt it first"),
+            Command::End => {
+                self.end(format!("ended by the {by}"));
+                Outcome::Accepted
+            }
+        }
+    }
+
+    fn enqueue(&mut self, text: String, by: &str, now: u64) -> Outcome {
+        if text.trim().is_empty() {
+            return refuse("the message is empty");
+        }
+        let bytes: usize = self.state.queue.iter().map(|message| message.text.len()).sum();
+        if self.state.queue.len() >= MAX_MESSAGES || bytes + text.len() > MAX_QUEUE_BYTES {
+            return refuse("the queue is full; wait until the agent has taken a message");
+        }
+        let id = self.next_message;
+        self.next_message += 1;
+        self.state.queue.push(QueuedMessage { id, text, by: by.to_owned() });
+        self.state.draft.clear();
+        self.send_next(now);
+        Outcome::Accepted
+    }
+
+    /// Sends the first message of the queue, if the agent waits for one.
+    pub(super) fn send_next(&mut self, now: u64) {
+        let ready = self.state.phase == Phase::Idle
+            && self.prompt.is_none()
+            && self.sending.is_none()
+            && self.state.held.is_none()
+            && !self.waits_for_setting();
+        let Some(session) = self.state.session.clone().filter(|_| ready) else { return };
+        let Some(message) = self.state.queue.first() else { return };
+        let (text, by) = (message.text.clone(), message.by.clone());
+        let id = message.id;
+        let request = self.request(Sent::Prompt { message: id });
+        self.effects.push(Effect::Note(json!({"what": "prompt", "by": by})));
+        let line = outgoing::prompt(&request, &session, &text).to_string();
+        self.effects.push(Effect::Send(Outgoing { lines: vec![line], prompt: Some(id) }));
+        (self.sending, self.prompt) = (Some(id), Some(request));
+        self.state.phase = Phase::Running;
+        self.state.plan.clear();
+        self.call_kinds.clear();
+        self.last_line = now;
+    }
+
+    /// A prompt is in the agent's standard input: it is no longer ours.
+    pub(super) fn written(&mut self, prompt: Option<u64>) {
+        if let Some(prompt) = prompt.filter(|prompt| self.sending == Some(*prompt)) {
+            self.state.queue.retain(|message| message.id != prompt);
+            self.sending = None;
+        }
+    }
+
+    /// A message that never reached the agent goes back to where it was typed.
+    pub(super) fn give_back(&mut self) {
+        let Some(id) = self.sending.take() else { return };
+        let Some(at) = self.state.queue.iter().position(|message| message.id == id) else { return };
+        let message = self.state.queue.remove(at);
+        let draft = std::mem::take(&mut self.state.draft);
+        self.state.draft = match draft.as_str() {
+            "" => message.text,
+            draft => format!("{}\n{draft}", message.text),
+        };
+    }
+
+    pub(super) fn prompt_ended(&mut self, result: Result<String, RpcError>, now: u64) {
+        self.written(self.sending);
+        self.prompt = None;
+        let number = self.state.last_turn.as_ref().map_or(1, |turn| turn.number + 1);
+        let (stop_reason, error) = match result {
+            Ok(reply) => {
+                let reply: Value = serde_json::from_str(&reply).unwrap_or_default();
+                (reply["stopReason"].as_str().map(str::to_owned), None)
+            }
+            Err(error) => (None, Some(error.message)),
+        };
+        if self.state.phase == Phase::Ended {
+            return;
+        }
+        let hold = match (&error, stop_reason.as_deref()) {
+            (Some(_), _) => Some("the last message failed"),
+            (None, Some("cancelled")) => Some("the last message was interrupted"),
+            (None, _) => None,
+        };
+        self.state.last_turn = Some(TurnEnd { number, stop_reason, error });
+        self.decline_all();
+        (self.state.phase, self.state.stuck, self.deadline) = (Phase::Idle, false, None);
+        self.state.silent_since = None;
+        self.state.held = hold.filter(|_| !self.state.queue.is_empty()).map(str::to_owned);
+        self.send_next(now);
+    }
+
+    fn cancel(&mut self, by: &str, now: u64) -> Outcome {
+        match self.state.phase {
+            Phase::Running => {}
+            Phase::Cancelling => return refuse("it is being interrupted"),
+            Phase::Starting | Phase::Idle | Phase::Ended => {
+                return refuse("there is nothing to interrupt");
+            }
+        }
+        let Some(session) = self.state.session.clone() else {
+            return refuse("there is nothing to interrupt");
+        };
+        // One write: an agent that reads the cancellation must not wait for an answer.
+        let mut lines = vec![outgoing::cancel(&session).to_string()];
+        lines.extend(self.close_questions(by));
+        self.effects.push(Effect::Send(Outgoing { lines, prompt: None }));
+        self.state.phase = Phase::Cancelling;
+        self.deadline = Some(now + CANCEL_TIMEOUT);
+        Outcome::Accepted
+    }
+
+    /// A message that can still be changed. One that is on its way cannot.
+    fn queued(&mut self, id: u64) -> Result<usize, Outcome> {
+        let at = self.state.queue.iter().position(|message| message.id == id);
+        match at.filter(|_| self.sending != Some(id)) {
+            Some(at) => Ok(at),
+            None => Err(refuse("the message was sent already")),
+        }
+    }
+
+    fn edit(&mut self, id: u64, text: String) -> Outcome {
+        if text.trim().is_empty() {
+            return refuse("the message is empty; take it back instead");
+        }
+        match self.queued(id) {
+            Ok(at) => {
+                self.state.queue[at].text = text;
+                Outcome::Accepted
+            }
+            Err(refused) => refused,
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Outcome {
+        match self.queued(id) {
+            Ok(at) => {
+                self.state.queue.remove(at);
+                if self.state.queue.is_empty() {
+                    self.state.held = None;
+                }
+                Outcome::Accepted
+            }
+            Err(refused) => refused,
+        }
+    }
+
+    fn move_message(&mut self, id: u64, position: usize) -> Outcome {
+        match self.queued(id) {
+            Ok(at) => {
+                let message = self.state.queue.remove(at);
+                let sending = usize::from(self.sending.is_some());
+                let position = position.clamp(sending, self.state.queue.len().max(sending));
+                self.state.queue.insert(position.min(self.state.queue.len()), message);
+                Outcome::Accepted
+            }
+            Err(refused) => refused,
+        }
+    }
+}
+
+pub(super) fn refuse(why: &str) -> Outcome {
+    Outcome::Refused(why.to_owned())
+}

@@ -1,0 +1,570 @@
+//! The host of a chat: one task that reads the agent, writes the agent, and executes the effects of
+//! `Chat`. One task, so that the capture has one order: a message to the agent is recorded when its
+//! last byte is written, before anything that the agent could answer is read.
+//!
+//! The agent's output is read only as fast as it is recorded, so a flood fills the pipe and not the
+//! memory.
+
+mod capture;
+pub mod folder;
+mod lines;
+mod patches;
+pub mod process;
+pub mod socket;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File};
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::agents::install_hint;
+use crate::chat::{Chat, ChatSpec, Effect, Exit, Input};
+use crate::outgoing::Outgoing;
+use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase, SOCKET_VERSION, changed};
+use crate::wire;
+
+use capture::{Capture, Direction};
+use folder::{ChatFolder, ChatFolders, StoredChat, StoredProcess};
+use lines::{Line, Lines};
+use process::{AgentPipes, AgentProcess};
+
+/// How many messages may wait for a client before it is behind.
+pub const CLIENT_QUEUE: usize = 256;
+/// How long output is read after the last process of the agent ended.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+/// A chat that could not start waits this long for a client to tell.
+const FIRST_CLIENT_TIME: Duration = Duration::from_secs(10);
+/// How long the last messages to clients may take.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
+/// How often what waits for the capture is tried again.
+const RETRY_TIME: Duration = Duration::from_millis(200);
+
+/// A client's end of a connection.
+pub struct Connection {
+    pub to_client: mpsc::Sender<HostMessage>,
+    pub from_client: mpsc::Receiver<ClientMessage>,
+}
+
+/// A connection inside this process: for the host, and for the client.
+pub fn connection() -> (Connection, mpsc::Sender<ClientMessage>, mpsc::Receiver<HostMessage>) {
+    let (to_client, messages) = mpsc::channel(CLIENT_QUEUE);
+    let (commands, from_client) = mpsc::channel(CLIENT_QUEUE);
+    (Connection { to_client, from_client }, commands, messages)
+}
+
+/// A chat to run.
+pub struct HostSpec {
+    pub chat: ChatSpec,
+    /// Queue and drafts of before.
+    pub kept: Option<ChatState>,
+    pub folders: ChatFolders,
+    pub folder: ChatFolder,
+}
+
+/// Runs a chat until it has ended. Returns its last state.
+pub async fn run(spec: HostSpec, connections: mpsc::Receiver<Connection>) -> io::Result<ChatState> {
+    process::adopt_orphans();
+    let lock =
+        spec.folder.lock()?.ok_or_else(|| io::Error::other("the chat has a host already"))?;
+    let mut host = Host::new(spec, lock);
+    host.run(connections).await;
+    host.farewell().await;
+    Ok(host.finish())
+}
+
+struct Client {
+    messages: mpsc::Sender<HostMessage>,
+    /// It missed a message and gets the whole state next.
+    behind: bool,
+}
+
+enum ClientEvent {
+    Message(u64, ClientMessage),
+    Gone(u64),
+}
+
+/// The agent, while it runs and while it ends.
+enum Agent {
+    None,
+    Running(AgentProcess),
+    Ending(JoinHandle<Exit>),
+    /// All its processes are gone; the rest of its output is read until this time.
+    Drained(Exit, Instant),
+}
+
+struct Host {
+    chat: Chat,
+    folders: ChatFolders,
+    folder: ChatFolder,
+    /// When the host started; requests are numbered anew with each connection, so it names this one.
+    clock: (u64, Instant),
+    agent: Agent,
+    stored_agent: Option<StoredProcess>,
+    stdin: Option<ChildStdin>,
+    stdout: Option<Lines<ChildStdout>>,
+    /// Messages to the agent, and how many bytes of the first are written.
+    outbox: VecDeque<(Outgoing, Vec<u8>)>,
+    written: usize,
+    capture: Option<Capture>,
+    /// Lines from before the agent said who it is.
+    early: Vec<(Direction, String, u64)>,
+    clients: BTreeMap<u64, Client>,
+    next_client: u64,
+    events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
+    published: (ChatState, Map<String, Value>),
+    session_lock: Option<File>,
+    _lock: File,
+}
+
+impl Host {
+    fn new(spec: HostSpec, lock: File) -> Host {
+        let HostSpec { chat, kept, folders, folder } = spec;
+        let chat = Chat::new(chat, kept);
+        let state = ChatState { phase: Phase::Ended, ..ChatState::default() };
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        Host {
+            chat,
+            folders,
+            folder,
+            clock: (u64::try_from(epoch).unwrap_or_default(), Instant::now()),
+            agent: Agent::None,
+            stored_agent: None,
+            stdin: None,
+            stdout: None,
+            outbox: VecDeque::new(),
+            written: 0,
+            capture: None,
+            early: Vec::new(),
+            clients: BTreeMap::new(),
+            next_client: 0,
+            events: mpsc::channel(CLIENT_QUEUE),
+            published: (state, Map::new()),
+            session_lock: None,
+            _lock: lock,
+        }
+    }
+
+    /// Milliseconds since 1970 that never go back.
+    fn now(&self) -> u64 {
+        self.clock.0 + u64::try_from(self.clock.1.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn run(&mut self, mut connections: mpsc::Receiver<Connection>) {
+        self.start();
+        let mut accepting = true;
+        while !self.is_over() {
+            let tick = self.next_tick();
+            // Clients first, so that a flood of the agent cannot lock them out; writing before
+            // reading, so that a message is recorded before its reply.
+            tokio::select! {
+                biased;
+                event = self.events.1.recv() => {
+                    if let Some(event) = event { self.client_event(event); }
+                }
+                connection = connections.recv(), if accepting => match connection {
+                    Some(connection) => self.connect(connection),
+                    None => accepting = false,
+                },
+                () = sleep_until(tick) => self.tick(),
+                written = write_some(&mut self.stdin, &self.outbox, self.written) => {
+                    self.wrote(written);
+                }
+                line = next_line(&mut self.stdout) => self.line(line),
+                exit = wait_agent(&mut self.agent) => match exit {
+                    // What it started may still run.
+                    None => self.stop_agent(),
+                    Some(exit) => {
+                        self.agent = Agent::Drained(exit, Instant::now() + DRAIN_TIME);
+                    }
+                },
+            }
+            self.drained();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let heard = self.next_client > 0 || self.clock.1.elapsed() > FIRST_CLIENT_TIME;
+        self.chat.state.phase == Phase::Ended && matches!(self.agent, Agent::None) && heard
+    }
+
+    /// Lets clients read the last messages before the process may end.
+    async fn farewell(&self) {
+        let deadline = Instant::now() + FAREWELL_TIME;
+        let pending = |client: &Client| {
+            client.messages.capacity() < client.messages.max_capacity()
+                && !client.messages.is_closed()
+        };
+        while self.clients.values().any(pending) && Instant::now() < deadline {
+            sleep(Duration::from_millis(5)).await;
+        }
+        // The last one is taken from its queue, but may not be written.
+        if !self.clients.is_empty() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn next_tick(&self) -> Instant {
+        let far = Instant::now() + Duration::from_secs(3600);
+        let chat = self
+            .chat
+            .next_tick()
+            .map(|at| self.clock.1 + Duration::from_millis(at.saturating_sub(self.clock.0)));
+        let drain = match &self.agent {
+            Agent::Drained(_, until) => Some(*until),
+            Agent::None | Agent::Running(_) | Agent::Ending(_) => None,
+        };
+        let retries = self.chat.state.unrecorded.is_some()
+            || self.capture.as_ref().is_some_and(Capture::has_patches);
+        let retry = retries.then(|| Instant::now() + RETRY_TIME);
+        let waits = self.chat.state.phase == Phase::Ended && self.next_client == 0;
+        let first = waits.then(|| self.clock.1 + FIRST_CLIENT_TIME);
+        [chat, drain, retry, first].into_iter().flatten().min().unwrap_or(far)
+    }
+
+    fn start(&mut self) {
+        let spec = self.chat.spec().clone();
+        match AgentProcess::start(&spec.command, &spec.folder, &self.folder.id) {
+            Ok((process, AgentPipes { stdin, stdout })) => {
+                self.stored_agent = Some(process.stored());
+                self.agent = Agent::Running(process);
+                (self.stdin, self.stdout) = (Some(stdin), Some(Lines::new(stdout)));
+                self.take(Input::Started);
+            }
+            Err(error) => {
+                let program = spec.command.first().map_or("", String::as_str);
+                self.take(Input::Failed(start_error(program, &spec.folder, &error)));
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        let now = self.now();
+        let effects = self.chat.take(input, now);
+        self.execute(effects, now);
+        self.publish();
+    }
+
+    fn execute(&mut self, effects: Vec<Effect>, now: u64) {
+        for effect in effects {
+            match effect {
+                Effect::Send(outgoing) => {
+                    if self.stdin.is_some() {
+                        let mut bytes = outgoing.lines.join("\n").into_bytes();
+                        bytes.push(b'\n');
+                        self.outbox.push_back((outgoing, bytes));
+                    }
+                }
+                Effect::OpenCapture { agent } => self.open_capture(&agent, now),
+                Effect::Note(note) => {
+                    if let Some(capture) = &mut self.capture {
+                        capture.set_session(self.chat.state.session.as_deref());
+                        capture.note(&note, now);
+                    }
+                    self.flush();
+                }
+                Effect::Reply { client, number, outcome } => {
+                    let reply = HostMessage::Done { number, outcome };
+                    let held = self.clients.get(&client);
+                    if held.is_some_and(|client| client.messages.try_send(reply).is_err()) {
+                        self.clients.remove(&client);
+                    }
+                }
+                Effect::Stop => self.stop_agent(),
+            }
+        }
+    }
+
+    fn open_capture(&mut self, agent: &str, now: u64) {
+        let spec = self.chat.spec();
+        let head = json!({"acp": 1, "agent": agent, "name": self.chat.state.program,
+            "cwd": spec.folder, "connection": self.clock.0, "chat": self.folder.id,
+            "prompts": spec.prompts, "t": now});
+        let mut capture = Capture::new(&self.folders.captures, now, &head);
+        for (direction, line, at) in self.early.drain(..) {
+            capture.message(direction, &line, at);
+        }
+        self.capture = Some(capture);
+        self.flush();
+    }
+
+    fn record(&mut self, direction: Direction, line: &str) {
+        let now = self.now();
+        match &mut self.capture {
+            Some(capture) => {
+                capture.set_session(self.chat.state.session.as_deref());
+                capture.message(direction, line, now);
+                self.flush();
+            }
+            None => self.early.push((direction, line.to_owned(), now)),
+        }
+    }
+
+    /// Writes the capture, and says so when that begins or stops to work.
+    fn flush(&mut self) {
+        let Some(capture) = &mut self.capture else { return };
+        let result = capture.flush().map(|()| capture.path().to_owned());
+        let news = match (&result, &self.chat.state.unrecorded) {
+            (Ok(path), None) => self.chat.state.capture.as_deref() != Some(path),
+            (Ok(_), Some(_)) | (Err(_), None) => true,
+            (Err(_), Some(_)) => false,
+        };
+        if news {
+            let result = result.map_err(|error| format!("the chat is not recorded: {error}"));
+            let now = self.now();
+            let effects = self.chat.take(Input::Capture(result), now);
+            self.execute(effects, now);
+        }
+    }
+
+    fn wrote(&mut self, written: io::Result<usize>) {
+        match written {
+            Ok(count) => self.written += count,
+            Err(_) => {
+                // The agent closed its input: it ends, or is ended.
+                self.outbox.clear();
+                return self.stop_agent();
+            }
+        }
+        if self.outbox.front().is_some_and(|(_, bytes)| self.written >= bytes.len()) {
+            self.written = 0;
+            let Some((outgoing, _)) = self.outbox.pop_front() else { return };
+            for line in &outgoing.lines {
+                self.record(Direction::ToAgent, line);
+            }
+            self.take(Input::Written { prompt: outgoing.prompt });
+        }
+    }
+
+    fn line(&mut self, line: io::Result<Line>) {
+        match line {
+            Ok(Line::Text(text)) => match wire::parse(&text) {
+                Some(messages) => {
+                    self.record(Direction::ToClient, &text);
+                    for message in messages {
+                        self.take(Input::Message(message));
+                    }
+                }
+                None => self.junk(text.len() as u64, &text),
+            },
+            Ok(Line::Unreadable { size, head }) => self.junk(size, &head),
+            Ok(Line::End) | Err(_) => self.stdout = None,
+        }
+    }
+
+    fn junk(&mut self, size: u64, head: &str) {
+        let now = self.now();
+        if let Some(capture) = &mut self.capture {
+            capture.junk(size, head, now);
+            self.flush();
+        }
+        self.take(Input::Junk { bytes: size });
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        if let Some(capture) = &mut self.capture {
+            capture.release_patches(now);
+        }
+        self.flush();
+        self.take(Input::Tick);
+    }
+
+    /// Ends the agent's processes in a task of its own: clients are served meanwhile.
+    fn stop_agent(&mut self) {
+        self.stdin = None;
+        self.outbox.clear();
+        self.written = 0;
+        match std::mem::replace(&mut self.agent, Agent::None) {
+            Agent::Running(mut process) => {
+                self.agent = Agent::Ending(tokio::spawn(async move { process.stop().await }));
+            }
+            other => self.agent = other,
+        }
+    }
+
+    /// Reports the end of the agent when all of its output was read.
+    fn drained(&mut self) {
+        let done = match &self.agent {
+            Agent::Drained(_, until) => self.stdout.is_none() || Instant::now() >= *until,
+            Agent::None | Agent::Running(_) | Agent::Ending(_) => false,
+        };
+        if done && let Agent::Drained(exit, _) = std::mem::replace(&mut self.agent, Agent::None) {
+            self.stdout = None;
+            self.take(Input::Exited(exit));
+        }
+    }
+
+    fn connect(&mut self, connection: Connection) {
+        let Connection { to_client, mut from_client } = connection;
+        let id = self.next_client;
+        self.next_client += 1;
+        let hello = HostMessage::Hello {
+            version: SOCKET_VERSION,
+            chat: self.folder.id.clone(),
+            process: std::process::id(),
+            state: self.chat.state.fields(),
+        };
+        if to_client.try_send(hello).is_err() {
+            return;
+        }
+        self.clients.insert(id, Client { messages: to_client, behind: false });
+        let events = self.events.0.clone();
+        tokio::spawn(async move {
+            while let Some(message) = from_client.recv().await {
+                if events.send(ClientEvent::Message(id, message)).await.is_err() {
+                    return;
+                }
+            }
+            let _ = events.send(ClientEvent::Gone(id)).await;
+        });
+        self.take(Input::Clients(self.clients.len()));
+    }
+
+    fn client_event(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Message(client, ClientMessage { number, by, command }) => {
+                self.take(Input::Client { client, number, by, command });
+            }
+            ClientEvent::Gone(client) => {
+                self.clients.remove(&client);
+                self.take(Input::Clients(self.clients.len()));
+            }
+        }
+    }
+
+    /// Reports what changed to clients and to the files of the chat.
+    fn publish(&mut self) {
+        let behind = self.clients.values().any(|client| client.behind);
+        if self.chat.state == self.published.0 && !behind {
+            return;
+        }
+        self.claim_session();
+        let fields = self.chat.state.fields();
+        let differing = changed(&self.published.1, &fields);
+        for client in self.clients.values_mut() {
+            let news = if client.behind { fields.clone() } else { differing.clone() };
+            if news.is_empty() {
+                continue;
+            }
+            client.behind = client.messages.try_send(HostMessage::Changed(news)).is_err();
+        }
+        if self.chat.state != self.published.0 {
+            self.published = (self.chat.state.clone(), fields);
+            self.store();
+        }
+    }
+
+    /// Takes the lock of the session as soon as it has an id.
+    fn claim_session(&mut self) {
+        let state = &self.chat.state;
+        let Some(session) = state.session.clone() else { return };
+        if self.published.0.session.as_ref() == Some(&session) && self.session_lock.is_some() {
+            return;
+        }
+        match self.folders.lock_session(&state.agent, &session) {
+            Ok(Some(lock)) => self.session_lock = Some(lock),
+            Ok(None) if state.phase != Phase::Ended => {
+                let now = self.now();
+                let why = "another chat drives this session; `unspool chat --list` shows it";
+                let effects = self.chat.take(Input::Failed(why.to_owned()), now);
+                self.execute(effects, now);
+            }
+            // Locks may be unsupported; the session then has whoever comes.
+            Ok(None) | Err(_) => {}
+        }
+    }
+
+    fn store(&self) {
+        let stored = StoredChat {
+            spec: self.chat.spec().clone(),
+            state: self.chat.state.clone(),
+            host: Some(std::process::id()),
+            agent: self.stored_agent,
+        };
+        // A folder that cannot be written costs a restart its queue, and the chat nothing.
+        let _ = self.folder.write(&stored);
+        self.register();
+    }
+
+    /// Says which process runs the session, for views that show whether it lives.
+    fn register(&self) {
+        let state = &self.chat.state;
+        let Some(session) = &state.session else { return };
+        let status = match (state.phase, state.questions.is_empty()) {
+            (Phase::Starting | Phase::Idle | Phase::Ended, _) => "idle",
+            (Phase::Running | Phase::Cancelling, true) => "busy",
+            (Phase::Running | Phase::Cancelling, false) => "waiting",
+        };
+        let id = std::process::id();
+        let entry = json!({"pid": id, "sessionId": session, "status": status});
+        let path = self.folders.processes.join(format!("{id}.json"));
+        if fs::create_dir_all(&self.folders.processes).is_ok() {
+            let _ = fs::write(path, entry.to_string());
+        }
+    }
+
+    /// Leaves no files that nobody needs.
+    fn finish(mut self) -> ChatState {
+        self.flush();
+        let path = self.folders.processes.join(format!("{}.json", std::process::id()));
+        let _ = fs::remove_file(path);
+        let state = self.chat.state.clone();
+        if state.queue.is_empty() && state.draft.is_empty() {
+            let _ = self.folder.remove();
+        }
+        state
+    }
+}
+
+/// Writes the next bytes to the agent. Pending if there are none.
+async fn write_some(
+    stdin: &mut Option<ChildStdin>,
+    outbox: &VecDeque<(Outgoing, Vec<u8>)>,
+    written: usize,
+) -> io::Result<usize> {
+    match (stdin, outbox.front()) {
+        (Some(stdin), Some((_, bytes))) => match stdin.write(&bytes[written..]).await {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            other => other,
+        },
+        (_, _) => std::future::pending().await,
+    }
+}
+
+async fn next_line(stdout: &mut Option<Lines<ChildStdout>>) -> io::Result<Line> {
+    match stdout {
+        Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the agent ends: first its own process, then all of its group.
+async fn wait_agent(agent: &mut Agent) -> Option<Exit> {
+    match agent {
+        Agent::Running(process) => {
+            let _ = process.wait().await;
+            None
+        }
+        Agent::Ending(task) => Some(task.await.unwrap_or_default()),
+        Agent::None | Agent::Drained(..) => std::future::pending().await,
+    }
+}
+
+fn start_error(program: &str, folder: &std::path::Path, error: &io::Error) -> String {
+    if !folder.is_dir() {
+        return format!("{} is not a folder; give one with --project", folder.display());
+    }
+    let hint = match (error.kind(), install_hint(program)) {
+        (io::ErrorKind::NotFound, Some(install)) => format!("; install it: {install}"),
+        (io::ErrorKind::NotFound, None) => "; is it installed and on the PATH?".to_owned(),
+        (_, _) => String::new(),
+    };
+    format!("cannot start {program}: {error}{hint}")
+}

@@ -1,0 +1,159 @@
+//! What to start: the agent, its command, its folder, and the session to go on with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use unspool_ingest::report::Progress;
+use unspool_live::agents::{Choice, choices};
+use unspool_live::chat::ChatSpec;
+use unspool_query::request::{ReadReason, Request};
+use unspool_sources::decode::prompt_hash;
+use unspool_store::blocking::block_on;
+use unspool_store::store::{StoredSession, View};
+
+use super::Chat;
+use crate::archive::{Archive, find};
+use crate::config::Config;
+
+/// How long a chat outlives its last client, in milliseconds.
+const LINGER: u64 = 10 * 60_000;
+
+/// All agents that can be chosen.
+pub fn agents() -> Result<Vec<Choice>> {
+    let configured = Config::load()?.chat.agents;
+    let commands: BTreeMap<String, Vec<String>> =
+        configured.into_iter().map(|(name, agent)| (name, agent.command)).collect();
+    Ok(choices(&commands))
+}
+
+impl Chat {
+    pub(super) fn spec(&self, archive: &Archive) -> Result<ChatSpec> {
+        let resumed = match &self.resume {
+            Some(session) => Some(resumed(archive, session)?),
+            None => None,
+        };
+        let folder = self.folder(resumed.as_ref())?;
+        let (agent, command) = if self.command.is_empty() {
+            let named = self.agent.clone().or_else(|| Some(resumed.as_ref()?.agent.clone()));
+            let agent = choose(named)?;
+            (Some(agent.name), agent.command)
+        } else {
+            (resumed.as_ref().map(|resumed| resumed.agent.clone()), self.command.clone())
+        };
+        let (resume, prompts) = match resumed {
+            Some(resumed) => (Some(resumed.session), resumed.prompts),
+            None => (None, BTreeMap::new()),
+        };
+        Ok(ChatSpec {
+            agent,
+            command,
+            folder,
+            resume,
+            mode: self.mode.clone(),
+            model: self.model.clone(),
+            policy: self.permissions.policy(),
+            prompts,
+            linger: self.detach.then_some(LINGER),
+        })
+    }
+
+    /// A session goes on where it was: some agents refuse another folder.
+    fn folder(&self, resumed: Option<&Resumed>) -> Result<PathBuf> {
+        let folder = match (&self.project, resumed.and_then(|resumed| resumed.folder.as_ref())) {
+            (Some(folder), _) => folder.clone(),
+            (None, Some(folder)) => folder.clone(),
+            (None, None) => std::env::current_dir()?,
+        };
+        if !folder.is_dir() {
+            bail!("{} is not a folder; name one with --project DIR", folder.display());
+        }
+        Ok(folder.canonicalize()?)
+    }
+}
+
+/// The agent of this name, or the one that is meant if none is named.
+fn choose(named: Option<String>) -> Result<Choice> {
+    let agents = agents()?;
+    let named = named.or(Config::load()?.chat.agent);
+    let names = || {
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        names.join(", ")
+    };
+    let Some(name) = named else {
+        let mut installed = agents.iter().filter(|agent| agent.program.is_some());
+        return match (installed.next(), installed.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (Some(_), Some(_)) => {
+                Err(anyhow!("several agents are installed; choose one with --agent: {}", names()))
+            }
+            (None, _) => Err(anyhow!(
+                "no agent that speaks the Agent Client Protocol was found; `unspool chat --agents` \
+                 says how to install one"
+            )),
+        };
+    };
+    let Some(agent) = agents.iter().find(|agent| agent.name == name) else {
+        bail!(
+            "there is no agent `{name}`; choose one of {}, or give its command after --",
+            names()
+        );
+    };
+    if agent.program.is_none() {
+        let install = agent.install.as_deref().map(|how| format!("; install it: {how}"));
+        bail!(
+            "{} was not found on the PATH, which {} needs{}",
+            agent.command[0],
+            agent.title,
+            install.unwrap_or_default()
+        );
+    }
+    Ok(agent.clone())
+}
+
+/// A session to go on with.
+struct Resumed {
+    agent: String,
+    session: String,
+    folder: Option<PathBuf>,
+    /// How often each prompt stands in it.
+    prompts: BTreeMap<u64, u32>,
+}
+
+fn resumed(archive: &Archive, session: &str) -> Result<Resumed> {
+    let view = archive.view()?;
+    let stored = find(&view, session)?;
+    let head = stored.summary.session.clone();
+    if head.parent.is_some() {
+        bail!("{session} is the session of a sub-agent; go on with the one that started it");
+    }
+    // The log may have grown: the count of prompts must be that of the agent.
+    let files = block_on(view.source_files(stored.row))?;
+    let paths: Vec<PathBuf> =
+        files.iter().map(|file| PathBuf::from(&file.path)).filter(|path| path.is_file()).collect();
+    if !paths.is_empty() {
+        let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
+        archive.writer()?.submit(request, &Progress::default())?;
+    }
+    let folder = head.facts.project.as_deref().map(Path::new).filter(|folder| folder.is_dir());
+    Ok(Resumed {
+        folder: folder.map(Path::to_owned),
+        prompts: prompts(archive, &stored)?,
+        agent: head.agent,
+        session: head.agent_session_id,
+    })
+}
+
+/// How often each prompt stands in a session, by its digest.
+fn prompts(archive: &Archive, stored: &StoredSession) -> Result<BTreeMap<u64, u32>> {
+    let view = archive.view()?;
+    let mut prompts = BTreeMap::new();
+    for size in block_on(view.sizes(stored.row))? {
+        let head = block_on(view.head(stored.row, size.number))?;
+        let text = head.as_ref().and_then(|turn| turn.user.iter().find_map(|body| body.prose()));
+        if let Some(text) = text {
+            *prompts.entry(prompt_hash(text)).or_default() += 1;
+        }
+    }
+    Ok(prompts)
+}
