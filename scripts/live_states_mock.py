@@ -1,8 +1,10 @@
 """A scripted model on loopback for `live-states`. It speaks the streaming APIs of Anthropic
 (messages), OpenAI (responses) and Gemini, as far as coding agents use them.
 
-A prompt names a step: `do step NAME`. A step is a pause and then a sentence, an error, or calls of
-the agent's shell tool; after their results the model answers with a sentence.
+A prompt names a step: `do step NAME`. A step is a pause and then a sentence, an error, the beginning
+of a sentence that never ends, or calls of tools; after their results the model answers with a
+sentence. A call is a command for the agent's shell tool, or a table of arguments by tool: the first
+tool that the agent declares is called.
 """
 import json
 import re
@@ -23,6 +25,8 @@ class Mock:
 
     def __init__(self, steps):
         self.steps, self.log, self.calls, self.lock = steps, [], 0, threading.Lock()
+        # Steps whose tools an agent does not declare.
+        self.undeclared = set()
         mock = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -102,8 +106,17 @@ class Mock:
             error = {"type": "invalid_request_error", "message": "refused", "code": then}
             http.reply({"type": "error", "error": error}, then)
             return self.note("end", step)
+        if isinstance(then, str):
+            return self.hang(http, speak, body.get("model") or "mock", then)
         more = {"yield_time_ms": 30000} if argument == "cmd" else {"description": "Run it"}
-        calls = [(self.id("call_"), tool, {argument: command} | more) for command in then]
+        calls = []
+        for call in then:
+            if isinstance(call, str):
+                calls.append((self.id("call_"), tool, {argument: call} | more))
+            elif name := next((name for name in call if name in declared(body)), None):
+                calls.append((self.id("call_"), name, call[name]))
+            else:
+                self.undeclared.add(step)
         text = "I run it." if calls else "Done." if tool else "Small task"
         frames, whole = speak(self.id("r_"), body.get("model") or "mock", text, calls)
         if not stream:
@@ -122,11 +135,39 @@ class Mock:
             self.note("end", step)
 
 
-def shell_tool(body):
-    declared = []
+    def hang(self, http, speak, model, text):
+        """The beginning of a reply. The agent waits for the rest until it is interrupted."""
+        frames, _ = speak(self.id("r_"), model, text, [])
+        if speak is anthropic:
+            frames = frames[:3]
+        elif speak is openai:
+            added = dict(frames[1][1], item=frames[1][1]["item"] | {"content": [], "status": "in_progress"})
+            delta = {"type": "response.output_text.delta", "sequence_number": 2, "output_index": 0,
+                     "content_index": 0, "item_id": added["item"]["id"], "delta": text}
+            frames = [frames[0], ("response.output_item.added", added), (delta["type"], delta)]
+        else:
+            del frames[0][1]["candidates"][0]["finishReason"]
+        http.send_response(200)
+        http.send_header("content-type", "text/event-stream")
+        http.send_header("connection", "close")
+        http.end_headers()
+        for name, frame in frames:
+            head = f"event: {name}\n" if name else ""
+            http.wfile.write(f"{head}data: {json.dumps(frame)}\n\n".encode())
+            http.wfile.flush()
+        time.sleep(60)
+        http.close_connection = True
+
+
+def declared(body):
+    tools = []
     for tool in body.get("tools") or []:
-        declared += tool.get("functionDeclarations") or tool.get("tools") or [tool]
-    names = [tool.get("name") or tool.get("function", {}).get("name") for tool in declared]
+        tools += tool.get("functionDeclarations") or tool.get("tools") or [tool]
+    return [tool.get("name") or tool.get("function", {}).get("name") for tool in tools]
+
+
+def shell_tool(body):
+    names = declared(body)
     return next(((name, SHELL[name]) for name in names if name in SHELL), (None, None))
 
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// An agent that speaks the protocol, by itself or through an adapter.
 #[derive(Clone, Copy, Debug)]
-pub struct KnownAgent {
+pub struct BuiltInAgent {
     /// Its name in the archive.
     pub name: &'static str,
     pub title: &'static str,
@@ -18,32 +18,32 @@ pub struct KnownAgent {
     pub install: &'static str,
 }
 
-pub const KNOWN: &[KnownAgent] = &[
-    KnownAgent {
+pub const BUILT_IN: &[BuiltInAgent] = &[
+    BuiltInAgent {
         name: "claude-code",
         title: "Claude Code",
         command: &["claude-agent-acp"],
         install: "npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)",
     },
-    KnownAgent {
+    BuiltInAgent {
         name: "codex",
         title: "Codex",
         command: &["codex-acp"],
         install: "npm install -g @agentclientprotocol/codex-acp",
     },
-    KnownAgent {
+    BuiltInAgent {
         name: "copilot",
         title: "GitHub Copilot CLI",
         command: &["copilot", "--acp"],
         install: "npm install -g @github/copilot",
     },
-    KnownAgent {
+    BuiltInAgent {
         name: "gemini",
         title: "Gemini CLI",
         command: &["gemini", "--acp"],
         install: "npm install -g @google/gemini-cli",
     },
-    KnownAgent {
+    BuiltInAgent {
         name: "opencode",
         title: "OpenCode",
         command: &["opencode", "acp"],
@@ -65,7 +65,7 @@ pub struct Choice {
 /// All agents: ours, and those that the user configured, which replace ours of the same name.
 pub fn choices(configured: &BTreeMap<String, Vec<String>>) -> Vec<Choice> {
     let own = |name: &str| configured.get(name).filter(|command| !command.is_empty());
-    let mut choices: Vec<Choice> = KNOWN
+    let mut choices: Vec<Choice> = BUILT_IN
         .iter()
         .map(|agent| {
             let listed = || agent.command.iter().map(|word| (*word).to_owned()).collect();
@@ -80,7 +80,7 @@ pub fn choices(configured: &BTreeMap<String, Vec<String>>) -> Vec<Choice> {
         })
         .collect();
     let others = configured.iter().filter(|(name, command)| {
-        !command.is_empty() && KNOWN.iter().all(|agent| agent.name != name.as_str())
+        !command.is_empty() && BUILT_IN.iter().all(|agent| agent.name != name.as_str())
     });
     choices.extend(others.map(|(name, command)| Choice {
         program: find_program(&command[0]),
@@ -116,7 +116,7 @@ fn is_program(path: &Path) -> bool {
 /// How to install what a command needs, for a sentence about a program that is missing.
 pub fn install_hint(program: &str) -> Option<&'static str> {
     let name = Path::new(program).file_name()?.to_str()?;
-    KNOWN.iter().find(|agent| agent.command[0] == name).map(|agent| agent.install)
+    BUILT_IN.iter().find(|agent| agent.command[0] == name).map(|agent| agent.install)
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
             ("empty".to_owned(), vec![]),
         ]);
         let choices = choices(&configured);
-        assert_eq!(choices.len(), KNOWN.len() + 1);
+        assert_eq!(choices.len(), BUILT_IN.len() + 1);
         let of = |name: &str| choices.iter().find(|choice| choice.name == name).unwrap();
         assert_eq!(of("gemini").command, ["/opt/gemini", "--acp"]);
         assert_eq!(of("house").command, ["house-agent"]);
@@ -140,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn names_of_known_agents_are_those_of_the_archive() {
-        for agent in KNOWN {
+    fn names_of_built_in_agents_are_those_of_the_archive() {
+        for agent in BUILT_IN {
             assert!(unspool_sources::agents::Agent::named(agent.name).is_some(), "{}", agent.name);
         }
     }

@@ -6,6 +6,7 @@
 //!   time-out and no reconnection does.
 
 mod config;
+mod exit;
 mod question;
 mod start;
 mod turn;
@@ -21,6 +22,7 @@ use crate::outgoing::{self, Outgoing};
 use crate::protocol::{ChatState, Command, Outcome, Phase};
 use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
+pub use exit::Exit;
 pub use question::Policy;
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
@@ -63,15 +65,6 @@ pub enum Input {
     Capture(Result<PathBuf, String>),
     /// Time passed.
     Tick,
-}
-
-/// How the agent's process ended.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    /// The last lines that it wrote to standard error.
-    pub stderr: String,
 }
 
 /// Something to do.
@@ -283,6 +276,12 @@ impl Chat {
         self.spec.command.first().cloned().unwrap_or_else(|| "the agent".to_owned())
     }
 
+    /// Ends the chat because somebody wants it.
+    fn end_by(&mut self, by: &str) {
+        self.effects.push(Effect::Note(json!({"what": "end", "by": by})));
+        self.end(format!("ended by the {by}"));
+    }
+
     /// Ends the chat for a reason that the user sees.
     fn end(&mut self, why: String) {
         if self.state.phase == Phase::Ended {
@@ -296,26 +295,6 @@ impl Chat {
         if !std::mem::replace(&mut self.stopping, true) {
             self.effects.push(Effect::Stop);
         }
-    }
-
-    fn exited(&mut self, exit: &Exit) {
-        let note = json!({"what": "exit", "code": exit.code, "signal": exit.signal.map(signal_name),
-            "stderr": exit.stderr});
-        self.effects.push(Effect::Note(note));
-        self.stopping = true;
-        let how = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("with code {code}"),
-            (None, Some(signal)) => format!("by {}", signal_name(signal)),
-            (None, None) => "without a code".to_owned(),
-        };
-        let when = match self.state.phase {
-            Phase::Starting => " while it started",
-            Phase::Running | Phase::Cancelling => " during the turn",
-            Phase::Idle | Phase::Ended => "",
-        };
-        let stderr = exit.stderr.trim_end();
-        let said = if stderr.is_empty() { String::new() } else { format!("\n{stderr}") };
-        self.end(format!("the agent ended {how}{when}{said}"));
     }
 
     fn tick(&mut self, now: u64) {
@@ -376,20 +355,6 @@ impl Chat {
         self.next_request += 1;
         self.requests.insert(id.clone(), sent);
         id
-    }
-}
-
-/// The name of a signal that ends processes.
-pub fn signal_name(signal: i32) -> String {
-    match signal {
-        1 => "SIGHUP".to_owned(),
-        2 => "SIGINT".to_owned(),
-        6 => "SIGABRT".to_owned(),
-        9 => "SIGKILL".to_owned(),
-        11 => "SIGSEGV".to_owned(),
-        13 => "SIGPIPE".to_owned(),
-        15 => "SIGTERM".to_owned(),
-        other => format!("signal {other}"),
     }
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{AskedFor, UserAnswer};
+use crate::protocol::{RequestedInput, UserAnswer};
 use crate::wire::parse;
 
 /// A chat with the lines that it sent.
@@ -201,7 +201,7 @@ fn the_first_answer_wins_and_the_others_learn_it() {
     run.permission(json!(7), "execute");
     run.permission(json!("x-1"), "execute");
     assert_eq!(run.chat.state.questions.len(), 2);
-    let AskedFor::Permission(options) = &run.chat.state.questions[0].kind else { panic!() };
+    let RequestedInput::Permission(options) = &run.chat.state.questions[0].kind else { panic!() };
     assert_eq!(options[1].kind.word(), "always allow");
     assert!(matches!(run.choose("7", "other"), Outcome::Refused(_)));
     assert_eq!(run.choose("7", "n"), Outcome::Accepted);

@@ -6,33 +6,36 @@
 //! memory.
 
 mod capture;
+mod clients;
+mod files;
 pub mod folder;
 mod lines;
 mod patches;
+mod pipes;
 pub mod process;
 pub mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value, json};
-use tokio::io::AsyncWriteExt;
+use serde_json::{Map, Value};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::agents::install_hint;
 use crate::chat::{Chat, ChatSpec, Effect, Exit, Input};
 use crate::outgoing::Outgoing;
-use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase, SOCKET_VERSION, changed};
-use crate::wire;
+use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase};
 
 use capture::{Capture, Direction};
-use folder::{ChatFolder, ChatFolders, StoredChat, StoredProcess};
-use lines::{Line, Lines};
+use clients::{Client, ClientEvent};
+use folder::{ChatFolder, ChatFolders, StoredProcess};
+use lines::Lines;
+use pipes::{next_line, write_some};
 use process::{AgentPipes, AgentProcess};
 
 /// How many messages may wait for a client before it is behind.
@@ -77,17 +80,6 @@ pub async fn run(spec: HostSpec, connections: mpsc::Receiver<Connection>) -> io:
     host.run(connections).await;
     host.farewell().await;
     Ok(host.finish())
-}
-
-struct Client {
-    messages: mpsc::Sender<HostMessage>,
-    /// It missed a message and gets the whole state next.
-    behind: bool,
-}
-
-enum ClientEvent {
-    Message(u64, ClientMessage),
-    Gone(u64),
 }
 
 /// The agent, while it runs and while it ends.
@@ -194,22 +186,6 @@ impl Host {
         self.chat.state.phase == Phase::Ended && matches!(self.agent, Agent::None) && heard
     }
 
-    /// Lets clients read the last messages before the process may end.
-    async fn farewell(&self) {
-        let deadline = Instant::now() + FAREWELL_TIME;
-        let pending = |client: &Client| {
-            client.messages.capacity() < client.messages.max_capacity()
-                && !client.messages.is_closed()
-        };
-        while self.clients.values().any(pending) && Instant::now() < deadline {
-            sleep(Duration::from_millis(5)).await;
-        }
-        // The last one is taken from its queue, but may not be written.
-        if !self.clients.is_empty() {
-            sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     fn next_tick(&self) -> Instant {
         let far = Instant::now() + Duration::from_secs(3600);
         let chat = self
@@ -281,92 +257,6 @@ impl Host {
         }
     }
 
-    fn open_capture(&mut self, agent: &str, now: u64) {
-        let spec = self.chat.spec();
-        let head = json!({"acp": 1, "agent": agent, "name": self.chat.state.program,
-            "cwd": spec.folder, "connection": self.clock.0, "chat": self.folder.id,
-            "prompts": spec.prompts, "t": now});
-        let mut capture = Capture::new(&self.folders.captures, now, &head);
-        for (direction, line, at) in self.early.drain(..) {
-            capture.message(direction, &line, at);
-        }
-        self.capture = Some(capture);
-        self.flush();
-    }
-
-    fn record(&mut self, direction: Direction, line: &str) {
-        let now = self.now();
-        match &mut self.capture {
-            Some(capture) => {
-                capture.set_session(self.chat.state.session.as_deref());
-                capture.message(direction, line, now);
-                self.flush();
-            }
-            None => self.early.push((direction, line.to_owned(), now)),
-        }
-    }
-
-    /// Writes the capture, and says so when that begins or stops to work.
-    fn flush(&mut self) {
-        let Some(capture) = &mut self.capture else { return };
-        let result = capture.flush().map(|()| capture.path().to_owned());
-        let news = match (&result, &self.chat.state.unrecorded) {
-            (Ok(path), None) => self.chat.state.capture.as_deref() != Some(path),
-            (Ok(_), Some(_)) | (Err(_), None) => true,
-            (Err(_), Some(_)) => false,
-        };
-        if news {
-            let result = result.map_err(|error| format!("the chat is not recorded: {error}"));
-            let now = self.now();
-            let effects = self.chat.take(Input::Capture(result), now);
-            self.execute(effects, now);
-        }
-    }
-
-    fn wrote(&mut self, written: io::Result<usize>) {
-        match written {
-            Ok(count) => self.written += count,
-            Err(_) => {
-                // The agent closed its input: it ends, or is ended.
-                self.outbox.clear();
-                return self.stop_agent();
-            }
-        }
-        if self.outbox.front().is_some_and(|(_, bytes)| self.written >= bytes.len()) {
-            self.written = 0;
-            let Some((outgoing, _)) = self.outbox.pop_front() else { return };
-            for line in &outgoing.lines {
-                self.record(Direction::ToAgent, line);
-            }
-            self.take(Input::Written { prompt: outgoing.prompt });
-        }
-    }
-
-    fn line(&mut self, line: io::Result<Line>) {
-        match line {
-            Ok(Line::Text(text)) => match wire::parse(&text) {
-                Some(messages) => {
-                    self.record(Direction::ToClient, &text);
-                    for message in messages {
-                        self.take(Input::Message(message));
-                    }
-                }
-                None => self.junk(text.len() as u64, &text),
-            },
-            Ok(Line::Unreadable { size, head }) => self.junk(size, &head),
-            Ok(Line::End) | Err(_) => self.stdout = None,
-        }
-    }
-
-    fn junk(&mut self, size: u64, head: &str) {
-        let now = self.now();
-        if let Some(capture) = &mut self.capture {
-            capture.junk(size, head, now);
-            self.flush();
-        }
-        self.take(Input::Junk { bytes: size });
-    }
-
     fn tick(&mut self) {
         let now = self.now();
         if let Some(capture) = &mut self.capture {
@@ -399,149 +289,6 @@ impl Host {
             self.stdout = None;
             self.take(Input::Exited(exit));
         }
-    }
-
-    fn connect(&mut self, connection: Connection) {
-        let Connection { to_client, mut from_client } = connection;
-        let id = self.next_client;
-        self.next_client += 1;
-        let hello = HostMessage::Hello {
-            version: SOCKET_VERSION,
-            chat: self.folder.id.clone(),
-            process: std::process::id(),
-            state: self.chat.state.fields(),
-        };
-        if to_client.try_send(hello).is_err() {
-            return;
-        }
-        self.clients.insert(id, Client { messages: to_client, behind: false });
-        let events = self.events.0.clone();
-        tokio::spawn(async move {
-            while let Some(message) = from_client.recv().await {
-                if events.send(ClientEvent::Message(id, message)).await.is_err() {
-                    return;
-                }
-            }
-            let _ = events.send(ClientEvent::Gone(id)).await;
-        });
-        self.take(Input::Clients(self.clients.len()));
-    }
-
-    fn client_event(&mut self, event: ClientEvent) {
-        match event {
-            ClientEvent::Message(client, ClientMessage { number, by, command }) => {
-                self.take(Input::Client { client, number, by, command });
-            }
-            ClientEvent::Gone(client) => {
-                self.clients.remove(&client);
-                self.take(Input::Clients(self.clients.len()));
-            }
-        }
-    }
-
-    /// Reports what changed to clients and to the files of the chat.
-    fn publish(&mut self) {
-        let behind = self.clients.values().any(|client| client.behind);
-        if self.chat.state == self.published.0 && !behind {
-            return;
-        }
-        self.claim_session();
-        let fields = self.chat.state.fields();
-        let differing = changed(&self.published.1, &fields);
-        for client in self.clients.values_mut() {
-            let news = if client.behind { fields.clone() } else { differing.clone() };
-            if news.is_empty() {
-                continue;
-            }
-            client.behind = client.messages.try_send(HostMessage::Changed(news)).is_err();
-        }
-        if self.chat.state != self.published.0 {
-            self.published = (self.chat.state.clone(), fields);
-            self.store();
-        }
-    }
-
-    /// Takes the lock of the session as soon as it has an id.
-    fn claim_session(&mut self) {
-        let state = &self.chat.state;
-        let Some(session) = state.session.clone() else { return };
-        if self.published.0.session.as_ref() == Some(&session) && self.session_lock.is_some() {
-            return;
-        }
-        match self.folders.lock_session(&state.agent, &session) {
-            Ok(Some(lock)) => self.session_lock = Some(lock),
-            Ok(None) if state.phase != Phase::Ended => {
-                let now = self.now();
-                let why = "another chat drives this session; `unspool chat --list` shows it";
-                let effects = self.chat.take(Input::Failed(why.to_owned()), now);
-                self.execute(effects, now);
-            }
-            // Locks may be unsupported; the session then has whoever comes.
-            Ok(None) | Err(_) => {}
-        }
-    }
-
-    fn store(&self) {
-        let stored = StoredChat {
-            spec: self.chat.spec().clone(),
-            state: self.chat.state.clone(),
-            host: Some(std::process::id()),
-            agent: self.stored_agent,
-        };
-        // A folder that cannot be written costs a restart its queue, and the chat nothing.
-        let _ = self.folder.write(&stored);
-        self.register();
-    }
-
-    /// Says which process runs the session, for views that show whether it lives.
-    fn register(&self) {
-        let state = &self.chat.state;
-        let Some(session) = &state.session else { return };
-        let status = match (state.phase, state.questions.is_empty()) {
-            (Phase::Starting | Phase::Idle | Phase::Ended, _) => "idle",
-            (Phase::Running | Phase::Cancelling, true) => "busy",
-            (Phase::Running | Phase::Cancelling, false) => "waiting",
-        };
-        let id = std::process::id();
-        let entry = json!({"pid": id, "sessionId": session, "status": status});
-        let path = self.folders.processes.join(format!("{id}.json"));
-        if fs::create_dir_all(&self.folders.processes).is_ok() {
-            let _ = fs::write(path, entry.to_string());
-        }
-    }
-
-    /// Leaves no files that nobody needs.
-    fn finish(mut self) -> ChatState {
-        self.flush();
-        let path = self.folders.processes.join(format!("{}.json", std::process::id()));
-        let _ = fs::remove_file(path);
-        let state = self.chat.state.clone();
-        if state.queue.is_empty() && state.draft.is_empty() {
-            let _ = self.folder.remove();
-        }
-        state
-    }
-}
-
-/// Writes the next bytes to the agent. Pending if there are none.
-async fn write_some(
-    stdin: &mut Option<ChildStdin>,
-    outbox: &VecDeque<(Outgoing, Vec<u8>)>,
-    written: usize,
-) -> io::Result<usize> {
-    match (stdin, outbox.front()) {
-        (Some(stdin), Some((_, bytes))) => match stdin.write(&bytes[written..]).await {
-            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
-            other => other,
-        },
-        (_, _) => std::future::pending().await,
-    }
-}
-
-async fn next_line(stdout: &mut Option<Lines<ChildStdout>>) -> io::Result<Line> {
-    match stdout {
-        Some(lines) => lines.next().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -199,7 +199,7 @@ pub struct OpenQuestion {
     /// The call that it is about, by the agent's id.
     pub call: Option<String>,
     pub text: String,
-    pub kind: AskedFor,
+    pub kind: RequestedInput,
     /// What it is about, as the agent describes it: command, diff, file.
     pub subject: Value,
     /// When it came, in milliseconds.
@@ -220,7 +220,7 @@ pub struct GivenAnswer {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum AskedFor {
+pub enum RequestedInput {
     Permission(Vec<PermissionOption>),
     Form(Vec<FormField>),
 }

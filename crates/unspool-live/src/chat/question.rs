@@ -9,7 +9,8 @@ use super::{Chat, Effect};
 use crate::form::{self, FormSchema};
 use crate::outgoing::{self, FormReply};
 use crate::protocol::{
-    AskedFor, GivenAnswer, OpenQuestion, Outcome, PermissionKind, PermissionOption, UserAnswer,
+    GivenAnswer, OpenQuestion, Outcome, PermissionKind, PermissionOption, RequestedInput,
+    UserAnswer,
 };
 use crate::wire::{INVALID_PARAMS, RequestId};
 
@@ -113,7 +114,7 @@ impl Chat {
             session: session_id,
             call: call.tool_call_id,
             text,
-            kind: AskedFor::Permission(options.into_iter().map(read).collect()),
+            kind: RequestedInput::Permission(options.into_iter().map(read).collect()),
             subject,
             since: now,
         };
@@ -128,7 +129,7 @@ impl Chat {
 
     /// Answers by the user's rule.
     fn decide(&mut self, id: &RequestId, question: &OpenQuestion, yes: bool) {
-        let AskedFor::Permission(options) = &question.kind else { return };
+        let RequestedInput::Permission(options) = &question.kind else { return };
         let wanted = if yes {
             [PermissionKind::AllowOnce, PermissionKind::AllowAlways]
         } else {
@@ -166,7 +167,7 @@ impl Chat {
             session,
             call: form.tool_call_id,
             text: form.message,
-            kind: AskedFor::Form(fields),
+            kind: RequestedInput::Form(fields),
             subject: Value::Null,
             since: now,
         });
@@ -205,17 +206,17 @@ impl Chat {
         }
         let id = RequestId::from(question);
         let (message, label) = match (&open.kind, answer) {
-            (AskedFor::Permission(options), UserAnswer::Option(chosen)) => {
+            (RequestedInput::Permission(options), UserAnswer::Option(chosen)) => {
                 let Some(option) = options.iter().find(|option| option.id == *chosen) else {
                     return refuse("the agent does not offer this option");
                 };
                 let label = describe_option(option);
                 (outgoing::permission_answer(&id, Some(chosen)), label)
             }
-            (AskedFor::Permission(_), UserAnswer::Decline) => {
+            (RequestedInput::Permission(_), UserAnswer::Decline) => {
                 (outgoing::permission_answer(&id, None), "declined".to_owned())
             }
-            (AskedFor::Form(fields), UserAnswer::Form(values)) => {
+            (RequestedInput::Form(fields), UserAnswer::Form(values)) => {
                 match form::content(fields, values) {
                     Ok(content) => {
                         let label = describe(&content);
@@ -224,13 +225,13 @@ impl Chat {
                     Err(why) => return Outcome::Refused(why),
                 }
             }
-            (AskedFor::Form(_), UserAnswer::Decline) => {
+            (RequestedInput::Form(_), UserAnswer::Decline) => {
                 (outgoing::form_answer(&id, FormReply::Decline), "declined".to_owned())
             }
-            (AskedFor::Permission(_), UserAnswer::Form(_)) => {
+            (RequestedInput::Permission(_), UserAnswer::Form(_)) => {
                 return refuse("this is a permission: choose one of its options");
             }
-            (AskedFor::Form(_), UserAnswer::Option(_)) => {
+            (RequestedInput::Form(_), UserAnswer::Option(_)) => {
                 return refuse("this is a form: give the values of its fields");
             }
         };
@@ -278,8 +279,10 @@ impl Chat {
             let id = RequestId::from(question.id.as_str());
             self.note_answer(&question.id, question.text, by, "cancelled");
             lines.push(match question.kind {
-                AskedFor::Permission(_) => outgoing::permission_answer(&id, None).to_string(),
-                AskedFor::Form(_) => outgoing::form_answer(&id, FormReply::Cancel).to_string(),
+                RequestedInput::Permission(_) => outgoing::permission_answer(&id, None).to_string(),
+                RequestedInput::Form(_) => {
+                    outgoing::form_answer(&id, FormReply::Cancel).to_string()
+                }
             });
         }
         lines

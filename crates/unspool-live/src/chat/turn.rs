@@ -66,7 +66,7 @@ impl Chat {
             }
             Command::Clear => refuse("the agent works; interrupt it first"),
             Command::End => {
-                self.end(format!("ended by the {by}"));
+                self.end_by(by);
                 Outcome::Accepted
             }
         }

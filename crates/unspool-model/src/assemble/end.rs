@@ -87,8 +87,16 @@ impl Assembler {
             || Feed::ALL.into_iter().rev().filter_map(|t| fold.origin.ends[t.index()].as_ref());
         let definite = |end: &&TurnEnd| !is_vague(&end.reason);
         let idle = |end: &&TurnEnd| end.reason == EndReason::Idle;
-        let reported =
-            ends().find(definite).or_else(|| ends().find(idle)).or_else(|| ends().next());
+        // A failure without a message may be an interruption that a weaker feed saw: Gemini's log
+        // does not say which.
+        let interrupted = |end: &&TurnEnd| end.reason == EndReason::Interrupted;
+        let definite = match ends().find(definite) {
+            Some(end) if end.reason == EndReason::Failed(None) => {
+                ends().find(interrupted).or(Some(end))
+            }
+            other => other,
+        };
+        let reported = definite.or_else(|| ends().find(idle)).or_else(|| ends().next());
         // A weaker feed may have the time that the stronger one lacks.
         let at =
             reported.and_then(|reported| reported.at).or_else(|| ends().find_map(|end| end.at));

@@ -214,6 +214,25 @@ fn an_end_that_says_more_is_believed() {
     assert_eq!(run.state(), "interrupted");
 }
 
+#[test]
+fn a_failure_without_a_message_may_be_an_interruption() {
+    // Law 5: in either order. A failure that has a message stays one.
+    let both = |reason: EndReason, log_first: bool| {
+        let mut ends = [over(reason).in_turn("p1"), over(Interrupted).stream().in_turn("p1")];
+        if !log_first {
+            ends.reverse();
+        }
+        let mut run = fold([prompt("p1"), prompt("p1").stream(), said(Text, "a")]);
+        run.apply_all(ends);
+        run.state()
+    };
+    for log_first in [true, false] {
+        assert_eq!(both(Failed(None), log_first), "interrupted");
+        assert_eq!(both(Failed(Some("boom".to_owned())), log_first), "failed");
+        assert_eq!(both(Completed, log_first), "completed");
+    }
+}
+
 // R-002-07
 #[test]
 fn an_end_that_nobody_saw_is_unknown_until_somebody_says_more() {

@@ -1,8 +1,8 @@
-//! `unspool chat` with the puppet, a scripted agent (`examples/puppet.rs`): the real program, real
+//! `unspool chat` with the puppet, a scripted agent (`tests/puppet`): the real program, real
 //! processes, a real archive.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
@@ -73,10 +73,15 @@ impl Stage {
     }
 }
 
-/// The puppet beside the program: cargo builds examples with the tests.
+/// The newest build of the puppet: cargo puts all test targets into one folder.
 fn puppet() -> PathBuf {
-    let program = Path::new(env!("CARGO_BIN_EXE_unspool"));
-    program.parent().unwrap().join("examples").join("puppet")
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let built = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("puppet-") && !name.contains('.')
+    });
+    let newest = built.max_by_key(|path| path.metadata().unwrap().modified().unwrap());
+    newest.expect("the puppet is a test target of its own: `cargo test --test suite --test puppet`")
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {

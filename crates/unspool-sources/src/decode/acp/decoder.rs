@@ -289,12 +289,13 @@ impl AcpDecoder {
                 emit.push(EventKind::TurnEnded(EndReason::Failed(Some(text))));
                 RecordOutcome::InParts
             }
-            "lost" if self.open => {
+            // The recording process was killed, or the user ended the agent.
+            "lost" | "end" if self.open => {
                 self.open = false;
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
                 RecordOutcome::Metadata
             }
-            "exit" | "lost" | "prompt" | "answer" => RecordOutcome::Metadata,
+            "exit" | "lost" | "end" | "prompt" | "answer" => RecordOutcome::Metadata,
             _ => RecordOutcome::left_out(what),
         }
     }

@@ -33,7 +33,11 @@ struct Puppet {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    // `cargo test` runs every test target.
+    if arguments.peek().is_none_or(|first| first.starts_with('-')) {
+        return;
+    }
     let script = std::fs::read_to_string(arguments.next().unwrap_or_default()).unwrap_or_default();
     let script: Value = serde_json::from_str(&script).unwrap_or_else(|_| json!({}));
     let log = arguments.next().unwrap_or_else(|| "/dev/null".to_owned());

@@ -1,0 +1,125 @@
+//! The wire of a host: what goes to the agent, what comes from it, and the capture of both.
+
+use std::collections::VecDeque;
+use std::io;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::Host;
+use super::capture::{Capture, Direction};
+use super::lines::{Line, Lines};
+use crate::chat::Input;
+use crate::outgoing::Outgoing;
+use crate::wire;
+
+impl Host {
+    pub(super) fn open_capture(&mut self, agent: &str, now: u64) {
+        let spec = self.chat.spec();
+        let head = json!({"acp": 1, "agent": agent, "name": self.chat.state.program,
+            "cwd": spec.folder, "connection": self.clock.0, "chat": self.folder.id,
+            "prompts": spec.prompts, "t": now});
+        let mut capture = Capture::new(&self.folders.captures, now, &head);
+        for (direction, line, at) in self.early.drain(..) {
+            capture.message(direction, &line, at);
+        }
+        self.capture = Some(capture);
+        self.flush();
+    }
+
+    pub(super) fn record(&mut self, direction: Direction, line: &str) {
+        let now = self.now();
+        match &mut self.capture {
+            Some(capture) => {
+                capture.set_session(self.chat.state.session.as_deref());
+                capture.message(direction, line, now);
+                self.flush();
+            }
+            None => self.early.push((direction, line.to_owned(), now)),
+        }
+    }
+
+    /// Writes the capture, and says so when that begins or stops to work.
+    pub(super) fn flush(&mut self) {
+        let Some(capture) = &mut self.capture else { return };
+        let result = capture.flush().map(|()| capture.path().to_owned());
+        let news = match (&result, &self.chat.state.unrecorded) {
+            (Ok(path), None) => self.chat.state.capture.as_deref() != Some(path),
+            (Ok(_), Some(_)) | (Err(_), None) => true,
+            (Err(_), Some(_)) => false,
+        };
+        if news {
+            let result = result.map_err(|error| format!("the chat is not recorded: {error}"));
+            let now = self.now();
+            let effects = self.chat.take(Input::Capture(result), now);
+            self.execute(effects, now);
+        }
+    }
+
+    pub(super) fn wrote(&mut self, written: io::Result<usize>) {
+        match written {
+            Ok(count) => self.written += count,
+            Err(_) => {
+                // The agent closed its input: it ends, or is ended.
+                self.outbox.clear();
+                return self.stop_agent();
+            }
+        }
+        if self.outbox.front().is_some_and(|(_, bytes)| self.written >= bytes.len()) {
+            self.written = 0;
+            let Some((outgoing, _)) = self.outbox.pop_front() else { return };
+            for line in &outgoing.lines {
+                self.record(Direction::ToAgent, line);
+            }
+            self.take(Input::Written { prompt: outgoing.prompt });
+        }
+    }
+
+    pub(super) fn line(&mut self, line: io::Result<Line>) {
+        match line {
+            Ok(Line::Text(text)) => match wire::parse(&text) {
+                Some(messages) => {
+                    self.record(Direction::ToClient, &text);
+                    for message in messages {
+                        self.take(Input::Message(message));
+                    }
+                }
+                None => self.junk(text.len() as u64, &text),
+            },
+            Ok(Line::Unreadable { size, head }) => self.junk(size, &head),
+            Ok(Line::End) | Err(_) => self.stdout = None,
+        }
+    }
+
+    pub(super) fn junk(&mut self, size: u64, head: &str) {
+        let now = self.now();
+        if let Some(capture) = &mut self.capture {
+            capture.junk(size, head, now);
+            self.flush();
+        }
+        self.take(Input::Junk { bytes: size });
+    }
+}
+
+/// Writes the next bytes to the agent. Pending if there are none.
+pub(super) async fn write_some(
+    stdin: &mut Option<ChildStdin>,
+    outbox: &VecDeque<(Outgoing, Vec<u8>)>,
+    written: usize,
+) -> io::Result<usize> {
+    match (stdin, outbox.front()) {
+        (Some(stdin), Some((_, bytes))) => match stdin.write(&bytes[written..]).await {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            other => other,
+        },
+        (_, _) => std::future::pending().await,
+    }
+}
+
+pub(super) async fn next_line(stdout: &mut Option<Lines<ChildStdout>>) -> io::Result<Line> {
+    match stdout {
+        Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}
