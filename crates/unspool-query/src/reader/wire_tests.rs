@@ -98,6 +98,7 @@ fn card() -> Card {
         summary: spans(),
         duration_ms: Some(u64::MAX),
         open: true,
+        earlier: vec![question()],
         question: Some(question()),
         body: vec![Block::Rule],
     }
