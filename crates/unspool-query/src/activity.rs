@@ -8,10 +8,12 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
+use unspool_model::context::ContextUse;
 use unspool_model::document::SessionDocument;
 use unspool_model::id::SessionId;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::part::{Kind, Place};
+use unspool_model::price::Prices;
 use unspool_model::provenance::Feed;
 use unspool_model::session::SessionState;
 use unspool_model::skeleton::PartSkeleton;
@@ -21,6 +23,7 @@ use unspool_view::present::UNTITLED;
 use unspool_view::present::activity::{Activity, CommandRequest, CommandState, Moment, Request};
 
 use crate::attention::Seen;
+use crate::context::context;
 use crate::processes::{ProcessList, RunningAgent};
 use crate::seen_commands::{self, ProcessMatch};
 
@@ -31,6 +34,24 @@ pub struct ListDocument<'a> {
     pub session: SessionDocument<'a>,
     /// None unless it is live.
     pub activity: Option<Activity>,
+    /// None unless it is live.
+    pub context: Option<ContextUse>,
+}
+
+impl<'a> ListDocument<'a> {
+    pub async fn of<V: View>(
+        view: &V,
+        stored: &'a StoredSession,
+        prices: &'a Prices,
+    ) -> Result<ListDocument<'a>, StoreError> {
+        let activity = activity(view, stored).await?;
+        let context = match &activity {
+            Some(_) => context(view, stored).await?,
+            None => None,
+        };
+        let session = SessionDocument { summary: &stored.summary, prices };
+        Ok(ListDocument { session, activity, context })
+    }
 }
 
 /// Processes that an agent starts this soon after a request are its hooks.
