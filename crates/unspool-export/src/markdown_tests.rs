@@ -142,6 +142,7 @@ fn card(summary: Vec<Span>, question: Option<Question>, body: Vec<Block>) -> Blo
         summary,
         duration_ms: Some(1_200),
         open: false,
+        earlier: Vec::new(),
         question,
         body,
     }))

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PartId, TurnId};
 use crate::json::Json;
-use crate::part::{Answer, Body, Part, Place, Question, ToolState};
+use crate::part::{Answer, Body, EarlierQuestion, Part, Place, Question, ToolState};
 use crate::provenance::{Evidence, Origin};
 use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
 
@@ -275,7 +275,11 @@ impl ToolPatch {
         take(&mut self.exit_code, later.exit_code);
         take(&mut self.duration_ms, later.duration_ms);
         take(&mut self.question, later.question);
+        if later.earlier.is_some() {
+            self.answer = None;
+        }
         take(&mut self.answer, later.answer);
+        take(&mut self.earlier, later.earlier);
         take(&mut self.provider_executed, later.provider_executed);
         take(&mut self.title, later.title);
     }
@@ -315,6 +319,10 @@ pub struct ToolPatch {
     pub duration_ms: Option<u64>,
     pub question: Option<Question>,
     pub answer: Option<Answer>,
+    /// All questions before the newest one. The call was asked about again, so a patch that has them
+    /// takes the answer back unless it also has an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Vec<EarlierQuestion>>,
     pub provider_executed: Option<bool>,
     pub title: Option<String>,
 }

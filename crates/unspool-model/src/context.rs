@@ -13,6 +13,9 @@ pub struct ContextUse {
     pub window: Option<u64>,
     /// How often the context was compacted.
     pub compactions: u64,
+    /// The tokens at which the agent last compacted this session by itself.
+    #[serde(default)]
+    pub compacts_at: Option<u64>,
 }
 
 impl ContextUse {
@@ -29,7 +32,8 @@ mod tests {
 
     #[test]
     fn a_share_needs_a_reported_window() {
-        let used = |tokens, window| ContextUse { tokens, window, compactions: 0 }.percent();
+        let used =
+            |tokens, window| ContextUse { tokens, window, ..ContextUse::default() }.percent();
         assert_eq!(used(Some(88_000), Some(200_000)), Some(44));
         assert_eq!(used(Some(88_000), None), None);
         assert_eq!(used(Some(88_000), Some(0)), None);

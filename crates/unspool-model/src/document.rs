@@ -3,6 +3,7 @@
 //! Scripts rely on these names.
 
 mod part_document;
+mod question_document;
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,15 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::agent::own_call_id;
 use crate::id::SessionId;
-use crate::part::{
-    Agents, Answer, Body, Question, QuestionKind, Reasoning, TaskItem, TaskState, Text, Tool,
-};
+use crate::part::{Agents, Body, Reasoning, TaskItem, TaskState, Text, Tool};
 use crate::price::{Prices, Spending};
 use crate::session::{Session, Transcript, Turn, TurnState, Usage};
 use crate::summary::Summary;
 
 pub use part_document::PartDocument;
+pub use question_document::{
+    AnswerDocument, EarlierQuestionDocument, QuestionDocument, earlier_questions,
+};
 
 /// A session head with totals over its turns.
 pub struct SessionDocument<'a> {
@@ -269,6 +271,9 @@ fn write_tool<M: SerializeMap>(map: &mut M, agent: &str, tool: &Tool) -> Result<
     map.serialize_entry("duration_ms", &tool.duration_ms)?;
     map.serialize_entry("question", &tool.question.as_ref().map(QuestionDocument))?;
     map.serialize_entry("answer", &tool.answer.as_ref().map(AnswerDocument))?;
+    if let Some(earlier) = earlier_questions(tool) {
+        map.serialize_entry("earlier", &earlier)?;
+    }
     map.serialize_entry("provider_executed", &tool.provider_executed)
 }
 
@@ -281,44 +286,6 @@ fn write_agents<M: SerializeMap>(
     let agents: Vec<AgentDocument<'_>> =
         agents.agents.iter().map(|sub_agent| AgentDocument { agent, sub_agent }).collect();
     map.serialize_entry("agents", &agents)
-}
-
-/// A question.
-pub struct QuestionDocument<'a>(pub &'a Question);
-
-impl Serialize for QuestionDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kind = match self.0.kind {
-            QuestionKind::Permission => "permission",
-            QuestionKind::Choice => "choice",
-            QuestionKind::Text => "text",
-        };
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("request_id", &self.0.request_id)?;
-        map.serialize_entry("kind", kind)?;
-        map.serialize_entry("items", &self.0.items)?;
-        map.end()
-    }
-}
-
-/// An answer.
-pub struct AnswerDocument<'a>(pub &'a Answer);
-
-impl Serialize for AnswerDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let choices: BTreeMap<&str, &str> = self
-            .0
-            .choices
-            .iter()
-            .map(|(question, answer)| (question.as_str(), answer.as_str()))
-            .collect();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("decision", self.0.decision.name())?;
-        map.serialize_entry("text", &self.0.text)?;
-        map.serialize_entry("choices", &choices)?;
-        map.serialize_entry("observed", &self.0.observed)?;
-        map.end()
-    }
 }
 
 struct AgentDocument<'a> {

@@ -25,7 +25,9 @@ pub use plain::{
     Patch, SkillLoad, SourceLink, TaskItem, TaskList, TaskState,
 };
 pub use prose::{Reasoning, Text};
-pub use question::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
+pub use question::{
+    Answer, Decision, EarlierQuestion, Question, QuestionItem, QuestionKind, QuestionOption,
+};
 pub use tool::{Tool, ToolState};
 
 /// The position of a part in its turn. Larger is later; unique in the turn; not a list index.

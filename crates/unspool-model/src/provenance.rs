@@ -3,12 +3,16 @@
 //! name for it. Values are ranked by feed and not by time, so arrival order cannot change the
 //! result. Decoders fill these types, the assembler merges by them, the store keeps them per part.
 
+mod feed_questions;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::rank::{PartField, Ranks};
+
+pub use feed_questions::{AskOutcome, FeedQuestions};
 
 /// One source's account of a session. A later variant outranks an earlier one. The strongest feed
 /// that covers a turn is the turn's spine: it places the parts.
@@ -204,6 +208,9 @@ pub struct Origin {
     /// shown here, with the offset in the shown text where each stood.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<(usize, String)>,
+    /// Of a call: what each feed asked about it, sorted by feed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<FeedQuestions>,
 }
 
 impl Origin {
@@ -236,6 +243,8 @@ struct StoredOrigin {
     unfinished: bool,
     #[serde(default)]
     cut: Vec<(usize, String)>,
+    #[serde(default)]
+    questions: Vec<FeedQuestions>,
 }
 
 impl From<StoredOrigin> for Origin {
@@ -257,6 +266,7 @@ impl From<StoredOrigin> for Origin {
             occurrences: stored.occurrences,
             unfinished: stored.unfinished,
             cut: stored.cut,
+            questions: stored.questions,
         }
     }
 }

@@ -8,19 +8,24 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
+use unspool_model::context::ContextUse;
 use unspool_model::document::SessionDocument;
 use unspool_model::id::SessionId;
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::part::{Kind, Place};
+use unspool_model::price::Prices;
+use unspool_model::provenance::Feed;
 use unspool_model::session::SessionState;
 use unspool_model::skeleton::PartSkeleton;
 use unspool_sources::agents::Agent;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, View};
 use unspool_view::present::UNTITLED;
-use unspool_view::present::activity::{Activity, Moment, Request};
+use unspool_view::present::activity::{Activity, CommandRequest, CommandState, Moment, Request};
 
 use crate::attention::Seen;
+use crate::context::context;
 use crate::processes::{ProcessList, RunningAgent};
+use crate::seen_commands::{self, ProcessMatch};
 
 /// A session in the JSON of a list.
 #[derive(Serialize)]
@@ -29,6 +34,24 @@ pub struct ListDocument<'a> {
     pub session: SessionDocument<'a>,
     /// None unless it is live.
     pub activity: Option<Activity>,
+    /// None unless it is live.
+    pub context: Option<ContextUse>,
+}
+
+impl<'a> ListDocument<'a> {
+    pub async fn of<V: View>(
+        view: &V,
+        stored: &'a StoredSession,
+        prices: &'a Prices,
+    ) -> Result<ListDocument<'a>, StoreError> {
+        let activity = activity(view, stored).await?;
+        let context = match &activity {
+            Some(_) => context(view, stored).await?,
+            None => None,
+        };
+        let session = SessionDocument { summary: &stored.summary, prices };
+        Ok(ListDocument { session, activity, context })
+    }
 }
 
 /// Processes that an agent starts this soon after a request are its hooks.
@@ -129,21 +152,44 @@ async fn own_activity<V: View>(
     let session = &stored.summary.session;
     let known = Agent::named(&session.agent);
     let program = known.and_then(Agent::program);
-    let calls_come_late = known.is_some_and(|agent| agent.calls_come_late);
     let project = session.facts.project.as_deref().map(Path::new);
     let agent = program.map(|program| RunningAgent { program, project });
-    let is_running = |command: &str, since: Option<Timestamp>, request: Request| {
-        let (Some(agent), Some(list)) = (&agent, ProcessList::latest()) else { return false };
-        let Some(since) = since.map(SystemTime::from) else { return false };
-        let child_since = match request {
-            Request::Permission => since + HOOKS_DURATION,
-            Request::Call => since - CLOCK_STEP,
-        };
-        list.runs(agent, command, since) || list.has_child_since(agent, child_since)
+    let command_state = |request: &CommandRequest<'_>| {
+        let found = agent.as_ref().map_or(ProcessMatch::None, |agent| find_process(agent, request));
+        match request.part {
+            Some(part) => seen_commands::look((session.id, part, request.question), found, now),
+            None if found == ProcessMatch::None => CommandState::NotSeen,
+            None => CommandState::Running,
+        }
     };
-    let last_heard = stored.summary.last_heard();
-    let moment = Moment { now, last_heard, calls_come_late, is_running: &is_running };
+    let moment = Moment {
+        now,
+        last_heard: stored.summary.last_heard(),
+        calls_come_late: known.is_some_and(|agent| agent.calls_come_late),
+        permissions_are_reported: turn.origin.at.of(Feed::Hooks).is_some()
+            && known.is_some_and(Agent::hooks_report_permissions),
+        command_state: &command_state,
+    };
     Ok(Some(Activity::of(&turn, &moment)))
+}
+
+/// The process of a command that an agent requested.
+fn find_process(agent: &RunningAgent<'_>, request: &CommandRequest<'_>) -> ProcessMatch {
+    let (Some(list), Some(since)) = (ProcessList::latest(), request.since.map(SystemTime::from))
+    else {
+        return ProcessMatch::None;
+    };
+    let child_since = match request.request {
+        Request::Permission => since + HOOKS_DURATION,
+        Request::Call => since - CLOCK_STEP,
+    };
+    if list.runs(agent, request.command, since) {
+        ProcessMatch::Command
+    } else if list.has_child_since(agent, child_since) {
+        ProcessMatch::Child
+    } else {
+        ProcessMatch::None
+    }
 }
 
 /// The places of parts that may be open.

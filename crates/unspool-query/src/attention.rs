@@ -2,6 +2,8 @@
 //! once: when a wait begins, and when an agent that worked for a while has finished. The page, the
 //! terminal and `--notify` all raise the alerts of this tracker.
 
+use std::collections::VecDeque;
+
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -58,18 +60,38 @@ impl Alert {
     }
 }
 
-/// A live session at the last look.
-#[derive(Debug)]
-struct Live {
-    since: Timestamp,
-    /// What it waits for, and since when: the identity of a wait.
-    wait: Option<(String, Option<Timestamp>)>,
+/// More alerts are forgotten, the oldest first.
+const MAX_WAITS: usize = 1_000;
+/// Feeds of one session give the start of a call this differently.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(2);
+
+/// What a session waits for, and since when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Wait {
+    session: SessionId,
+    what: String,
+    since: Option<Timestamp>,
+}
+
+impl Wait {
+    fn is(&self, other: &Wait) -> bool {
+        let same_time = match (self.since, other.since) {
+            (Some(one), Some(other)) => one.duration_since(other).abs() <= CLOCK_TOLERANCE,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.session == other.session && self.what == other.what && same_time
+    }
 }
 
 /// What was seen of each live session.
 #[derive(Debug, Default)]
 pub struct Attention {
-    live: FxHashMap<SessionId, Live>,
+    /// Since when each session is live.
+    live: FxHashMap<SessionId, Timestamp>,
+    /// The waits of which an alert was raised. They are kept while the session works or rests: a
+    /// session may look busy for a moment while the same question stands.
+    waits: VecDeque<Wait>,
     /// The first look raises no alerts: what it finds began before somebody asked to be told.
     begun: bool,
 }
@@ -90,20 +112,24 @@ impl Attention {
 
     fn update_one(&mut self, seen: &Seen<'_>, now: Timestamp) -> Option<Alert> {
         let Some(activity) = seen.activity else {
-            let was = self.live.remove(&seen.session)?;
-            let long = now.duration_since(was.since) >= MIN_WORK;
+            let since = self.live.remove(&seen.session)?;
+            let long = now.duration_since(since) >= MIN_WORK;
             return long.then(|| alert(seen, AlertKind::Done, None, None));
         };
-        let live = self.live.entry(seen.session).or_insert_with(|| Live { since: now, wait: None });
+        self.live.entry(seen.session).or_insert(now);
         let Activity::Waiting { what, since } = activity else {
-            live.wait = None;
+            // Without a time, the next wait for the same looks like this one.
+            self.waits.retain(|wait| wait.session != seen.session || wait.since.is_some());
             return None;
         };
-        let wait = Some((what.clone(), *since));
-        if live.wait == wait {
+        let wait = Wait { session: seen.session, what: what.clone(), since: *since };
+        if self.waits.iter().any(|held| held.is(&wait)) {
             return None;
         }
-        live.wait = wait;
+        if self.waits.len() >= MAX_WAITS {
+            self.waits.pop_front();
+        }
+        self.waits.push_back(wait);
         Some(alert(seen, AlertKind::Waiting, Some(what.clone()), *since))
     }
 }
@@ -166,6 +192,24 @@ mod tests {
         assert!(alerts_of(&mut attention, Some(&works()), 61).is_empty());
         // The same command again is another wait.
         assert_eq!(alerts_of(&mut attention, Some(&waits("rm -rf build/", 70)), 70), first);
+    }
+
+    #[test]
+    fn the_same_wait_raises_no_second_alert() {
+        let mut attention = Attention::default();
+        alerts_of(&mut attention, Some(&works()), 0);
+        let first = ["claude-code waits for you: npm test"];
+        assert_eq!(alerts_of(&mut attention, Some(&waits("npm test", 1)), 1), first);
+        // It looks busy for a moment, and even idle, and another question comes between.
+        assert!(alerts_of(&mut attention, Some(&works()), 2).is_empty());
+        assert!(alerts_of(&mut attention, Some(&waits("npm test", 1)), 3).is_empty());
+        assert_eq!(alerts_of(&mut attention, Some(&waits("ls", 3)), 4).len(), 1);
+        assert!(alerts_of(&mut attention, Some(&waits("npm test", 1)), 5).is_empty());
+        assert!(alerts_of(&mut attention, None, 6).is_empty());
+        assert!(alerts_of(&mut attention, Some(&waits("npm test", 1)), 7).is_empty());
+        // The log gives the call another time than the hooks did.
+        assert!(alerts_of(&mut attention, Some(&waits("npm test", 2)), 8).is_empty());
+        assert_eq!(alerts_of(&mut attention, Some(&waits("npm test", 9)), 9), first);
     }
 
     #[test]

@@ -9,9 +9,10 @@ pub async fn context<V: View>(
     view: &V,
     stored: &StoredSession,
 ) -> Result<Option<ContextUse>, StoreError> {
-    let LastPrompt { tokens, model, compactions } = view.last_prompt(stored.row).await?;
+    let LastPrompt { tokens, model, compactions, compacted_at } =
+        view.last_prompt(stored.row).await?;
     let windows = &stored.summary.session.facts.context_windows;
     let window = model.and_then(|model| windows.get(&model).copied());
-    let used = ContextUse { tokens, window, compactions };
+    let used = ContextUse { tokens, window, compactions, compacts_at: compacted_at };
     Ok((tokens.is_some() || compactions > 0).then_some(used))
 }

@@ -16,6 +16,7 @@ pub mod raw;
 pub mod reader;
 pub mod request;
 pub mod search;
+pub mod seen_commands;
 pub mod subagents;
 pub mod times;
 pub mod window;

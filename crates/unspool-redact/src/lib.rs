@@ -42,6 +42,7 @@ mod verdict;
 mod visible;
 mod walk;
 mod walk_prompt;
+mod walk_question;
 
 use std::borrow::Cow;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use unspool_model::event::EndReason;
 use unspool_model::json::Json;
 use unspool_model::part::{
-    Agent, Agents, Answer, Body, Compaction, ContextInfo, Data, Failure, File, Interjection,
-    McpServer, McpSnapshot, Notice, Part, Patch, Question, QuestionItem, QuestionOption, Reasoning,
-    SkillLoad, SourceLink, TaskItem, TaskList, Text, Tool,
+    Agent, Agents, Body, Compaction, ContextInfo, Data, EarlierQuestion, Failure, File,
+    Interjection, McpServer, McpSnapshot, Notice, Part, Patch, Reasoning, SkillLoad, SourceLink,
+    TaskItem, TaskList, Text, Tool,
 };
 use unspool_model::session::{
     Facts, OrphanAgentEnd, Parent, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
@@ -154,6 +154,7 @@ impl Redactor<'_> {
             for (_, words) in &mut origin.cut {
                 self.string("cut", words);
             }
+            origin.questions.iter_mut().for_each(|told| self.feed_questions(told));
             self.body(body);
         }
         self.location.owner = Owner::Turn;
@@ -280,6 +281,7 @@ impl Redactor<'_> {
             duration_ms: _,
             question,
             answer,
+            earlier,
             provider_executed: _,
             title,
         } = tool;
@@ -306,25 +308,12 @@ impl Redactor<'_> {
         if let Some(result) = result {
             self.document("result", result);
         }
-        if let Some(Question { request_id, kind: _, items }) = question {
-            self.optional_id("request_id", request_id);
-            self.each("question", items, |this, field, item| {
-                let QuestionItem { header, question, options, multi_select: _ } = item;
-                this.optional(&format!("{field}.header"), header);
-                this.string(&format!("{field}.question"), question);
-                for QuestionOption { label, description } in options {
-                    this.string(&format!("{field}.option"), label);
-                    this.optional(&format!("{field}.option"), description);
-                }
-            });
+        for EarlierQuestion { question, answer } in earlier {
+            self.question(question);
+            self.answer(answer);
         }
-        if let Some(Answer { decision: _, text, choices, observed: _ }) = answer {
-            self.string("answer", text);
-            for (question, choice) in choices {
-                self.string("answer", question);
-                self.string("answer", choice);
-            }
-        }
+        question.iter_mut().for_each(|question| self.question(question));
+        answer.iter_mut().for_each(|answer| self.answer(answer));
     }
 
     pub(super) fn each<T>(
@@ -338,7 +327,7 @@ impl Redactor<'_> {
         }
     }
 
-    fn optional(&mut self, field: &str, text: &mut Option<String>) {
+    pub(super) fn optional(&mut self, field: &str, text: &mut Option<String>) {
         if let Some(text) = text {
             self.string(field, text);
         }
@@ -355,7 +344,7 @@ impl Redactor<'_> {
         self.value(field, id, OPAQUE);
     }
 
-    fn optional_id(&mut self, field: &str, id: &mut Option<String>) {
+    pub(super) fn optional_id(&mut self, field: &str, id: &mut Option<String>) {
         if let Some(id) = id {
             self.id(field, id);
         }

@@ -1,7 +1,9 @@
 //! Checks the fields that may hold agent or user text, and the fields that never change.
 
 use unspool_model::id::{Id, PartId, SessionId, StepId, TurnId};
-use unspool_model::part::{Decision, Place, QuestionKind, ToolState};
+use unspool_model::part::{
+    Answer, Decision, Place, Question, QuestionItem, QuestionKind, QuestionOption, ToolState,
+};
 use unspool_model::provenance::{Name, Origin, Positions};
 use unspool_model::session::{
     PromptPiece, Provenance, SessionState, TitleOrigin, Trigger, TurnState, Usage,
@@ -47,6 +49,19 @@ fn bodies(text: &str) -> Vec<Body> {
             choices: vec![(own(), own())],
             observed: true,
         }),
+        earlier: vec![EarlierQuestion {
+            question: Question {
+                request_id: None,
+                kind: QuestionKind::Permission,
+                items: vec![QuestionItem { question: own(), ..QuestionItem::default() }],
+            },
+            answer: Answer {
+                decision: Decision::Allowed,
+                text: own(),
+                choices: vec![(own(), own())],
+                observed: true,
+            },
+        }],
         title: some(),
         ..Tool::default()
     };

@@ -115,6 +115,12 @@ impl Agent {
         self.resume?.split_whitespace().next()
     }
 
+    /// True if its hooks report each question about a permission.
+    pub fn hooks_report_permissions(&self) -> bool {
+        let events = self.hooks.as_ref().map_or(&[] as &[&str], |hooks| hooks.events);
+        events.iter().any(|event| ["PermissionRequest", "Notification"].contains(event))
+    }
+
     /// The agents that have hooks.
     pub fn with_hooks() -> impl Iterator<Item = &'static Agent> {
         AGENTS.iter().filter(|agent| agent.hooks.is_some())

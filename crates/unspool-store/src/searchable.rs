@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
-use unspool_model::part::{Body, Question};
+use unspool_model::part::{Body, EarlierQuestion, Question};
 
 /// A searchable field of a part.
 pub enum SearchField<'a> {
@@ -26,6 +26,10 @@ pub fn fields<'a>(body: &'a Body, visit: &mut dyn FnMut(SearchField<'a>)) {
         Body::Tool(tool) => {
             text(&tool.name);
             text(tool.title.as_deref().unwrap_or_default());
+            for EarlierQuestion { question, answer } in &tool.earlier {
+                visit_question(question, &mut text);
+                text(&answer.text);
+            }
             if let Some(question) = &tool.question {
                 visit_question(question, &mut text);
             }

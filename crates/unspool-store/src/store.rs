@@ -188,6 +188,8 @@ pub struct LastPrompt {
     pub tokens: Option<u64>,
     pub model: Option<String>,
     pub compactions: u64,
+    /// The tokens before the last compaction that the agent made by itself, if it reports them.
+    pub compacted_at: Option<u64>,
 }
 
 /// The result of checking the archive.

@@ -22,6 +22,8 @@ pub mod tools;
 
 mod turn;
 
+use std::collections::BTreeMap;
+
 use agents::SubagentSessions;
 use jiff::Timestamp;
 use notes::NoteViews;
@@ -56,6 +58,8 @@ pub struct PresentOptions {
     pub folding: Folding,
     /// The user's notes on turns and parts.
     pub notes: NoteViews,
+    /// The sizes of the context windows of models, as far as the agent reports them.
+    pub context_windows: BTreeMap<String, u64>,
 }
 
 /// What a closed reasoning block hides.
@@ -72,7 +76,11 @@ pub enum Folding {
 impl PresentOptions {
     /// The default options for a session.
     pub fn of(session: &Session) -> PresentOptions {
-        PresentOptions { project: session.facts.project.clone(), ..PresentOptions::default() }
+        PresentOptions {
+            project: session.facts.project.clone(),
+            context_windows: session.facts.context_windows.clone(),
+            ..PresentOptions::default()
+        }
     }
 }
 

@@ -270,7 +270,7 @@ fn step_foot(foot: &StepFooter) -> Markup {
             "step " (foot.number)
             @if let Some(model) = &foot.model { " · " (safe(model)) }
             " · tokens " (usage_text(foot.usage))
-            @if foot.usage.prompt() > 0 { " · context " (format::compact(foot.usage.prompt())) }
+            @if let Some(context) = foot.context_text() { " · " (context) }
         }
     }
 }

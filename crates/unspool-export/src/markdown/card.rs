@@ -36,8 +36,8 @@ pub fn lay(card: &Card) -> String {
     let summary = head(&card.summary);
     let space = if summary.is_empty() { "" } else { " " };
     let title = format!("**{}**{space}{summary} · {}", escape(&card.title), facts.join(" · "));
-    let question_text = card.question.as_ref().map(question);
-    let pieces = [Some(title), question_text].into_iter().flatten();
+    let questions = card.earlier.iter().chain(&card.question).map(question);
+    let pieces = [title].into_iter().chain(questions);
     join_blocks(pieces.chain(body(&card.body, |run| fold_title(run, card))))
 }
 

@@ -6,7 +6,9 @@ use unspool_model::id::SessionId;
 use unspool_model::id::{PartId, StepId};
 use unspool_model::json::Json;
 use unspool_model::part::*;
-use unspool_model::provenance::{Evidence, Feed, HiddenReason, Name, Origin, Positions};
+use unspool_model::provenance::{
+    Evidence, Feed, FeedQuestions, HiddenReason, Name, Origin, Positions,
+};
 use unspool_model::rank::{PartField, Ranks};
 
 /// Text of any content and of many sizes, among them those around the thresholds for storing a
@@ -124,6 +126,12 @@ fn tool() -> impl Strategy<Value = Tool> {
                 result,
                 exit_code,
                 duration_ms,
+                earlier: question
+                    .clone()
+                    .filter(|_| !answered)
+                    .map(|question| EarlierQuestion { question, answer: answer.clone() })
+                    .into_iter()
+                    .collect(),
                 answer: (answered && question.is_some()).then_some(answer),
                 question,
                 provider_executed: answered,
@@ -226,6 +234,19 @@ fn origin() -> impl Strategy<Value = Origin> {
             let mut ranks = Ranks::default();
             ranks.claim(PartField::OutputText, Feed::Log);
             ranks.claim(PartField::Body, Feed::Hooks);
+            let mut told = FeedQuestions {
+                feed: Feed::Stream,
+                source: at[0].is_some().then_some(nth as u16),
+                asked: vec![(Some(name.clone()), content), (None, 0)],
+                answers: Vec::new(),
+                current: 1,
+            };
+            told.answers.extend(denied.then(|| Answer {
+                decision: Decision::Denied,
+                text: name.clone(),
+                choices: Vec::new(),
+                observed: true,
+            }));
             let (id, other): (std::sync::Arc<str>, _) = (name.into(), Feed::Stream);
             Origin {
                 names: vec![
@@ -245,6 +266,7 @@ fn origin() -> impl Strategy<Value = Origin> {
                 occurrences: vec![(awaited_answer, content, nth)],
                 unfinished,
                 cut: if unfinished { vec![(3, "words".to_owned())] } else { Vec::new() },
+                questions: if rejected { vec![told] } else { Vec::new() },
             }
         },
     )

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::id::{Id, PartId, SessionId, StepId, TurnId};
-use crate::part::{Agent, Decision, Kind, Place, QuestionKind, ToolState};
+use crate::part::{Agent, Answer, Decision, EarlierQuestion, Kind, Place, Question, ToolState};
 use crate::provenance::{Feed, Name, Origin, Positions};
 use crate::session::{Provenance, Step, TurnOrigin, TurnState, Usage};
 
@@ -103,10 +103,10 @@ pub(super) struct ToolFold {
     pub reported_state: Option<ToolState>,
     pub exit_code: Option<i64>,
     pub provider_executed: bool,
-    pub question: Option<QuestionKind>,
-    pub request_id: Option<String>,
-    /// A digest of the question's items.
-    pub question_digest: u64,
+    pub question: Option<Question>,
+    pub earlier: Vec<EarlierQuestion>,
+    /// The answer that a feed reported, if it is the one shown.
+    pub answer: Option<Answer>,
     /// The decision inferred from later events, while no feed has an answer.
     pub inferred: Option<Decision>,
     /// The source that extends its input or output.

@@ -93,6 +93,7 @@ impl PartFold {
         self.origin.rejected |= gone.origin.rejected;
         self.origin.awaited_answer |= gone.origin.awaited_answer;
         self.origin.denied |= gone.origin.denied;
+        self.origin.absorb_questions(gone.origin.questions);
         self.origin.occurrences.extend(gone.origin.occurrences);
         self.origin.occurrences.sort_unstable();
         gone.origin.names
@@ -110,8 +111,10 @@ impl ToolFold {
         }
         if take.contains(&PartMergeField::Question) {
             self.question = gone.question;
-            self.request_id = gone.request_id;
-            self.question_digest = gone.question_digest;
+            self.earlier = gone.earlier;
+        }
+        if take.contains(&PartMergeField::Answer) && gone.answer.is_some() {
+            self.answer = gone.answer;
         }
         if take.contains(&PartMergeField::CallId) {
             self.call_id = gone.call_id;
@@ -229,6 +232,7 @@ impl Assembler {
         }
         self.arrange_parts(turn);
         self.emit_origin((turn, into));
+        self.settle_answer((turn, into));
         self.settle_tool((turn, into));
         self.settle_hidden((turn, into));
     }

@@ -4,6 +4,8 @@
 
 mod question;
 
+pub(super) use question::shown_answer;
+
 use std::sync::Arc;
 
 use crate::change::{Change, DeltaField, PartPatch, SkipReason, ToolPatch};

@@ -49,6 +49,13 @@ pub struct Answer {
     pub observed: bool,
 }
 
+/// A question that was answered before the call was asked about again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EarlierQuestion {
+    pub question: Question,
+    pub answer: Answer,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Question};
+use super::{Answer, EarlierQuestion, Question};
 use crate::json::Json;
 
 /// A tool call with its input, state, result and question.
@@ -38,8 +38,12 @@ pub struct Tool {
     pub result: Option<Json>,
     pub exit_code: Option<i64>,
     pub duration_ms: Option<u64>,
+    /// The newest question, and its answer.
     pub question: Option<Question>,
     pub answer: Option<Answer>,
+    /// The questions before it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierQuestion>,
     /// Run by the model's provider rather than by the agent.
     pub provider_executed: bool,
     pub title: Option<String>,

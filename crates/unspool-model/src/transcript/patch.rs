@@ -89,7 +89,11 @@ fn patch_tool(tool: &mut Tool, patch: ToolPatch) {
     set_option(&mut tool.exit_code, patch.exit_code);
     set_option(&mut tool.duration_ms, patch.duration_ms);
     set_option(&mut tool.question, patch.question);
+    if patch.earlier.is_some() {
+        tool.answer = None;
+    }
     set_option(&mut tool.answer, patch.answer);
+    set(&mut tool.earlier, patch.earlier);
     set(&mut tool.provider_executed, patch.provider_executed);
     set_option(&mut tool.title, patch.title);
 }
@@ -147,6 +151,12 @@ pub(super) fn merge_parts(kept: &mut Part, gone: Part, take: &[PartMergeField]) 
         ..PartPatch::default()
     };
     if let Body::Tool(tool) = gone.body {
+        // Set here, because a patch with earlier questions takes the answer back.
+        if let Body::Tool(kept) = &mut kept.body
+            && takes(PartMergeField::Question)
+        {
+            kept.earlier = tool.earlier;
+        }
         patch.tool = Some(Box::new(ToolPatch {
             call_id: Some(tool.call_id).filter(|_| takes(PartMergeField::CallId)),
             parent_call_id: tool.parent_call_id.filter(|_| takes(PartMergeField::ParentCallId)),
@@ -161,6 +171,7 @@ pub(super) fn merge_parts(kept: &mut Part, gone: Part, take: &[PartMergeField]) 
             duration_ms: tool.duration_ms.filter(|_| takes(PartMergeField::DurationMs)),
             question: tool.question.filter(|_| takes(PartMergeField::Question)),
             answer: tool.answer.filter(|_| takes(PartMergeField::Answer)),
+            earlier: None,
             provider_executed: takes(PartMergeField::ProviderExecuted)
                 .then_some(tool.provider_executed),
             title: tool.title.filter(|_| takes(PartMergeField::Title)),

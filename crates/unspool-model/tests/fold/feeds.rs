@@ -59,7 +59,7 @@ pub fn shape(transcript: &Transcript) -> Vec<String> {
     out
 }
 
-fn parts(transcript: &Transcript) -> Vec<String> {
+pub fn parts(transcript: &Transcript) -> Vec<String> {
     transcript.turns.iter().flat_map(|turn| turn.parts.iter().map(show)).collect()
 }
 

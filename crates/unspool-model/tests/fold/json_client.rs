@@ -111,6 +111,13 @@ pub fn comparable(mut transcript: Value) -> Value {
         turn["inherited"] = json!(inherited);
         for part in list(turn, "parts") {
             list(part, "evidence").sort_by_key(|evidence| Reverse(evidence.to_string()));
+            if let Some(tool) = part["body"].get_mut("tool").and_then(Value::as_object_mut)
+                && tool
+                    .get("earlier")
+                    .is_none_or(|earlier| *earlier == json!([]) || earlier.is_null())
+            {
+                tool.remove("earlier");
+            }
         }
     }
     transcript
@@ -173,6 +180,10 @@ fn patch_part(part: &mut Value, patch: &Value) {
     }
     if kind == "tool" {
         for (field, value) in patch["tool"].as_object().into_iter().flatten() {
+            // The call was asked about again: the patch has the new answer, if there is one.
+            if field == "earlier" {
+                body["answer"] = patch["tool"]["answer"].clone();
+            }
             // These two are absent if unset, and may be null themselves.
             if !value.is_null() || field == "input" || field == "result" {
                 body[field] = value.clone();
@@ -190,6 +201,10 @@ fn merge_part(kept: &mut Value, gone: &Value, take: &Value) {
         let reported = &gone["body"]["tool"]["reported_state"];
         if field == "state" && !reported.is_null() {
             kept["body"]["tool"]["reported_state"] = reported.clone();
+        }
+        // A question comes with those that were asked before it.
+        if field == "question" {
+            kept["body"]["tool"]["earlier"] = gone["body"]["tool"]["earlier"].clone();
         }
         if gone.get(field).is_some() {
             kept[field] = gone[field].clone();

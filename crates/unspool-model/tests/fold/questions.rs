@@ -1,11 +1,13 @@
 //! Questions belong to their tool and are never parts: asked, answered, declined.
 
+use unspool_model::assemble::Assembler;
 use unspool_model::change::SkipReason;
 use unspool_model::event::EndReason::{Completed, Failed, Idle, Interrupted, Superseded};
 use unspool_model::event::ProseKind::Text;
 use unspool_model::event::{EventKind, ToolEnd};
 use unspool_model::part::{Answer, Decision, Question, QuestionItem, QuestionKind, QuestionOption};
 
+use crate::feeds::{agree, keyed, parts as parts_of};
 use crate::script::*;
 
 #[test]
@@ -113,7 +115,7 @@ fn a_pending_question_survives_a_restart() {
     run.apply(answered("t1", Decision::Allowed));
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": allowed"#]);
     run.apply_all([ask_question("t1", question(Some("r2"), "Again?"))]);
-    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
+    assert_eq!(run.parts(), [r#"tool t1 running first asked "Run?": allowed asks "Again?""#]);
 }
 
 #[test]
@@ -125,11 +127,21 @@ fn an_answered_question_is_never_matched_by_a_new_request() {
         answered("t1", Decision::Allowed),
         ask_question("t1", question(Some("r2"), "Second?")),
     ]);
-    assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
-    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
-    // A repeat of the same request changes nothing.
-    run.apply(ask_question("t1", question(Some("r1"), "First?")));
-    assert_eq!(run.parts(), [r#"tool t1 running asked "First?": allowed"#]);
+    let open = [r#"tool t1 running first asked "First?": allowed asks "Second?""#];
+    assert_eq!(run.parts(), open);
+    // A repeat of the first request changes nothing.
+    run.apply_all([
+        ask_question("t1", question(Some("r1"), "First?")),
+        answered("t1", Decision::Allowed),
+    ]);
+    assert_eq!(run.parts(), open);
+    run.apply_all([
+        ask_question("t1", question(Some("r2"), "Second?")),
+        answered("t1", Decision::Denied),
+    ]);
+    let both = r#"tool t1 running first asked "First?": allowed asked "Second?": denied"#;
+    assert_eq!(run.parts(), [both]);
+    assert_eq!(run.skipped(SkipReason::Contradiction), 0);
 }
 
 #[test]
@@ -141,7 +153,138 @@ fn an_answered_question_without_an_id_is_not_matched_either() {
         answered("t1", Decision::Allowed),
         ask_question("t1", question(None, "Second?")),
     ]);
-    assert_ne!(run.parts(), [r#"tool t1 running asked "Second?": allowed"#]);
+    assert_eq!(run.parts(), [r#"tool t1 running first asked "First?": allowed asks "Second?""#]);
+}
+
+/// Two questions about one call, as a stream reports them: Codex asks for a command in its sandbox,
+/// and again for the same command outside of it.
+fn escalation() -> Vec<Line> {
+    let lines = vec![
+        prompt("p1"),
+        called("t1", "Bash"),
+        ask_question("t1", question(Some("r1"), "Run?")),
+        answered("t1", Decision::Allowed),
+        ask_question("t1", question(Some("r2"), "Outside?")),
+        answered("t1", Decision::Denied),
+    ];
+    lines.into_iter().map(Line::stream).collect()
+}
+
+const ESCALATED: &str = r#"first asked "Run?": allowed asked "Outside?": denied"#;
+
+#[test]
+fn a_second_question_stands_beside_the_first() {
+    // R-X-09: each answer stays with its question.
+    let run = fold(escalation());
+    assert_eq!(run.parts(), [format!("tool t1 running {ESCALATED}")]);
+    // The second question stands open until it is answered, whatever was answered before.
+    let mut open = fold(escalation().into_iter().take(5));
+    assert_eq!(open.parts(), [r#"tool t1 running first asked "Run?": allowed asks "Outside?""#]);
+    open.apply(over(Interrupted).stream());
+    let declined = r#"tool t1 interrupted first asked "Run?": allowed asked "Outside?": declined"#;
+    assert_eq!(open.parts()[0], declined);
+    assert!(!open.tool("t1").answer.unwrap().observed);
+}
+
+#[test]
+fn the_log_beside_two_questions_adds_none() {
+    // Law 5. The log has the call and its end only.
+    let end = || vec![prompt("p1"), called("t1", "Bash"), ended("t1", ToolEnd::Denied, "no")];
+    let transcript = agree(end(), escalation());
+    assert_eq!(parts_of(&transcript), [format!(r#"tool t1 denied "no" {ESCALATED}"#)]);
+    // The log also has the last word about the call.
+    let mut log = end();
+    log.push(answered("t1", Decision::Declined));
+    let transcript = agree(log, escalation());
+    let expected = r#"tool t1 denied "no" first asked "Run?": allowed asked "Outside?": declined"#;
+    assert_eq!(parts_of(&transcript), [expected]);
+}
+
+#[test]
+fn hooks_that_ask_the_same_add_no_question() {
+    // Law 5. Hooks have neither request ids nor answers.
+    let hooks = vec![
+        prompt("p1").hook(),
+        ask_question("t1", question(None, "Bash: Run?")).hook(),
+        ask_question("t1", question(None, "Bash: Outside?")).hook(),
+    ];
+    let transcript = agree(escalation(), hooks.clone());
+    assert_eq!(parts_of(&transcript), [format!("tool t1 running {ESCALATED}")]);
+    // Nor do they with answers of their own.
+    let mut answering = hooks;
+    answering.insert(2, answered("t1", Decision::Denied).hook());
+    answering.push(answered("t1", Decision::Allowed).hook());
+    let transcript = agree(escalation(), answering);
+    assert_eq!(parts_of(&transcript), [format!("tool t1 running {ESCALATED}")]);
+}
+
+#[test]
+fn the_account_of_a_stronger_feed_replaces_that_of_a_weaker_one() {
+    // Law 5. The log reports one question and its answer.
+    let log = vec![
+        prompt("p1"),
+        called("t1", "Bash"),
+        ask_question("t1", question(None, "Logged?")),
+        answered("t1", Decision::Allowed),
+    ];
+    let transcript = agree(log.clone(), escalation());
+    assert_eq!(parts_of(&transcript), [r#"tool t1 running asked "Logged?": allowed"#]);
+    // It lacks the answer: that of the stream to its first question stands in.
+    let transcript = agree(log[..3].to_vec(), escalation());
+    assert_eq!(parts_of(&transcript), [r#"tool t1 running asked "Logged?": allowed"#]);
+}
+
+#[test]
+fn two_questions_survive_a_restart_at_every_point() {
+    // Law 2, also with an answer of the log that overrules that of the stream.
+    let log = vec![called("t1", "Bash"), answered("t1", Decision::Declined)];
+    for before in [Vec::new(), log] {
+        let script = [vec![prompt("p1")], before, escalation()].concat();
+        let script = keyed(script, 1);
+        let whole = fold(script.clone()).transcript();
+        for cut in 0..script.len() {
+            let mut run = fold(script[..cut].to_vec()).restarted();
+            run.apply_all(script[cut..].to_vec());
+            assert_eq!(run.transcript(), whole, "restarted after {cut}");
+        }
+    }
+}
+
+#[test]
+fn another_source_of_the_feed_asks_no_second_question() {
+    // Two captures of one session may give the same request different ids.
+    let mut run = reply([
+        called("t1", "Bash"),
+        ask_question("t1", question(Some("r1"), "Run?")),
+        answered("t1", Decision::Allowed),
+    ]);
+    let mut nth = 100;
+    let mut apply_from = |run: &mut Run, source: u16, line: Line| {
+        nth += 1;
+        let mut event = line.in_turn("p1").event(nth);
+        event.evidence.source = source;
+        let changes = run.assembler.apply(event);
+        run.builder.apply_all(changes);
+    };
+    apply_from(&mut run, 1, ask_question("t1", question(Some("7"), "Allow?")));
+    assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": allowed"#]);
+    assert_eq!(run.skipped(SkipReason::Contradiction), 1);
+    // A rewritten log repeats what it said, and goes on.
+    apply_from(&mut run, 2, ask_question("t1", question(Some("r1"), "Run?")));
+    apply_from(&mut run, 2, answered("t1", Decision::Allowed));
+    apply_from(&mut run, 2, ask_question("t1", question(Some("r2"), "Outside?")));
+    assert_eq!(run.parts(), [r#"tool t1 running first asked "Run?": allowed asks "Outside?""#]);
+}
+
+#[test]
+fn a_row_of_an_earlier_version_takes_a_second_question() {
+    // Its origin does not have the accounts of the feeds.
+    let run = fold(escalation().into_iter().take(4));
+    let mut stored = run.transcript();
+    stored.turns[0].parts[0].origin.questions.clear();
+    let mut run = Run { assembler: Assembler::resume(&stored), ..run };
+    run.apply_all(escalation().into_iter().skip(4));
+    assert_eq!(run.parts(), [format!("tool t1 running {ESCALATED}")]);
 }
 
 #[test]

@@ -47,6 +47,10 @@ fn show_tool(tool: &Tool) -> String {
     if let Some(output) = &tool.output {
         out += &format!(" {output:?}");
     }
+    for earlier in &tool.earlier {
+        let (question, answer) = (&earlier.question.items[0].question, &earlier.answer);
+        out += &format!(" first asked {question:?}: {}", answer.decision.name());
+    }
     match (&tool.question, &tool.answer) {
         (Some(question), None) => out += &format!(" asks {:?}", question.items[0].question),
         (Some(question), Some(answer)) => {

@@ -98,6 +98,7 @@ fn card() -> Card {
         summary: spans(),
         duration_ms: Some(u64::MAX),
         open: true,
+        earlier: vec![question()],
         question: Some(question()),
         body: vec![Block::Rule],
     }
@@ -195,7 +196,12 @@ fn session_row() -> SessionRow {
         seq: 9,
         resume: None,
         last_heard: "2026-05-31T12:00:00.123456789Z".parse().ok(),
-        context: Some(ContextUse { tokens: Some(88), window: Some(200), compactions: 2 }),
+        context: Some(ContextUse {
+            tokens: Some(88),
+            window: Some(200),
+            compactions: 2,
+            compacts_at: Some(150),
+        }),
         burn_rate: Some(BurnRate { tokens_per_minute: 7, usd_per_hour: Some(0.5) }),
     }
 }

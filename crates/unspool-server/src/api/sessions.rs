@@ -11,7 +11,7 @@ use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::id::{Id, SessionId, digest};
 use unspool_model::session::Turn;
 use unspool_model::source::RecordCounts;
-use unspool_query::activity::{ListDocument, activity};
+use unspool_query::activity::ListDocument;
 use unspool_query::context::context;
 use unspool_redact::Rules;
 use unspool_store::store::{
@@ -51,8 +51,7 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     let prices = &app.settings.prices;
     let mut documents = Vec::with_capacity(found.len());
     for stored in &found {
-        let session = SessionDocument { summary: &stored.summary, prices };
-        documents.push(ListDocument { session, activity: activity(&app.view(), stored).await? });
+        documents.push(ListDocument::of(&app.view(), stored, prices).await?);
     }
     let next = found.last().filter(|_| more).map(|last| params.next(&cursor(last)));
     ApiResponse::page(params, &documents, next)

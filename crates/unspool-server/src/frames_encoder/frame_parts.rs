@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use unspool_model::agent::own_call_id;
-use unspool_model::document::{AnswerDocument, PartDocument, QuestionDocument};
+use unspool_model::document::{AnswerDocument, PartDocument, QuestionDocument, earlier_questions};
 use unspool_model::id::PartId;
 use unspool_model::part::{Body, Kind, Tool, ToolState};
 
@@ -24,12 +24,16 @@ fn call_id(agent: &str, part: PartId, tool: &Tool) -> String {
 /// The fields of a call. Its final state is sent with the result.
 pub fn call_fields(agent: &str, part: PartId, tool: &Tool) -> Map<String, Value> {
     let state = if tool.state.is_terminal() { ToolState::Running } else { tool.state };
-    fields(json!({
+    let mut call = fields(json!({
         "part": part, "tool_call_id": call_id(agent, part, tool), "name": tool.name,
         "title": tool.title, "input": tool.input, "state": state.name(),
         "question": tool.question.as_ref().map(QuestionDocument),
         "answer": tool.answer.as_ref().map(AnswerDocument),
-    }))
+    }));
+    if let Some(earlier) = earlier_questions(tool) {
+        call.insert("earlier".to_owned(), json!(earlier));
+    }
+    call
 }
 
 /// The fields of a result.

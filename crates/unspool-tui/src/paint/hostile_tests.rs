@@ -232,6 +232,7 @@ fn holding(inner: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
                 summary,
                 duration_ms,
                 open: true,
+                earlier: question.clone().into_iter().collect(),
                 question,
                 body,
             }))

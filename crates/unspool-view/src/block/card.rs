@@ -15,6 +15,9 @@ pub struct Card {
     pub duration_ms: Option<u64>,
     /// The body is visible by default.
     pub open: bool,
+    /// The answered questions before `question`, oldest first. Drawn above it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Question>,
     /// Drawn directly below the head, above the body (R-003-12).
     pub question: Option<Question>,
     pub body: Vec<Block>,

@@ -14,11 +14,9 @@ pub fn lay(card: &Card, frame: &Frame<'_>) -> Vec<Line> {
     let changed = card.body.iter().filter(|block| matches!(block, Block::Diff(_)));
     inner.names_files = changed.count() > 1;
     lines.extend(inner.inside(rail.clone(), rail, |frame| {
-        let mut body = card
-            .question
-            .as_ref()
-            .map(|question| lay_question(question, frame))
-            .unwrap_or_default();
+        let questions = card.earlier.iter().chain(&card.question);
+        let mut body: Vec<Line> =
+            questions.flat_map(|question| lay_question(question, frame)).collect();
         body.extend(blocks::lay(&card.body, frame));
         body
     }));

@@ -6,7 +6,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use unspool_model::id::{PartId, digest};
 use unspool_model::part::{Body, Part, QuestionKind, Tool};
+use unspool_model::provenance::Feed;
 use unspool_model::session::Turn;
 use unspool_model::tools::AsksUser;
 
@@ -43,8 +45,33 @@ pub struct Moment<'a> {
     /// The agent writes calls when they have ended, so a text may be the end of a turn, or a call may
     /// follow that runs or waits.
     pub calls_come_late: bool,
-    /// True if this command runs, given when and how it was requested.
-    pub is_running: &'a dyn Fn(&str, Option<Timestamp>, Request) -> bool,
+    /// Hooks report this turn, and they report each permission. So a call without one does not wait.
+    pub permissions_are_reported: bool,
+    /// Whether a command runs or ran.
+    pub command_state: &'a dyn Fn(&CommandRequest<'_>) -> CommandState,
+}
+
+/// A command that an agent wants to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandRequest<'a> {
+    /// The part of its call. None to ask for any command of the agent.
+    pub part: Option<PartId>,
+    /// Tells apart the questions about the call.
+    pub question: u64,
+    pub command: &'a str,
+    pub since: Option<Timestamp>,
+    pub request: Request,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandState {
+    /// No process of it was seen.
+    NotSeen,
+    Running,
+    /// It ran, so it was granted. Its process is gone.
+    Ran {
+        last_seen: Timestamp,
+    },
 }
 
 /// How a command was requested.
@@ -67,16 +94,62 @@ impl Moment<'_> {
         let last = turn.parts.last().map(|part| &part.body);
         matches!(last, Some(Body::Text(text)) if !text.open)
             && self.is_later(self.last_heard, MAY_WAIT_AFTER)
-            && !(self.is_running)("", self.last_heard, Request::Call)
+            && !self.has_new_child()
     }
 
-    fn runs(&self, part: &Part, tool: &Tool) -> bool {
+    /// True if the agent runs something that began since the last record.
+    fn has_new_child(&self) -> bool {
+        let any = CommandRequest {
+            part: None,
+            question: 0,
+            command: "",
+            since: self.last_heard,
+            request: Request::Call,
+        };
+        (self.command_state)(&any) == CommandState::Running
+    }
+
+    fn state(&self, part: &Part, tool: &Tool) -> CommandState {
+        let Some(command) = shell_command(tool) else { return CommandState::NotSeen };
         let request = match tools::open_question(tool) {
             Some(_) => Request::Permission,
             None => Request::Call,
         };
-        shell_command(tool)
-            .is_some_and(|command| (self.is_running)(&command, part.started, request))
+        (self.command_state)(&CommandRequest {
+            part: Some(part.id),
+            question: question_key(part, tool),
+            command: &command,
+            since: part.started,
+            request,
+        })
+    }
+
+    /// True if the command of this call runs, or has just ended: its result is written soon.
+    fn runs(&self, part: &Part, tool: &Tool) -> bool {
+        match self.state(part, tool) {
+            CommandState::NotSeen => false,
+            CommandState::Running => true,
+            CommandState::Ran { last_seen } => !self.is_later(Some(last_seen), MAY_WAIT_AFTER),
+        }
+    }
+
+    /// True if the call is one that usually needs permission, has had time to run, and did not.
+    fn may_wait(&self, part: &Part, tool: &Tool) -> bool {
+        AsksUser::of(&tool.name) == AsksUser::Usually
+            && tool.input.is_some()
+            && !self.permissions_are_reported
+            && self.is_later(part.started, MAY_WAIT_AFTER)
+            && self.state(part, tool) == CommandState::NotSeen
+    }
+
+    /// The last record, or the last look at which the command of a call ran.
+    fn last_sign(&self, turn: &Turn) -> Option<Timestamp> {
+        let calls = turn.parts.iter().filter_map(running_tool);
+        let seen = calls.filter_map(|(part, tool)| match self.state(part, tool) {
+            CommandState::Ran { last_seen } => Some(last_seen),
+            CommandState::NotSeen | CommandState::Running => None,
+        });
+        seen.chain(self.last_heard).max()
     }
 }
 
@@ -97,11 +170,11 @@ impl Activity {
         // While a command runs, the calls behind it wait for their turn.
         let running = calls().rfind(|(part, tool)| moment.runs(part, tool));
         if running.is_none()
-            && let Some((part, tool)) = calls().find(|(part, tool)| may_wait(part, tool, moment))
+            && let Some((part, tool)) = calls().find(|(part, tool)| moment.may_wait(part, tool))
         {
             return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
-        let silent = moment.is_later(moment.last_heard, SILENT_AFTER)
+        let silent = moment.is_later(moment.last_sign(turn), SILENT_AFTER)
             || moment.calls_come_late && moment.may_be_over(turn);
         if let Some((part, tool)) = running.or_else(|| calls().next_back().filter(|_| !silent)) {
             let (what, more) = (call(tool), calls().count() - 1);
@@ -204,13 +277,14 @@ fn running_tool(part: &Part) -> Option<(&Part, &Tool)> {
     part.body.tool().filter(|tool| !tool.state.is_terminal()).map(|tool| (part, tool))
 }
 
-/// An open question. A permission whose command already runs was granted: no source says so before
+/// An open question. A permission whose command runs or ran was granted: no source says so before
 /// the command ends.
 fn open_question(part: &Part, moment: &Moment<'_>) -> Option<(String, Option<Timestamp>)> {
     let (part, tool) = running_tool(part)?;
     let question = tools::open_question(tool)?;
     if question.kind == QuestionKind::Permission {
-        return (!moment.runs(part, tool)).then(|| (requested(tool), part.started));
+        let stands = moment.state(part, tool) == CommandState::NotSeen;
+        return stands.then(|| (requested(tool), part.started));
     }
     let mut texts = question.items.iter().map(|item| item.question.trim());
     let text = texts.find(|text| !text.is_empty());
@@ -218,11 +292,12 @@ fn open_question(part: &Part, moment: &Moment<'_>) -> Option<(String, Option<Tim
     Some((what.unwrap_or_else(|| requested(tool)), part.started))
 }
 
-/// True if the call is one that usually needs permission, and has had time to run.
-fn may_wait(part: &Part, tool: &Tool, moment: &Moment<'_>) -> bool {
-    AsksUser::of(&tool.name) == AsksUser::Usually
-        && tool.input.is_some()
-        && moment.is_later(part.started, MAY_WAIT_AFTER)
+/// Tells apart the questions about a call. Hooks have no request ids, but one record per question.
+fn question_key(part: &Part, tool: &Tool) -> u64 {
+    let asked_by_hooks = part.evidence.iter().filter(|record| record.feed == Feed::Hooks).count();
+    let request = tool.question.as_ref().and_then(|question| question.request_id.as_deref());
+    let key = (tool.earlier.len(), asked_by_hooks, request.unwrap_or_default());
+    digest(format!("{key:?}").as_bytes())
 }
 
 fn running_agents(part: &Part) -> usize {

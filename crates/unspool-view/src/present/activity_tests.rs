@@ -1,6 +1,8 @@
 use serde_json::json;
 use unspool_model::json::Json;
-use unspool_model::part::{Question, QuestionItem, Text, ToolState};
+use unspool_model::part::{
+    Answer, Decision, EarlierQuestion, Question, QuestionItem, Text, ToolState,
+};
 use unspool_model::session::TurnState;
 
 use super::*;
@@ -27,13 +29,30 @@ fn permission(tool: Tool) -> Tool {
 
 /// A turn of these calls, all made at second 0, looked at later; `running` is a command that runs.
 fn activity(tools: Vec<Tool>, after: i64, running: &str) -> Activity {
+    let state = |request: &CommandRequest<'_>| match request.command == running {
+        true => CommandState::Running,
+        false => CommandState::NotSeen,
+    };
+    look(tools, after, false, &state)
+}
+
+fn look(
+    tools: Vec<Tool>,
+    after: i64,
+    permissions_are_reported: bool,
+    command_state: &dyn Fn(&CommandRequest<'_>) -> CommandState,
+) -> Activity {
     let bodies = tools.into_iter().map(|tool| Body::Tool(Box::new(tool)));
     let mut turn = turn(bodies.collect(), TurnState::Running);
     turn.parts.iter_mut().for_each(|part| part.started = Some(second(0)));
-    let is_running = |command: &str, _: Option<Timestamp>, _: Request| command == running;
-    let (now, last_heard) = (second(after), Some(second(0)));
-    let calls_come_late = false;
-    Activity::of(&turn, &Moment { now, last_heard, calls_come_late, is_running: &is_running })
+    let moment = Moment {
+        now: second(after),
+        last_heard: Some(second(0)),
+        calls_come_late: false,
+        permissions_are_reported,
+        command_state,
+    };
+    Activity::of(&turn, &moment)
 }
 
 fn sentence(tools: Vec<Tool>, after: i64, running: &str) -> String {
@@ -58,9 +77,14 @@ fn a_text_may_be_the_end_where_calls_come_late() {
     let said = |text: &str| Body::Text(Text { text: text.into(), ..Text::default() });
     let turn = turn(vec![said("I run it.")], TurnState::Running);
     let look = |after: i64, calls_come_late: bool, runs: bool| {
-        let is_running = |_: &str, _: Option<Timestamp>, _: Request| runs;
-        let (now, last_heard) = (second(after), Some(second(0)));
-        let moment = Moment { now, last_heard, calls_come_late, is_running: &is_running };
+        let state = if runs { CommandState::Running } else { CommandState::NotSeen };
+        let moment = Moment {
+            now: second(after),
+            last_heard: Some(second(0)),
+            calls_come_late,
+            permissions_are_reported: false,
+            command_state: &|_| state,
+        };
         Activity::of(&turn, &moment)
     };
     let silent = Activity::Silent { since: Some(second(0)) };
@@ -96,6 +120,57 @@ fn a_call_that_stands_may_wait() {
     let read = || vec![call("Read", json!({ "file_path": "/w/a.ts" }))];
     assert_eq!(sentence(read(), 30, ""), "Read: /w/a.ts · 30 s", "reading needs no permission");
     assert_eq!(sentence(read(), 90, ""), "No activity for 1 min");
+}
+
+// A command's process is gone before its result is in the log.
+#[test]
+fn a_command_that_ran_does_not_wait_again() {
+    let ran = |request: &CommandRequest<'_>| match request.command {
+        "npm test" => CommandState::Ran { last_seen: second(300) },
+        _ => CommandState::NotSeen,
+    };
+    let shown = |tools: Vec<Tool>, after: i64| {
+        look(tools, after, false, &ran).sentence(second(after)).replace(" · 5 min", "")
+    };
+    assert_eq!(shown(vec![bash("npm test")], 301), "Bash: npm test");
+    assert_eq!(shown(vec![permission(bash("npm test"))], 301), "Bash: npm test");
+    assert_eq!(shown(vec![bash("npm test"), bash("make")], 301), "Bash: npm test, and 1 more");
+    // Nothing has happened since, but nobody is needed either.
+    assert_eq!(shown(vec![bash("npm test")], 420), "No activity for 7 min");
+    // The call behind it may wait after a while.
+    let both = vec![bash("npm test"), bash("make")];
+    assert_eq!(shown(both, 311), "Maybe waiting for you: make");
+}
+
+#[test]
+fn a_call_without_a_permission_does_not_wait_where_hooks_report_them() {
+    let none = |_: &CommandRequest<'_>| CommandState::NotSeen;
+    let shown = |tool: Tool| look(vec![tool], 30, true, &none).sentence(second(30));
+    assert_eq!(shown(bash("npm test")), "Bash: npm test · 30 s");
+    assert_eq!(shown(permission(bash("npm test"))), "Waiting for you: npm test · 30 s");
+}
+
+#[test]
+fn each_question_about_a_call_has_its_own_key() {
+    let keys = std::cell::RefCell::new(Vec::new());
+    let note = |request: &CommandRequest<'_>| {
+        keys.borrow_mut().push(request.question);
+        CommandState::NotSeen
+    };
+    let mut call = permission(bash("make"));
+    look(vec![call.clone()], 1, false, &note);
+    let question = call.question.clone().unwrap();
+    let answer = Answer {
+        decision: Decision::Allowed,
+        text: "allowed".into(),
+        choices: Vec::new(),
+        observed: true,
+    };
+    call.earlier = vec![EarlierQuestion { question, answer }];
+    look(vec![call], 1, false, &note);
+    let mut keys = keys.into_inner();
+    keys.dedup();
+    assert_eq!(keys.len(), 2);
 }
 
 #[test]

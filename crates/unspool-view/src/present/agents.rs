@@ -137,6 +137,7 @@ impl SubagentSessions {
         };
         for block in std::mem::take(&mut call.blocks) {
             if let Block::Card(card) = block {
+                agents.blocks.extend(card.earlier.into_iter().map(Block::Question));
                 agents.blocks.extend(card.question.map(Block::Question));
                 for block in card.body {
                     match (&block, report) {

@@ -207,7 +207,10 @@ fn step_footers(turn: &Turn, part_skeletons: &[PartSkeleton]) -> FxHashMap<usize
     let used = turn.steps.iter().enumerate().filter(|(_, step)| step.usage.total() > 0);
     used.filter_map(|(nth, step)| {
         let model = step.model.as_deref().map(str::to_owned);
-        Some((*ends.get(&step.id)?, StepFooter { number: nth + 1, model, usage: step.usage }))
+        Some((
+            *ends.get(&step.id)?,
+            StepFooter { number: nth + 1, model, usage: step.usage, window: None },
+        ))
     })
     .collect()
 }

@@ -78,6 +78,24 @@ fn drawn(turn: &Turn, options: &LineOptions) -> String {
     paint(&turn_lines(&super::turn(turn, &PresentOptions::default()), 60, options))
 }
 
+// The share of a window is shown only where the agent reports its size.
+#[test]
+fn a_step_shows_how_full_the_context_was() {
+    let mut turn = turn_of(vec![text("Done.")]);
+    turn.parts[0].step = Some(turn.steps[0].id);
+    let context = |windows: &[(&str, u64)]| {
+        let context_windows =
+            windows.iter().map(|(model, size)| ((*model).into(), *size)).collect();
+        let options = PresentOptions { context_windows, ..PresentOptions::default() };
+        match &super::turn(&turn, &options).items[0] {
+            Item::Part(view) => view.step_end.as_ref().unwrap().context_text().unwrap(),
+            Item::Reasoning(_) => unreachable!("the turn has no reasoning"),
+        }
+    };
+    assert_eq!(context(&[("opus", 10_000)]), "context 1,200 of 10.0k (12 %)");
+    assert_eq!(context(&[("haiku", 10_000)]), "context 1,200");
+}
+
 // R-004-13, R-000-22: the closed panel shows its title and its tools in place; the user's message
 // is shown as typed. R-000-05, R-003-26: two texts stay two, and only the first has a bullet.
 // R-000-06: an output is below its call.

@@ -126,6 +126,7 @@ pub fn card(tool: &Tool) -> Card {
         // Zero if the log has one time for the start and the end: not a duration.
         duration_ms: tool.duration_ms.filter(|took| *took > 0),
         open: question.is_some() || opens_by_default(tool.state, &shown.body),
+        earlier: question::earlier(tool),
         question,
         body: shown.body,
     }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use unspool_model::json::Json;
-use unspool_model::part::{Answer, Body, Decision};
+use unspool_model::part::{Answer, Body, Decision, EarlierQuestion, QuestionItem, QuestionKind};
 
 use super::*;
 use crate::block::{Block, Check, DiffKind, ListItem, text_of};
@@ -334,6 +334,35 @@ fn asking() {
         &denied,
         "✕ Bash  rm -rf build                         [FAILED] denied\n  │ ✕ denied  keep build/\n  │ ✕ The user doesn't want to proceed.\n",
     );
+}
+
+// R-003-12, R-X-09: each question with its answer, the newest one last.
+#[test]
+fn asking_again() {
+    let question = |text: &str| Question {
+        request_id: None,
+        kind: QuestionKind::Permission,
+        items: vec![QuestionItem { question: text.into(), ..QuestionItem::default() }],
+    };
+    let answer = |decision: Decision| Answer {
+        decision,
+        text: decision.name().into(),
+        choices: vec![],
+        observed: true,
+    };
+    let mut call = tool("Bash", json!({"command": "make"}));
+    call.state = ToolState::Running;
+    call.earlier = vec![EarlierQuestion {
+        question: question("Run in the sandbox?"),
+        answer: answer(Decision::Allowed),
+    }];
+    call.question = Some(question("Run outside?"));
+    let shown = painted(&call);
+    let first = shown.find("? Run in the sandbox?\n  │ ✓ allowed\n  │ ? Run outside?\n");
+    assert!(first.is_some() && shown.contains("[WAITING]"), "{shown}");
+    call.answer = Some(answer(Decision::Denied));
+    let shown = painted(&call);
+    assert!(shown.contains("✓ allowed\n  │ ? Run outside?\n  │ ✕ denied\n"), "{shown}");
 }
 
 // C-22, R-003-53: unknown tools are shown completely.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use unspool_model::context::ContextUse;
 use unspool_model::id::{PartId, TurnId};
 use unspool_model::landmark::Landmark;
 use unspool_model::note::NoteTarget;
@@ -12,6 +13,7 @@ use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
 
 use super::agents::SubagentSessions;
+use super::context::context_text;
 use super::header::{INFERRED_INTERRUPTION, TurnHeader};
 use super::items::item_contexts;
 use super::notes::NoteView;
@@ -98,6 +100,17 @@ pub struct StepFooter {
     pub number: usize,
     pub model: Option<String>,
     pub usage: Usage,
+    /// The size of the model's context window, if the agent reports it.
+    #[serde(default)]
+    pub window: Option<u64>,
+}
+
+impl StepFooter {
+    /// How full the context was: `context 88.0k of 200k (44 %)`.
+    pub fn context_text(&self) -> Option<String> {
+        let tokens = Some(self.usage.prompt()).filter(|tokens| *tokens > 0);
+        context_text(&ContextUse { tokens, window: self.window, ..ContextUse::default() })
+    }
 }
 
 /// A reasoning block: closed by default (R-004-13), with its parts in order.
@@ -180,6 +193,10 @@ pub fn partial_turn(
     join_agents(&mut items, &options.subagents);
     for view in items.iter_mut().flat_map(Item::parts_mut) {
         view.note = options.notes.at(NoteTarget::Part(view.id));
+        if let Some(footer) = &mut view.step_end {
+            let model = footer.model.as_ref();
+            footer.window = model.and_then(|model| options.context_windows.get(model).copied());
+        }
     }
     let mut user = user(&turn.user);
     if let Some(project) = &options.project {

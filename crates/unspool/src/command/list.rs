@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use rustc_hash::FxHashSet;
-use unspool_model::document::SessionDocument;
 use unspool_model::price::Prices;
 use unspool_model::summary::UsageScope;
 use unspool_query::activity::{ListDocument, activity, recent_sessions};
@@ -71,19 +70,15 @@ impl List {
         let prices = config::prices()?;
         let view = archive.view()?;
         let sessions = block_on(view.sessions(filter))?;
-        let activities = sessions.iter().map(|stored| block_on(activity(&view, stored)));
-        let activities: Vec<Option<Activity>> = activities.collect::<Result<_, _>>()?;
         if self.json {
-            let documents: Vec<ListDocument<'_>> = sessions
+            let documents = sessions
                 .iter()
-                .zip(activities)
-                .map(|(StoredSession { summary, .. }, activity)| ListDocument {
-                    session: SessionDocument { summary, prices: &prices },
-                    activity,
-                })
-                .collect();
+                .map(|stored| block_on(ListDocument::of(&view, stored, &prices)))
+                .collect::<Result<Vec<_>, _>>()?;
             return super::write_json(&documents);
         }
+        let activities = sessions.iter().map(|stored| block_on(activity(&view, stored)));
+        let activities: Vec<Option<Activity>> = activities.collect::<Result<_, _>>()?;
         if sessions.is_empty() {
             stderr_line!("unspool: {}", super::nothing_found(narrow));
         }

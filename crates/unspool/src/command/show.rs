@@ -11,9 +11,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
+use unspool_model::context::ContextUse;
 use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::session::{Transcript, Turn};
 use unspool_model::summary::Summary;
+use unspool_query::context::context;
 use unspool_query::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
@@ -70,6 +72,9 @@ pub struct Show {
 struct Document<'a, R: Serialize> {
     session: SessionDocument<'a>,
     turns: Vec<TurnDocument<'a>>,
+    /// Of a session of the archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<ContextUse>,
     records: &'a R,
     warnings: &'a [Warning],
 }
@@ -120,7 +125,7 @@ impl Show {
             None => transcript.turns,
         };
         if self.json {
-            return write(&summary, &turns, &records, &warnings);
+            return write(&summary, &turns, None, &records, &warnings);
         }
         super::warn(&warnings);
         let style = self.style();
@@ -148,7 +153,8 @@ impl Show {
             let window = self.turn.map_or(TurnWindow::All, TurnWindow::Turn);
             let turns = load(&view, &stored, window)?;
             let records = block_on(view.records(stored.row))?;
-            return write(summary, &turns, &records, &warnings);
+            let used = block_on(context(&view, &stored))?;
+            return write(summary, &turns, used, &records, &warnings);
         }
         // Loaded before the head is printed: the session may have no such turn.
         let only = match self.turn {
@@ -204,6 +210,7 @@ fn the_turn(mut transcript: Transcript, number: u32) -> Result<Turn> {
 fn write(
     summary: &Summary,
     turns: &[Turn],
+    context: Option<ContextUse>,
     records: &impl Serialize,
     warnings: &[Warning],
 ) -> Result<()> {
@@ -211,5 +218,5 @@ fn write(
     let prices = &config::prices()?;
     let turns = turns.iter().map(|turn| TurnDocument { agent, turn, prices }).collect();
     let session = SessionDocument { summary, prices };
-    super::write_json(&Document { session, turns, records, warnings })
+    super::write_json(&Document { session, turns, context, records, warnings })
 }

@@ -1,7 +1,7 @@
 //! The activity of a live session, as its log grows line by line.
 
 use unspool_model::session::TurnState;
-use unspool_view::present::activity::{Activity, Moment};
+use unspool_view::present::activity::{Activity, CommandState, Moment};
 
 use crate::case::{captures, fold_in, main_session, root};
 use crate::harness::{Machine, recorded};
@@ -28,7 +28,8 @@ fn activities(case: &str, file: &str) -> Vec<String> {
                     now,
                     last_heard: Some(now),
                     calls_come_late: false,
-                    is_running: &|_, _, _| true,
+                    permissions_are_reported: false,
+                    command_state: &|_| CommandState::Running,
                 };
                 match Activity::of(turn, &moment) {
                     Activity::Working { what, .. } => what,

@@ -82,9 +82,11 @@ fn every_route_answers_what_its_schema_says() {
     for session in &sessions {
         let id = session["id"].as_str().unwrap();
         let whole = request("/api/sessions/{id}", &format!("/api/sessions/{id}"));
-        // A list also says what a session does now.
+        // A list also says what a session does now, and how full its context is.
         let mut listed = session.clone();
-        assert!(listed.as_object_mut().unwrap().remove("activity").is_some(), "{listed}");
+        for name in ["activity", "context"] {
+            assert!(listed.as_object_mut().unwrap().remove(name).is_some(), "{listed}");
+        }
         assert_eq!(whole["session"], listed);
         let turns =
             request("/api/sessions/{id}/turns", &format!("/api/sessions/{id}/turns?limit=1000"));

@@ -6,7 +6,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 use crate::case::root;
-use crate::harness::archive_of;
+use crate::harness::{Machine, archive_of};
 
 /// The use of the context of the first session of a case.
 fn used(case: &str) -> ContextUse {
@@ -21,7 +21,8 @@ fn used(case: &str) -> ContextUse {
 fn the_last_prompt_is_compared_with_the_window_that_the_agent_reports() {
     // Figures of the recording's last `token_usage_record` and `token_count`.
     let codex = used("codex/discovery-loop");
-    let expected = ContextUse { tokens: Some(7_615), window: Some(258_400), compactions: 0 };
+    let expected =
+        ContextUse { tokens: Some(7_615), window: Some(258_400), ..ContextUse::default() };
     assert_eq!((codex, codex.percent()), (expected, Some(2)));
     // Only the stream of Claude Code reports the window, with its result.
     assert_eq!(used("claude-code/discovery-loop").window, Some(1_000_000));
@@ -34,6 +35,20 @@ fn a_window_of_unknown_size_has_no_share() {
         assert!(used.tokens.is_some_and(|tokens| tokens > 1_000), "{case}: {used:?}");
         assert_eq!((used.window, used.percent()), (None, None), "{case}");
     }
+}
+
+/// The next compaction is expected where the agent made the last one; one by hand says nothing.
+#[test]
+fn the_next_compaction_is_expected_where_the_last_one_was() {
+    let automatic = used("claude-code/compaction-automatic-mid-turn");
+    assert_eq!((automatic.compactions, automatic.compacts_at), (1, Some(989_079)));
+    assert_eq!(used("claude-code/compaction-and-resume").compacts_at, None);
+    let machine = Machine::new();
+    let log = ".claude/projects/-p/log.jsonl";
+    machine.put("claude-code/compaction-automatic-mid-turn/log.jsonl", log);
+    machine.ok("d", &["sync"]);
+    let id = machine.json("d", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(machine.json("d", &["show", &id])["context"]["compacts_at"], 989_079);
 }
 
 #[test]

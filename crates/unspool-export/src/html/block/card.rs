@@ -21,7 +21,9 @@ pub fn paint(card: &Card) -> Markup {
             span.state.(tone_class(card.badge.tone)) { (state) }
         }
     };
-    let question = html! { @if let Some(asked) = &card.question { (paint_question(asked)) } };
+    let question = html! {
+        @for asked in card.earlier.iter().chain(&card.question) { (paint_question(asked)) }
+    };
     if card.body.is_empty() {
         return html! { div.card.flat { div.card-head { (head) } (question) } };
     }

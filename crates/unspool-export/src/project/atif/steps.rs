@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 use unspool_model::agent::own_call_id;
-use unspool_model::document::{AnswerDocument, QuestionDocument};
+use unspool_model::document::{AnswerDocument, QuestionDocument, earlier_questions};
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
 use unspool_model::part::{Agents, Body, Part, Reasoning, Text, Tool, ToolState};
@@ -271,6 +271,7 @@ impl Step {
         put("exit_code", tool.exit_code.map(|code| json!(code)));
         put("duration_ms", tool.duration_ms.map(|duration| json!(duration)));
         put("provider_executed", tool.provider_executed.then_some(json!(true)));
+        put("earlier", earlier_questions(tool).map(|earlier| json!(earlier)));
         let question = tool.question.as_ref().map(QuestionDocument);
         put("question", question.and_then(|question| serde_json::to_value(question).ok()));
         let answer = tool.answer.as_ref().map(AnswerDocument);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unspool_model::agent::own_call_id;
-use unspool_model::document::{AnswerDocument, BodyDocument, QuestionDocument};
+use unspool_model::document::{AnswerDocument, BodyDocument, QuestionDocument, earlier_questions};
 use unspool_model::json::{Json, replace_lone_surrogates};
 use unspool_model::part::{Body, Text, Tool};
 use unspool_model::session::{Session, Step, Usage};
@@ -76,6 +76,7 @@ pub fn call(session: &Session, tool: &Tool) -> Json {
         .put_some("arguments", tool.input.as_ref())
         // Partial input of a call that never completed.
         .put_some("arguments_text", unfinished)
+        .put_some("earlier", earlier_questions(tool).as_ref())
         .put_some("question", tool.question.as_ref().map(QuestionDocument).as_ref())
         .put_some("provider_executed", tool.provider_executed.then_some(&true))
         .json()

@@ -5,9 +5,10 @@ use crate::assemble::fold::{AgentsFold, PartFold, Prose, RunFold, StepFold, Tool
 use crate::assemble::order::spine_place;
 use crate::assemble::part::{body_digest, explains};
 use crate::assemble::runs::{Words, whole_run};
+use crate::assemble::tool::shown_answer;
 use crate::id::digest;
 use crate::part::{Body, Part, Tool};
-use crate::provenance::Feed;
+use crate::provenance::{Feed, Origin};
 use crate::rank::PartField;
 use crate::session::{Trigger, Turn};
 
@@ -109,7 +110,10 @@ pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
         Body::Reasoning(reasoning) => {
             restore_prose(&mut fold, &reasoning.text, reasoning.open);
         }
-        Body::Tool(tool) => fold.tool = Some(Box::new(fold_tool(part, tool))),
+        Body::Tool(tool) => {
+            restore_questions(&mut fold.origin, tool);
+            fold.tool = Some(Box::new(fold_tool(part, tool, &fold.origin)));
+        }
         Body::Agent(agents) => {
             fold.agents = Some(Box::new(AgentsFold {
                 call_id: agents.call_id.clone(),
@@ -157,7 +161,7 @@ fn restore_prose(fold: &mut PartFold, text: &str, open: bool) {
     }));
 }
 
-fn fold_tool(part: &Part, tool: &Tool) -> ToolFold {
+fn fold_tool(part: &Part, tool: &Tool, origin: &Origin) -> ToolFold {
     let observed = tool.answer.as_ref().is_some_and(|answer| answer.observed);
     ToolFold {
         call_id: tool.call_id.clone(),
@@ -165,15 +169,26 @@ fn fold_tool(part: &Part, tool: &Tool) -> ToolFold {
         reported_state: tool.reported_state,
         exit_code: tool.exit_code,
         provider_executed: tool.provider_executed,
-        question: tool.question.as_ref().map(|question| question.kind),
-        request_id: tool.question.as_ref().and_then(|q| q.request_id.clone()),
+        question: tool.question.clone(),
+        earlier: tool.earlier.clone(),
+        answer: shown_answer(origin).cloned(),
         inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
-        question_digest: tool
-            .question
-            .as_ref()
-            .map_or(0, |question| digest(format!("{:?}", question.items).as_bytes())),
         grown_by: grown_by(part),
         content_hashes: part.origin.occurrences.iter().map(|(_, content, _)| *content).collect(),
+    }
+}
+
+/// What the feeds asked, where the row is of a version that did not store it: one question at most.
+fn restore_questions(origin: &mut Origin, tool: &Tool) {
+    if !origin.questions.is_empty() {
+        return;
+    }
+    let ranks = origin.ranks;
+    if let (Some(feed), Some(question)) = (ranks.holder(PartField::Question), &tool.question) {
+        origin.questions_of(feed).ask_unsourced(question);
+    }
+    if let (Some(feed), Some(answer)) = (ranks.holder(PartField::Answer), &tool.answer) {
+        origin.questions_of(feed).answer(answer.clone());
     }
 }
 

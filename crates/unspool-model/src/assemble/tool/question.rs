@@ -1,13 +1,18 @@
 //! Questions about a tool call: how feeds ask and answer them, and the answers and denials that
 //! follow from the end of a call.
+//!
+//! A call may be asked about again after an answer: Codex asks for a command in its sandbox, and
+//! once more for the same command outside of it. Each feed has its own account of that
+//! (`FeedQuestions`). The questions shown are those of the strongest feed that asked. So the result
+//! does not depend on the order of feeds, and two feeds with the same question never make two.
 
 use super::new_tool;
 use crate::assemble::part::PartIndex;
 use crate::assemble::{Assembler, Head};
 use crate::change::{PartPatch, SkipReason, ToolPatch};
 use crate::event::CallRef;
-use crate::id::digest;
-use crate::part::{Answer, Decision, Question, QuestionKind, Tool, ToolState};
+use crate::part::{Answer, Decision, EarlierQuestion, Question, QuestionKind, Tool, ToolState};
+use crate::provenance::{AskOutcome, Origin};
 use crate::rank::PartField;
 
 impl Assembler {
@@ -28,36 +33,42 @@ impl Assembler {
             }
         };
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(PartField::Answer).is_some();
-        let same_feed = part.origin.ranks.holder(PartField::Question) == Some(head.feed);
         let Some(fold) = &mut part.tool else { return };
-        // A new request never replaces an answered question (R-X-09).
-        let named = fold.request_id.is_some() && question.request_id.is_some();
-        let question_digest = digest(format!("{:?}", question.items).as_bytes());
-        let again = if named {
-            fold.request_id != question.request_id
-        } else {
-            fold.question_digest != question_digest
-        };
-        if answered && same_feed && again {
+        let told = part.origin.questions_of(head.feed);
+        let outcome = told.ask(&question, head.evidence.source);
+        if outcome == AskOutcome::Contradiction {
             return self.count(SkipReason::Contradiction);
         }
+        let answer = told.answers.get(told.asked.len().saturating_sub(2)).cloned();
         part.origin.awaited_answer |= requested;
-        let taken = part.origin.ranks.take(PartField::Question, head.feed, Some(question));
-        if let Some(question) = &taken {
-            fold.question = Some(question.kind);
-            fold.request_id.clone_from(&question.request_id);
-            fold.question_digest = question_digest;
+        let before = part.origin.ranks.holder(PartField::Question);
+        let mut tool = ToolPatch::default();
+        if part.origin.ranks.claim(PartField::Question, head.feed) {
+            if before != Some(head.feed) {
+                // The account of a stronger feed replaces the whole account of a weaker one.
+                tool.earlier = (!fold.earlier.is_empty()).then(Vec::new);
+                tool.question = Some(question);
+            } else {
+                match outcome {
+                    AskOutcome::Newest => tool.question = Some(question),
+                    AskOutcome::Again => {
+                        let mut earlier = fold.earlier.clone();
+                        let pair = fold.question.clone().zip(answer);
+                        earlier.extend(
+                            pair.map(|(question, answer)| EarlierQuestion { question, answer }),
+                        );
+                        tool.earlier = Some(earlier);
+                        tool.question = Some(question);
+                    }
+                    AskOutcome::Earlier | AskOutcome::Contradiction => {}
+                }
+            }
         }
         let waits = part.origin.awaited_answer;
-        let tool = ToolPatch { question: taken, ..ToolPatch::default() };
-        self.emit_part_patch(
+        self.emit_questions(
             at,
-            PartPatch {
-                evidence: vec![head.evidence],
-                tool: Some(Box::new(tool)),
-                ..PartPatch::default()
-            },
+            PartPatch { evidence: vec![head.evidence], ..PartPatch::default() },
+            tool,
         );
         if waits {
             self.settle_hidden(at);
@@ -71,20 +82,59 @@ impl Assembler {
             None => self.open_tool(head, call, new_tool(call)),
         };
         let part = self.part(at);
-        let answer = part.origin.ranks.take(PartField::Answer, head.feed, Some(answer));
-        if let Some(fold) = part.tool.as_mut().filter(|_| answer.is_some()) {
-            fold.inferred = None;
+        let Some(fold) = &mut part.tool else { return };
+        let told = part.origin.questions_of(head.feed);
+        let nth = told.answer(answer.clone());
+        part.origin.ranks.claim(PartField::Answer, head.feed);
+        let mut tool = ToolPatch::default();
+        // A source that is read again repeats the answer to an earlier question.
+        if part.origin.ranks.holder(PartField::Question) == Some(head.feed)
+            && fold.earlier.get(nth).is_some_and(|earlier| earlier.answer != answer)
+        {
+            let mut earlier = fold.earlier.clone();
+            if let Some(earlier) = earlier.get_mut(nth) {
+                earlier.answer = answer;
+            }
+            tool.earlier = Some(earlier);
         }
         // An overruled feed still counts as evidence.
-        let tool = ToolPatch { answer, ..ToolPatch::default() };
-        self.emit_part_patch(
-            at,
-            PartPatch {
-                evidence: vec![head.evidence],
-                tool: Some(Box::new(tool)),
-                ..PartPatch::default()
-            },
-        );
+        let patch = PartPatch { evidence: vec![head.evidence], ..PartPatch::default() };
+        self.emit_questions(at, patch, tool);
+        self.settle_tool(at);
+    }
+
+    /// Emits new questions of a call together with the answer to the newest one, which the accounts
+    /// of all feeds decide.
+    fn emit_questions(&mut self, at: PartIndex, mut patch: PartPatch, mut tool: ToolPatch) {
+        let part = self.part(at);
+        let answer = shown_answer(&part.origin).cloned();
+        let Some(fold) = &mut part.tool else { return };
+        if let Some(question) = &tool.question {
+            fold.question = Some(question.clone());
+        }
+        if let Some(earlier) = &tool.earlier {
+            fold.earlier.clone_from(earlier);
+        }
+        if fold.answer.is_some() && answer.is_none() {
+            // Only a patch with earlier questions takes an answer back.
+            tool.earlier.get_or_insert_with(|| fold.earlier.clone());
+        }
+        if tool.earlier.is_some() || answer != fold.answer {
+            fold.inferred = None;
+            fold.answer.clone_from(&answer);
+            tool.answer = answer;
+        }
+        patch.tool = Some(Box::new(tool));
+        self.emit_part_patch(at, patch);
+    }
+
+    /// Decides again which answer is shown, after another part of the same call was merged in.
+    pub(in crate::assemble) fn settle_answer(&mut self, at: PartIndex) {
+        let part = self.part(at);
+        let answer = shown_answer(&part.origin);
+        if part.tool.as_ref().is_some_and(|fold| fold.answer.as_ref() != answer) {
+            self.emit_questions(at, PartPatch::default(), ToolPatch::default());
+        }
     }
 
     /// Recomputes inferred state, independent of the order of events: a rejected call with a
@@ -92,7 +142,6 @@ impl Assembler {
     /// that ended has no open question.
     pub(in crate::assemble) fn settle_tool(&mut self, at: PartIndex) {
         let part = self.part(at);
-        let answered = part.origin.ranks.holder(PartField::Answer).is_some();
         let reported = part.origin.ranks.holder(PartField::State).is_some();
         let Some(fold) = &mut part.tool else { return };
         let mut tool = ToolPatch::default();
@@ -110,28 +159,9 @@ impl Assembler {
             (fold.state, fold.reported_state) = (state, Some(reported));
             (tool.state, tool.reported_state) = (Some(state), Some(reported));
         }
-        let Some(question) = fold.question else {
-            if tool != ToolPatch::default() {
-                self.emit_tool_patch(at, tool);
-            }
-            return;
-        };
-        let decision = match (fold.state, question) {
-            (ToolState::Pending | ToolState::Running, _) => None,
-            (ToolState::Completed | ToolState::Failed, QuestionKind::Permission) => {
-                Some(Decision::Allowed)
-            }
-            (
-                ToolState::Completed | ToolState::Failed,
-                QuestionKind::Choice | QuestionKind::Text,
-            ) => Some(Decision::Answered),
-            (ToolState::Denied, QuestionKind::Permission) => Some(Decision::Denied),
-            (ToolState::Denied, QuestionKind::Choice | QuestionKind::Text) => {
-                Some(Decision::Declined)
-            }
-            (ToolState::Interrupted, _) => Some(Decision::Declined),
-        };
-        if !answered && decision != fold.inferred {
+        let kind = fold.question.as_ref().map(|question| question.kind);
+        let decision = kind.and_then(|kind| inferred_decision(fold.state, kind));
+        if kind.is_some() && fold.answer.is_none() && decision != fold.inferred {
             fold.inferred = decision;
             tool.answer = decision.map(|decision| Answer {
                 decision,
@@ -144,4 +174,33 @@ impl Assembler {
             self.emit_tool_patch(at, tool);
         }
     }
+}
+
+/// What the end of a call says about a question that nobody answered.
+fn inferred_decision(state: ToolState, question: QuestionKind) -> Option<Decision> {
+    match (state, question) {
+        (ToolState::Pending | ToolState::Running, _) => None,
+        (ToolState::Completed | ToolState::Failed, QuestionKind::Permission) => {
+            Some(Decision::Allowed)
+        }
+        (ToolState::Completed | ToolState::Failed, QuestionKind::Choice | QuestionKind::Text) => {
+            Some(Decision::Answered)
+        }
+        (ToolState::Denied, QuestionKind::Permission) => Some(Decision::Denied),
+        (ToolState::Denied, QuestionKind::Choice | QuestionKind::Text) => Some(Decision::Declined),
+        (ToolState::Interrupted, _) => Some(Decision::Declined),
+    }
+}
+
+/// The reported answer to the newest question: of the strongest feed that has one. Feeds count their
+/// questions alike, so a weaker feed answers the question of the same number. A stronger feed that
+/// never asked reports how it ended: the log has only the last word.
+pub(in crate::assemble) fn shown_answer(origin: &Origin) -> Option<&Answer> {
+    let holder = origin.ranks.holder(PartField::Question);
+    let asking = origin.questions.iter().find(|told| Some(told.feed) == holder);
+    let newest = asking.map_or(0, |told| told.asked.len().saturating_sub(1));
+    origin.questions.iter().rev().find_map(|told| match holder {
+        Some(holder) if told.feed <= holder => told.answers.get(newest),
+        Some(_) | None => told.answers.last(),
+    })
 }

@@ -47,7 +47,12 @@ fn body(kind: Kind) -> (Vec<SchemaField>, Vec<SchemaField>) {
         }
         // Only false, for a call that the end of its turn interrupted.
         Kind::Tool => {
-            let more = [("observed", is("boolean")), ("reported_state", one_of(TOOL_STATES))];
+            let earlier = object([("question", question()), ("answer", answer())]);
+            let more = [
+                ("observed", is("boolean")),
+                ("reported_state", one_of(TOOL_STATES)),
+                ("earlier", list(earlier)),
+            ];
             return (tool(), more.into());
         }
         Kind::Agent => vec![("call_id", text()), ("agents", list(agent()))],
@@ -86,7 +91,7 @@ fn body(kind: Kind) -> (Vec<SchemaField>, Vec<SchemaField>) {
     (fields, Vec::new())
 }
 
-fn tool() -> Vec<SchemaField> {
+fn question() -> Value {
     let option = object([("label", text()), ("description", nullable("string"))]);
     let item = object([
         ("header", nullable("string")),
@@ -94,17 +99,23 @@ fn tool() -> Vec<SchemaField> {
         ("options", list(option)),
         ("multi_select", is("boolean")),
     ]);
-    let question = object([
+    object([
         ("request_id", nullable("string")),
         ("kind", one_of(&["permission", "choice", "text"])),
         ("items", list(item)),
-    ]);
-    let answer = object([
+    ])
+}
+
+fn answer() -> Value {
+    object([
         ("decision", one_of(&["allowed", "denied", "answered", "declined"])),
         ("text", text()),
         ("choices", json!({ "type": "object", "additionalProperties": text() })),
         ("observed", is("boolean")),
-    ]);
+    ])
+}
+
+fn tool() -> Vec<SchemaField> {
     vec![
         ("call_id", text()),
         ("parent_call_id", nullable("string")),
@@ -116,8 +127,8 @@ fn tool() -> Vec<SchemaField> {
         ("result", anything()),
         ("exit_code", nullable("integer")),
         ("duration_ms", nullable_count()),
-        ("question", or_null(question)),
-        ("answer", or_null(answer)),
+        ("question", or_null(question())),
+        ("answer", or_null(answer())),
         ("provider_executed", is("boolean")),
     ]
 }

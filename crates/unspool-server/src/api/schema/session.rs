@@ -25,7 +25,8 @@ pub fn listed_session() -> Value {
     let activity =
         with([("state", one_of(&states)), ("since", time())], [("what", nullable("string"))]);
     let activity = described(or_null(activity), "what a live session does now");
-    object(session_fields().into_iter().chain([("activity", activity)]))
+    let context = described(or_null(context()), "how full the context of a live session is");
+    object(session_fields().into_iter().chain([("activity", activity), ("context", context)]))
 }
 
 fn session_fields() -> Vec<SchemaField> {
@@ -63,10 +64,13 @@ fn session_fields() -> Vec<SchemaField> {
 pub fn context() -> Value {
     let tokens = "of the last prompt; null right after a compaction";
     let window = "the size of the model's window; null if the agent does not report it";
+    let limit =
+        "the tokens at which the agent last compacted the session by itself; null if unknown";
     object([
         ("tokens", described(nullable("integer"), tokens)),
         ("window", described(nullable("integer"), window)),
         ("compactions", count()),
+        ("compacts_at", described(nullable("integer"), limit)),
     ])
 }
 

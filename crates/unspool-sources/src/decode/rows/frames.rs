@@ -296,6 +296,16 @@ impl FramesDecoder {
             running: !fields.is("state", "pending"),
             input,
         })));
+        for earlier in fields.list("earlier") {
+            let question = call_question(&earlier.fields("question"));
+            let Some((question, answer)) = question.zip(call_answer(&earlier.fields("answer")))
+            else {
+                continue;
+            };
+            let (asked, tool) = (call.clone(), name.clone());
+            emit.push(EventKind::QuestionAsked { call: asked, tool, question, requested: true });
+            emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
+        }
         if let Some(question) = call_question(&fields.fields("question")) {
             let (call, tool) = (call.clone(), name);
             emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });

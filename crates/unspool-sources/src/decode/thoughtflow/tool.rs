@@ -16,6 +16,20 @@ impl ConversationDecoder<'_, '_> {
         call::emit_call(emit, &call, started, state != Some(ToolState::Pending));
         let mut known = call::mapped_call_fields(started);
         let mut came = call::mapped_outcome_fields(completed);
+        let mut whole = started.raw("earlier").is_some();
+        for earlier in started.list("earlier") {
+            let question = call::question(&earlier.fields("question"));
+            let Some((question, answer)) = question.zip(call::answer(&earlier.fields("answer")))
+            else {
+                whole = false;
+                continue;
+            };
+            let tool = started.string("name").unwrap_or_default();
+            let asked = call.clone();
+            emit.push(EventKind::QuestionAsked { call: asked, tool, question, requested: true });
+            emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
+        }
+        known.extend(whole.then_some("earlier"));
         let request = started.fields("question");
         if let Some(question) = call::question(&request) {
             let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());

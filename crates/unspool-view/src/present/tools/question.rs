@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use unspool_model::part::{Decision, QuestionKind};
+use unspool_model::part::{Decision, QuestionKind, Tool};
 
 use super::call::{CardContent, ParsedCall};
 use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
@@ -12,7 +12,6 @@ use crate::present::format;
 pub fn overlay(call: &ParsedCall) -> Option<Question> {
     let tool = call.tool;
     let answer = tool.answer.as_ref();
-    let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
     let Some(question) = &tool.question else {
         // No feed recorded the question: a permission that was granted or denied.
         let answer = answer.filter(|_| question_input(&call.input).is_empty())?;
@@ -24,6 +23,20 @@ pub fn overlay(call: &ParsedCall) -> Option<Question> {
             answer,
         });
     };
+    Some(attached(question, answer))
+}
+
+/// The questions that were answered before the call was asked about again.
+pub fn earlier(tool: &Tool) -> Vec<Question> {
+    let earlier = tool.earlier.iter();
+    earlier.map(|earlier| attached(&earlier.question, Some(&earlier.answer))).collect()
+}
+
+fn attached(
+    question: &unspool_model::part::Question,
+    answer: Option<&unspool_model::part::Answer>,
+) -> Question {
+    let choices = answer.map(|answer| answer.choices.as_slice()).unwrap_or_default();
     let items = question.items.iter().map(|item| {
         let given = choices.iter().find(|(question_input, _)| *question_input == item.question);
         let given = given.map(|(_, given)| given.clone());
@@ -41,7 +54,7 @@ pub fn overlay(call: &ParsedCall) -> Option<Question> {
         }
     });
     let items = items.collect();
-    Some(Question { kind: question.kind, open: false, items, answer: answer.map(block_answer) })
+    Question { kind: question.kind, open: false, items, answer: answer.map(block_answer) }
 }
 
 fn block_answer(answer: &unspool_model::part::Answer) -> Answer {

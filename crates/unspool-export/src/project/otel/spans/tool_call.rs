@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use unspool_model::document::{AnswerDocument, QuestionDocument};
+use unspool_model::document::{AnswerDocument, QuestionDocument, earlier_questions};
 use unspool_model::json::Json;
 use unspool_model::part::{Part, Tool, ToolState};
 
@@ -39,6 +39,9 @@ impl SpanBuilder {
         all.maybe_text("unspool.tool.title", tool.title.as_deref());
         if let Some(code) = tool.exit_code {
             all.put("unspool.tool.exit_code", json!({ "intValue": code.to_string() }));
+        }
+        if let Some(earlier) = earlier_questions(tool) {
+            all.put("unspool.tool.earlier", structured(&earlier));
         }
         if let Some(question) = &tool.question {
             all.put("unspool.tool.question", structured(&QuestionDocument(question)));
