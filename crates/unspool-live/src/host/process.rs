@@ -165,6 +165,13 @@ pub fn kill_left_group(process: StoredProcess) {
     let pid = i32::try_from(process.group).ok().and_then(Pid::from_raw);
     if let (true, Some(pid)) = (same, pid) {
         let _ = kill_process_group(pid, Signal::KILL);
+        // They are gone a moment later; whoever reaps them may take longer.
+        for _ in 0..50 {
+            if test_kill_process_group(pid).is_err() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

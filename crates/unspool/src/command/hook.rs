@@ -17,8 +17,8 @@ use crate::archive::Archive;
 
 /// Record a hook payload from standard input
 ///
-/// `unspool hooks install` configures agents to run this. It returns within 50 milliseconds, prints
-/// nothing and never fails.
+/// `unspool hooks install` configures agents to run this. It returns as soon as the payload is in a
+/// file, after a second at most, prints nothing and never fails.
 #[derive(Args)]
 pub struct Hook {
     #[arg(
@@ -32,8 +32,9 @@ pub struct Hook {
     event: Option<String>,
 }
 
-/// The agent waits for us. Payloads arrive in one piece, so this guards against stalled input.
-const READ_TIMEOUT: Duration = Duration::from_millis(40);
+/// The agent waits for us, so neither stalled input nor a stalled disk may keep it. On a busy machine
+/// a payload takes longer than usual, and one that is not waited for is lost.
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// Larger input is not a payload.
 const MAX_PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -56,7 +57,7 @@ impl Hook {
             }
             let _ = done.send(());
         });
-        let _ = wait.recv_timeout(READ_TIMEOUT);
+        let _ = wait.recv_timeout(TIMEOUT);
     }
 }
 

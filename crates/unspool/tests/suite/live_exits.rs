@@ -112,8 +112,10 @@ fn listen_to_chat(server: &Server, path: String) -> thread::JoinHandle<String> {
         "GET {path} HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token}\r\n\r\n"
     )
     .unwrap();
+    // The head of the response: the server has looked at the session while its turn runs.
+    let mut all = vec![0];
+    std::io::Read::read_exact(&mut stream, &mut all).unwrap();
     thread::spawn(move || {
-        let mut all = Vec::new();
         let _ = std::io::Read::read_to_end(&mut stream, &mut all);
         String::from_utf8(all).unwrap()
     })
