@@ -275,7 +275,7 @@ impl Host {
             Agent::Running(mut process) => {
                 self.agent = Agent::Ending(tokio::spawn(async move { process.stop().await }));
             }
-            other => self.agent = other,
+            other @ (Agent::None | Agent::Ending(_) | Agent::Drained(..)) => self.agent = other,
         }
     }
 

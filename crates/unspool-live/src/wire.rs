@@ -190,10 +190,11 @@ mod tests {
         let error = |data: &str| {
             let line =
                 format!(r#"{{"id":1,"error":{{"code":-32603,"message":"Internal error"{data}}}}}"#);
-            match parse(&line).unwrap().remove(0) {
-                Message::Response { result: Err(error), .. } => error.message,
-                other => panic!("{other:?}"),
-            }
+            let Message::Response { result: Err(error), .. } = parse(&line).unwrap().remove(0)
+            else {
+                panic!("{line}")
+            };
+            error.message
         };
         assert_eq!(error(""), "Internal error");
         assert_eq!(error(r#","data":{"details":"no key"}"#), "no key");

@@ -81,7 +81,7 @@ fn puppet() -> PathBuf {
         name.starts_with("puppet-") && !name.contains('.')
     });
     let newest = built.max_by_key(|path| path.metadata().unwrap().modified().unwrap());
-    newest.expect("the puppet is a test target of its own: `cargo test --test suite --test puppet`")
+    newest.unwrap_or_else(|| panic!("build the puppet: cargo test --test suite --test puppet"))
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {
@@ -201,6 +201,7 @@ fn answers_may_come_on_standard_input() {
         json!({"answer": {"question": "0", "answer": {"option": "y"}}}),
         json!({"answer": {"question": "1", "answer": {"form": {"unit": {"chosen": ["c"]}}}}}),
     ];
+    let ids = ["0", "1"];
     for (nth, line) in lines.iter().enumerate() {
         until("a question", || {
             let asked = fs::read_to_string(stage.log()).unwrap_or_default();
@@ -210,7 +211,7 @@ fn answers_may_come_on_standard_input() {
                     .as_array()
                     .unwrap()
                     .iter()
-                    .filter(|question| question["id"] == nth.to_string())
+                    .filter(|question| question["id"] == ids[nth])
                     .count()
             });
             if open == 1 { Ok(()) } else { Err(asked) }
