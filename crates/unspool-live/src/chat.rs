@@ -124,6 +124,7 @@ pub struct Chat {
     next_message: u64,
     requests: BTreeMap<RequestId, Sent>,
     answer_count: u64,
+    question_count: u64,
     /// The kinds of calls of this turn, as the agent names them.
     call_kinds: BTreeMap<String, String>,
     /// The request of the prompt in flight.
@@ -139,6 +140,8 @@ pub struct Chat {
     alone_since: Option<u64>,
     resumes: bool,
     loads: bool,
+    /// A new session was asked for in the same chat.
+    clears: bool,
     auth: String,
     stopping: bool,
     effects: Vec<Effect>,
@@ -164,6 +167,7 @@ impl Chat {
             next_request: 0,
             requests: BTreeMap::new(),
             answer_count: 0,
+            question_count: 0,
             call_kinds: BTreeMap::new(),
             prompt: None,
             sending: None,
@@ -172,6 +176,7 @@ impl Chat {
             junk_bytes: 0,
             clients: 0,
             alone_since: None,
+            clears: false,
             resumes: false,
             loads: false,
             auth: String::new(),
@@ -215,8 +220,8 @@ impl Chat {
 
     /// When the next tick is due at the latest.
     pub fn next_tick(&self) -> Option<u64> {
-        let silence = (self.state.phase == Phase::Running && self.state.silent_since.is_none())
-            .then_some(self.last_line + SILENCE);
+        let silence =
+            (self.works() && self.state.silent_since.is_none()).then_some(self.last_line + SILENCE);
         let linger = self.alone_since.zip(self.spec.linger).map(|(since, linger)| since + linger);
         [self.deadline, silence, linger].into_iter().flatten().min()
     }
@@ -242,7 +247,7 @@ impl Chat {
                 "$/cancel_request" => self.withdraw(&params),
                 _ => {}
             },
-            Message::Invalid => self.state.junk += 1,
+            Message::Invalid => self.junk(0),
         }
     }
 
@@ -302,14 +307,18 @@ impl Chat {
             self.deadline = None;
             self.timed_out();
         }
-        let works = self.state.phase == Phase::Running && self.state.questions.is_empty();
-        if works && now >= self.last_line + SILENCE && self.state.silent_since.is_none() {
+        if self.works() && now >= self.last_line + SILENCE && self.state.silent_since.is_none() {
             self.state.silent_since = Some(self.last_line);
         }
         let over = |(since, linger): (u64, u64)| now >= since + linger;
         if self.alone_since.zip(self.spec.linger).is_some_and(over) {
             self.end("nobody was connected and there was nothing to do".to_owned());
         }
+    }
+
+    /// True while the agent has a prompt and asks nobody.
+    fn works(&self) -> bool {
+        self.state.phase == Phase::Running && self.state.questions.is_empty()
     }
 
     fn timed_out(&mut self) {
@@ -327,6 +336,9 @@ impl Chat {
                     self.send(&message);
                 }
                 self.state.stuck = true;
+            }
+            Phase::Idle if self.waits_for_setting() => {
+                self.end("the agent did not set its mode or model in 1 minute".to_owned());
             }
             Phase::Idle | Phase::Running | Phase::Ended => {}
         }

@@ -203,11 +203,11 @@ fn the_first_answer_wins_and_the_others_learn_it() {
     assert_eq!(run.chat.state.questions.len(), 2);
     let RequestedInput::Permission(options) = &run.chat.state.questions[0].kind else { panic!() };
     assert_eq!(options[1].kind.word(), "always allow");
-    assert!(matches!(run.choose("7", "other"), Outcome::Refused(_)));
-    assert_eq!(run.choose("7", "n"), Outcome::Accepted);
-    let Outcome::Already { by, answer } = run.choose("7", "y") else { panic!() };
+    assert!(matches!(run.choose("0", "other"), Outcome::Refused(_)));
+    assert_eq!(run.choose("0", "n"), Outcome::Accepted);
+    let Outcome::Already { by, answer } = run.choose("0", "y") else { panic!() };
     assert_eq!((by.as_str(), answer.as_str()), ("test", "refuse (No)"));
-    assert_eq!(run.choose("\"x-1\"", "y"), Outcome::Accepted);
+    assert_eq!(run.choose("1", "y"), Outcome::Accepted);
     let answers = run.answers();
     assert_eq!(answers[0]["id"], 7);
     assert_eq!(answers[0]["result"]["outcome"]["optionId"], "n");
@@ -228,6 +228,64 @@ fn an_answer_that_comes_too_soon_is_refused() {
     assert!(run.answers().is_empty());
     run.now += 1;
     assert_eq!(run.quick(command), Outcome::Accepted);
+}
+
+/// An answer is for the question that the person saw, also if the agent uses its id again.
+#[test]
+fn an_answer_is_never_taken_for_another_question() {
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.permission(json!(0), "read");
+    let seen = run.chat.state.questions[0].id.clone();
+    run.agent(json!({"method": "$/cancel_request", "params": {"requestId": 0}}));
+    run.permission(json!(0), "execute");
+    run.now += 10_000;
+    assert!(matches!(run.choose(&seen, "y"), Outcome::Refused(_)));
+    assert!(run.answers().is_empty());
+}
+
+/// An open question is no silence, and its time never comes.
+#[test]
+fn a_question_that_stays_open_causes_no_tick() {
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.permission(json!(0), "execute");
+    run.now += 10 * SILENCE;
+    run.take(Input::Tick);
+    assert_eq!(run.chat.next_tick(), None);
+    assert_eq!(run.chat.state.silent_since, None);
+}
+
+#[test]
+fn no_rule_says_yes_after_an_interruption() {
+    let mut run = Run::with(ChatSpec { policy: Policy::Allow, ..ChatSpec::default() });
+    run.prompt("one");
+    run.prompt("two");
+    run.client(Command::Cancel);
+    run.permission(json!(0), "execute");
+    assert_eq!(run.answers()[0]["result"]["outcome"]["outcome"], "cancelled");
+    // Some agents end an interrupted turn as if it were complete.
+    run.finish("end_turn");
+    assert_eq!(run.prompts(), ["one"]);
+    assert!(run.chat.state.held.is_some());
+}
+
+#[test]
+fn messages_wait_for_the_session_after_a_clear() {
+    let mut run = Run::idle();
+    assert_eq!(run.client(Command::Clear), Outcome::Accepted);
+    run.prompt("one");
+    assert!(run.prompts().is_empty());
+    let id = run.sent.last().unwrap()["id"].clone();
+    run.agent(json!({"id": id, "result": {"sessionId": "s-2"}}));
+    assert_eq!(run.prompts(), ["one"]);
+    assert_eq!(run.sent.last().unwrap()["params"]["sessionId"], "s-2");
+    // An agent that has no other session keeps the one it has.
+    let mut run = Run::idle();
+    run.client(Command::Clear);
+    let id = run.sent.last().unwrap()["id"].clone();
+    run.agent(json!({"id": id, "error": {"code": -32603, "message": "no"}}));
+    assert_eq!((run.chat.state.phase, run.stopped), (Phase::Idle, false));
 }
 
 #[test]
@@ -484,7 +542,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => Just(Move::Release),
         1 => (0..8u64).prop_map(Move::Remove),
         1 => (0..8u64).prop_map(Move::Edit),
-        3 => (0..6u64, 0..4u8).prop_map(|(id, how)| Move::Answer(id, how)),
+        3 => (0..12u64, 0..4u8).prop_map(|(id, how)| Move::Answer(id, how)),
         3 => (0..6u64).prop_map(Move::Ask),
         1 => (0..6u64).prop_map(Move::Withdraw),
         4 => (0..3u8).prop_map(Move::Finish),
@@ -537,7 +595,7 @@ proptest! {
                     yes += usize::from(how == 0 && outcome == Outcome::Accepted);
                 }
                 Move::Ask(id) => {
-                    let open = run.chat.state.questions.iter().any(|q| q.id == id.to_string());
+                    let open = run.chat.state.questions.iter().any(|q| q.request == RequestId::number(id));
                     if !open && run.chat.state.phase != Phase::Ended {
                         *asked.entry(id).or_default() += 1;
                     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::chat::ChatSpec;
 use crate::host::CLIENT_QUEUE;
 use crate::host::folder::{ChatFolder, ChatFolders, StoredChat};
-use crate::host::process::kill_left_group;
+use crate::host::process::kill_left_processes;
 use crate::host::socket::{read_lines, write_lines};
 use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase, SOCKET_VERSION};
 
@@ -68,7 +68,7 @@ pub fn recover(folders: &ChatFolders) {
         let Ok(Some(_lock)) = folder.lock() else { continue };
         let Some(mut stored) = folder.read() else { continue };
         let Some(agent) = stored.agent.take() else { continue };
-        kill_left_group(agent);
+        kill_left_processes(agent, &folder.id);
         if stored.state.phase != Phase::Ended {
             if let Some(capture) = &stored.state.capture {
                 note_loss(capture, stored.state.session.as_deref());

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::agents::install_hint;
 use crate::chat::{Chat, ChatSpec, Effect, Exit, Input};
@@ -71,11 +71,24 @@ pub struct HostSpec {
     pub folder: ChatFolder,
 }
 
+/// Takes the lock of a chat. Others look at it for a moment.
+pub async fn lock(folder: &ChatFolder) -> io::Result<File> {
+    for _ in 0..50 {
+        if let Some(lock) = folder.lock()? {
+            return Ok(lock);
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    Err(io::Error::other("the chat has a host already"))
+}
+
 /// Runs a chat until it has ended. Returns its last state.
-pub async fn run(spec: HostSpec, connections: mpsc::Receiver<Connection>) -> io::Result<ChatState> {
+pub async fn run(
+    spec: HostSpec,
+    lock: File,
+    connections: mpsc::Receiver<Connection>,
+) -> io::Result<ChatState> {
     process::adopt_orphans();
-    let lock =
-        spec.folder.lock()?.ok_or_else(|| io::Error::other("the chat has a host already"))?;
     let mut host = Host::new(spec, lock);
     host.run(connections).await;
     host.farewell().await;
@@ -112,6 +125,8 @@ struct Host {
     events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
     published: (ChatState, Map<String, Value>),
     session_lock: Option<File>,
+    /// When what waits for the capture was last tried.
+    retried: Instant,
     _lock: File,
 }
 
@@ -139,6 +154,7 @@ impl Host {
             events: mpsc::channel(CLIENT_QUEUE),
             published: (state, Map::new()),
             session_lock: None,
+            retried: Instant::now(),
             _lock: lock,
         }
     }
@@ -164,7 +180,6 @@ impl Host {
                     Some(connection) => self.connect(connection),
                     None => accepting = false,
                 },
-                () = sleep_until(tick) => self.tick(),
                 written = write_some(&mut self.stdin, &self.outbox, self.written) => {
                     self.wrote(written);
                 }
@@ -176,6 +191,11 @@ impl Host {
                         self.agent = Agent::Drained(exit, Instant::now() + DRAIN_TIME);
                     }
                 },
+                // Last: a deadline that has passed must not keep anything else from happening.
+                () = sleep_until(tick) => {}
+            }
+            if Instant::now() >= tick {
+                self.tick();
             }
             self.drained();
         }
@@ -198,8 +218,8 @@ impl Host {
         };
         let retries = self.chat.state.unrecorded.is_some()
             || self.capture.as_ref().is_some_and(Capture::has_patches);
-        let retry = retries.then(|| Instant::now() + RETRY_TIME);
-        let waits = self.chat.state.phase == Phase::Ended && self.next_client == 0;
+        let retry = retries.then(|| self.retried + RETRY_TIME);
+        let waits = matches!(self.agent, Agent::None) && self.next_client == 0;
         let first = waits.then(|| self.clock.1 + FIRST_CLIENT_TIME);
         [chat, drain, retry, first].into_iter().flatten().min().unwrap_or(far)
     }
@@ -258,6 +278,7 @@ impl Host {
     }
 
     fn tick(&mut self) {
+        self.retried = Instant::now();
         let now = self.now();
         if let Some(capture) = &mut self.capture {
             capture.release_patches(now);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::form::FormField;
+use crate::wire::RequestId;
 
 /// Raised with every incompatible change. A client of another version may only read.
 pub const SOCKET_VERSION: u32 = 1;
@@ -194,7 +195,11 @@ pub struct QueuedMessage {
 /// A question of the agent that nobody has answered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OpenQuestion {
+    /// Our number of the question. The agent's ids may come again, and an answer must not be taken
+    /// for another question.
     pub id: String,
+    /// The agent's request.
+    pub request: RequestId,
     pub session: String,
     /// The call that it is about, by the agent's id.
     pub call: Option<String>,

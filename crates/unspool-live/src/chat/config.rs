@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Chat, Sent};
 use crate::outgoing;
-use crate::protocol::{AgentOption, OptionChoice, Setter};
+use crate::protocol::{AgentOption, OptionChoice, Phase, Setter};
 use crate::wire::RpcError;
 
 impl Chat {
@@ -113,6 +113,9 @@ impl Chat {
             Ok(reply) => {
                 let reply: Value = serde_json::from_str(&reply).unwrap_or_default();
                 self.options_changed(&reply);
+                if self.state.phase == Phase::Idle && !self.waits_for_setting() {
+                    self.deadline = None;
+                }
                 self.send_next(now);
             }
             Err(error) => {

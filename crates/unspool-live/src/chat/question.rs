@@ -9,15 +9,17 @@ use super::{Chat, Effect};
 use crate::form::{self, FormSchema};
 use crate::outgoing::{self, FormReply};
 use crate::protocol::{
-    GivenAnswer, OpenQuestion, Outcome, PermissionKind, PermissionOption, RequestedInput,
+    GivenAnswer, OpenQuestion, Outcome, PermissionKind, PermissionOption, Phase, RequestedInput,
     UserAnswer,
 };
-use crate::wire::{INVALID_PARAMS, RequestId};
+use crate::wire::{INVALID_PARAMS, INVALID_REQUEST, RequestId};
 
 /// An answer that comes sooner was not read: the key was pressed for something else.
 const MIN_READING_TIME: u64 = 150;
 /// How many answers are remembered for those who come late.
 const MAX_REMEMBERED: usize = 32;
+/// An agent that asks more at once is not answered by a person.
+const MAX_QUESTIONS: usize = 100;
 /// A larger description of a call is cut: clients show the call of the archive.
 const MAX_SUBJECT_BYTES: usize = 1024 * 1024;
 
@@ -110,7 +112,8 @@ impl Chat {
         let reads =
             matches!(call.kind.as_ref().or(noted).map(String::as_str), Some("read" | "search"));
         let question = OpenQuestion {
-            id: id.as_json().to_owned(),
+            id: self.next_question(),
+            request: id,
             session: session_id,
             call: call.tool_call_id,
             text,
@@ -118,17 +121,22 @@ impl Chat {
             subject,
             since: now,
         };
+        // After an interruption nobody says yes, and no rule either.
+        if self.state.phase == Phase::Cancelling {
+            self.note_answer(&question.id, question.text, "interruption", "cancelled");
+            return self.send(&outgoing::permission_answer(&question.request, None));
+        }
         let yes = match self.spec.policy {
             Policy::Ask => return self.ask(question),
             Policy::Deny => false,
             Policy::AllowReads => reads,
             Policy::Allow => true,
         };
-        self.decide(&id, &question, yes);
+        self.decide(&question, yes);
     }
 
     /// Answers by the user's rule.
-    fn decide(&mut self, id: &RequestId, question: &OpenQuestion, yes: bool) {
+    fn decide(&mut self, question: &OpenQuestion, yes: bool) {
         let RequestedInput::Permission(options) = &question.kind else { return };
         let wanted = if yes {
             [PermissionKind::AllowOnce, PermissionKind::AllowAlways]
@@ -138,8 +146,8 @@ impl Chat {
         let option = wanted.iter().find_map(|kind| options.iter().find(|o| o.kind == *kind));
         let label = option.map_or_else(|| "cancelled".to_owned(), describe_option);
         self.note_answer(&question.id, question.text.clone(), "rule", &label);
-        let message = outgoing::permission_answer(id, option.map(|option| option.id.as_str()));
-        self.send(&message);
+        let option = option.map(|option| option.id.as_str());
+        self.send(&outgoing::permission_answer(&question.request, option));
     }
 
     pub(super) fn form(&mut self, id: RequestId, params: &str, now: u64) {
@@ -153,34 +161,45 @@ impl Chat {
             let address = form.url.unwrap_or_default();
             self.state.notice =
                 Some(format!("the agent asked to open a page: {} {address}", form.message));
-            self.note_answer(id.as_json(), form.message, "rule", "declined");
+            let question = self.next_question();
+            self.note_answer(&question, form.message, "rule", "declined");
             return self.send(&outgoing::form_answer(&id, FormReply::Decline));
         }
-        if self.spec.policy != Policy::Ask {
-            self.note_answer(id.as_json(), form.message, "rule", "declined");
+        if self.spec.policy != Policy::Ask || self.state.phase == Phase::Cancelling {
+            let question = self.next_question();
+            self.note_answer(&question, form.message, "rule", "declined");
             return self.send(&outgoing::form_answer(&id, FormReply::Decline));
         }
         let fields = form::fields(&form.requested_schema, &form.message);
         let session = form.session_id.or_else(|| self.state.session.clone()).unwrap_or_default();
-        self.ask(OpenQuestion {
-            id: id.as_json().to_owned(),
+        let question = OpenQuestion {
+            id: self.next_question(),
+            request: id,
             session,
             call: form.tool_call_id,
             text: form.message,
             kind: RequestedInput::Form(fields),
             subject: Value::Null,
             since: now,
-        });
+        };
+        self.ask(question);
+    }
+
+    fn next_question(&mut self) -> String {
+        self.question_count += 1;
+        (self.question_count - 1).to_string()
     }
 
     fn ask(&mut self, question: OpenQuestion) {
-        // The id of an open question again: nobody could tell which one an answer is for.
-        if self.state.questions.iter().any(|open| open.id == question.id) {
+        // The id of an open request again: the agent could not tell which one an answer is for.
+        if self.state.questions.iter().any(|open| open.request == question.request) {
             self.state.junk += 1;
             return;
         }
-        // An id may be used again; answers of before are of another question.
-        self.state.answers.retain(|given| given.question != question.id);
+        if self.state.questions.len() >= MAX_QUESTIONS {
+            let why = "too many questions are open";
+            return self.send(&outgoing::error(&question.request, INVALID_REQUEST, why));
+        }
         self.state.questions.push(question);
     }
 
@@ -201,10 +220,12 @@ impl Chat {
             };
         };
         let open = &self.state.questions[at];
-        if now < open.since + MIN_READING_TIME {
+        let is_quick = now < open.since + MIN_READING_TIME;
+        // To decline needs no reading.
+        if is_quick && *answer != UserAnswer::Decline {
             return refuse("the question has just come; answer again");
         }
-        let id = RequestId::from(question);
+        let id = open.request.clone();
         let (message, label) = match (&open.kind, answer) {
             (RequestedInput::Permission(options), UserAnswer::Option(chosen)) => {
                 let Some(option) = options.iter().find(|option| option.id == *chosen) else {
@@ -266,9 +287,12 @@ impl Chat {
             request_id: &'a RawValue,
         }
         let Ok(withdrawn) = serde_json::from_str::<Withdrawn<'_>>(params) else { return };
-        let id = withdrawn.request_id.get();
-        self.state.questions.retain(|open| open.id != id);
-        self.state.answer_drafts.remove(id);
+        let request = withdrawn.request_id.get();
+        let at = self.state.questions.iter().position(|open| open.request.as_json() == request);
+        if let Some(at) = at {
+            let question = self.state.questions.remove(at);
+            self.state.answer_drafts.remove(&question.id);
+        }
     }
 
     /// The lines that close all open questions: neither yes nor no.
@@ -276,7 +300,7 @@ impl Chat {
         let open = std::mem::take(&mut self.state.questions);
         let mut lines = Vec::new();
         for question in open {
-            let id = RequestId::from(question.id.as_str());
+            let id = question.request;
             self.note_answer(&question.id, question.text, by, "cancelled");
             lines.push(match question.kind {
                 RequestedInput::Permission(_) => outgoing::permission_answer(&id, None).to_string(),

@@ -117,10 +117,13 @@ impl Chat {
         if self.state.session.is_none() {
             return self.end("the agent opened a session without an id".to_owned());
         }
-        self.deadline = None;
+        (self.deadline, self.clears) = (None, false);
         self.state.phase = Phase::Idle;
         self.read_options(&reply);
         self.set_wanted();
+        if self.waits_for_setting() {
+            self.deadline = Some(now + SESSION_TIMEOUT);
+        }
         self.send_next(now);
     }
 
@@ -134,7 +137,8 @@ impl Chat {
             _ => String::new(),
         };
         // An agent that cannot begin another session keeps the one that it has.
-        if self.state.phase == Phase::Idle {
+        if std::mem::take(&mut self.clears) {
+            (self.state.phase, self.deadline) = (Phase::Idle, None);
             self.state.notice = Some(format!("no new session: {}{hint}", error.message));
             return;
         }
@@ -142,7 +146,10 @@ impl Chat {
     }
 
     /// Begins a new session in the same chat.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, now: u64) {
+        // Messages wait for the new session.
+        (self.state.phase, self.clears) = (Phase::Starting, true);
+        self.deadline = Some(now + SESSION_TIMEOUT);
         let folder = self.spec.folder.clone();
         let id = self.request(Sent::NewSession);
         self.send(&outgoing::new_session(&id, &folder));

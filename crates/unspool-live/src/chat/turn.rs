@@ -61,7 +61,7 @@ impl Chat {
                 refuse("the question is gone")
             }
             Command::Clear if self.state.phase == Phase::Idle => {
-                self.clear();
+                self.clear(now);
                 Outcome::Accepted
             }
             Command::Clear => refuse("the agent works; interrupt it first"),
@@ -144,9 +144,12 @@ impl Chat {
         if self.state.phase == Phase::Ended {
             return;
         }
+        // Some agents end an interrupted turn as if it were complete.
+        let cancelled = self.state.phase == Phase::Cancelling;
         let hold = match (&error, stop_reason.as_deref()) {
             (Some(_), _) => Some("the last message failed"),
             (None, Some("cancelled")) => Some("the last message was interrupted"),
+            (None, _) if cancelled => Some("the last message was interrupted"),
             (None, _) => None,
         };
         self.state.last_turn = Some(TurnEnd { number, stop_reason, error });

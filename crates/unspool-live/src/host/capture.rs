@@ -95,7 +95,10 @@ impl Capture {
             Direction::ToAgent => "c2a",
             Direction::ToClient => "a2c",
         };
-        let session = self.session.as_ref().map(|session| format!("\"s\":{},", json!(session)));
+        // A message that names its session may be of an earlier one.
+        let named = text.contains("\"sessionId\"");
+        let session = self.session.as_ref().filter(|_| !named);
+        let session = session.map(|session| format!("\"s\":{},", json!(session)));
         let session = session.unwrap_or_default();
         let text = text.trim();
         self.push(format!("{{\"t\":{now},{session}\"dir\":\"{dir}\",\"msg\":{text}}}"));
@@ -126,7 +129,7 @@ impl Capture {
 
     fn push(&mut self, mut line: String) {
         line.push('\n');
-        if self.waiting_bytes + line.len() > MAX_WAITING {
+        if self.waiting_bytes > 0 && self.waiting_bytes + line.len() > MAX_WAITING {
             self.dropped += 1;
             return;
         }

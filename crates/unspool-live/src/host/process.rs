@@ -159,8 +159,14 @@ pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends a group that a host left behind, if it is still the same.
-pub fn kill_left_group(process: StoredProcess) {
+/// Ends what a host left behind: the agent's group if it is still the same, and every process that
+/// has inherited the mark of the chat.
+pub fn kill_left_processes(process: StoredProcess, chat: &str) {
+    for id in marked_processes(chat) {
+        if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
     let same = process.started.is_some() && start_time(process.group) == process.started;
     let pid = i32::try_from(process.group).ok().and_then(Pid::from_raw);
     if let (true, Some(pid)) = (same, pid) {
@@ -173,6 +179,23 @@ pub fn kill_left_group(process: StoredProcess) {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// All processes with the mark of a chat.
+#[cfg(target_os = "linux")]
+fn marked_processes(chat: &str) -> Vec<u32> {
+    process_ids().filter(|id| is_marked(*id, chat)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn marked_processes(_: &str) -> Vec<u32> {
+    Vec::new()
+}
+
+#[cfg(target_os = "linux")]
+fn process_ids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
 }
 
 /// When a process started, in ticks since the machine did.
@@ -198,16 +221,15 @@ fn stat_fields(process: u32) -> Option<Vec<String>> {
 /// caller's own.
 #[cfg(target_os = "linux")]
 fn children(parent: u32, chat: &str) -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let parent = parent.to_string();
-    ids.filter(|id| {
-        let fields = stat_fields(*id).unwrap_or_default();
-        let is_child = fields.get(1).is_some_and(|of| *of == parent);
-        let is_dead = fields.first().is_some_and(|state| state == "Z");
-        is_child && !is_dead && is_marked(*id, chat)
-    })
-    .collect()
+    process_ids()
+        .filter(|id| {
+            let fields = stat_fields(*id).unwrap_or_default();
+            let is_child = fields.get(1).is_some_and(|of| *of == parent);
+            let is_dead = fields.first().is_some_and(|state| state == "Z");
+            is_child && !is_dead && is_marked(*id, chat)
+        })
+        .collect()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,6 @@
 //! `unspool chat`: drives an agent that speaks the Agent Client Protocol.
 
+mod detach;
 mod headless;
 mod launch;
 mod manage;

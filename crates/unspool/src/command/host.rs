@@ -26,10 +26,12 @@ impl Host {
         let stored = folder.read().context("the chat has no state that can be read")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
+            // Before the socket: a second host must not take it away from the first.
+            let lock = host::lock(&folder).await?;
             let connections = host::socket::listen(&folder)?;
             let kept = Some(stored.state);
             let spec = HostSpec { chat: stored.spec, kept, folders, folder };
-            host::run(spec, connections).await
+            host::run(spec, lock, connections).await
         })?;
         Ok(())
     }

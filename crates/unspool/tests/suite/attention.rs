@@ -74,8 +74,14 @@ impl Agent<'_> {
         );
     }
 
-    /// Reports through hooks that the call begins and needs permission.
+    /// Reports through hooks that the call begins and needs permission. Hooks that are read before
+    /// the log, without a prompt of their own, have no turn, so the log must have been read.
     pub fn ask(&mut self, data: &str, id: &str, command: &str) {
+        until("the call", || {
+            let (_, now) = shown(self.machine);
+            let is_call = now["what"].as_str().is_some_and(|what| what.starts_with("Bash: "));
+            if is_call { Ok(()) } else { Err(now) }
+        });
         for event in ["PreToolUse", "PermissionRequest"] {
             let mut payload = json!({
                 "session_id": SESSION,

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::harness::{Machine, until};
 
 /// A machine with a puppet and its script.
-struct Stage {
-    machine: Machine,
+pub struct Stage {
+    pub machine: Machine,
 }
 
 impl Stage {
-    fn new(script: Value) -> Stage {
+    pub fn new(script: Value) -> Stage {
         let stage = Stage { machine: Machine::new() };
         stage.machine.write("script.json", script.to_string().as_bytes());
         stage
@@ -39,7 +39,7 @@ impl Stage {
         command
     }
 
-    fn chat(&self, arguments: &[&str]) -> Output {
+    pub fn chat(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
@@ -62,12 +62,12 @@ impl Stage {
             .collect()
     }
 
-    fn turns(&self) -> Vec<Value> {
+    pub fn turns(&self) -> Vec<Value> {
         let shown = self.machine.json("data", &["show", "s-1"]);
         shown["turns"].as_array().unwrap().clone()
     }
 
-    fn chats(&self) -> Vec<Value> {
+    pub fn chats(&self) -> Vec<Value> {
         let listed = self.machine.json("data", &["chat", "--list"]);
         listed.as_array().unwrap().clone()
     }
@@ -225,7 +225,6 @@ fn answers_may_come_on_standard_input() {
         });
         if open == 1 { Ok(()) } else { Err(open) }
     });
-    std::thread::sleep(Duration::from_millis(200));
     drop(input);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
@@ -323,7 +322,7 @@ fn interrupt(child: &Child) {
     signal(child.id(), "-INT");
 }
 
-fn signal(process: u32, signal: &str) {
+pub fn signal(process: u32, signal: &str) {
     Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
 }
 
@@ -351,7 +350,7 @@ fn an_interruption_keeps_what_came() {
 }
 
 /// Processes whose command line has this word.
-fn running(word: &str) -> Vec<u32> {
+pub fn running(word: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -405,7 +404,7 @@ fn a_detached_chat_goes_on_and_is_ended() {
     assert_eq!(chats[0]["id"], id.as_str());
     assert_eq!((&chats[0]["live"], &chats[0]["state"]["phase"]), (&json!(true), &json!("running")));
     assert!(stage.machine.ok("data", &["chat", "--list"]).contains("working"));
-    assert_eq!(running(&mark).len(), 1);
+    until("its process", || if running(&mark).len() == 1 { Ok(()) } else { Err(()) });
     // Another chat for the same session is refused while this one drives it.
     stage.machine.ok("data", &["sync"]);
     let second = stage.chat(&["-p", "go", "--resume", "s-1"]);
@@ -449,6 +448,62 @@ fn a_killed_host_leaves_nothing_running() {
         (&turn["state"], &turn["parts"][0]["text"]),
         (&json!("interrupted"), &json!("Working."))
     );
+}
+
+/// The same for an agent that ends with its input, and whose command does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_host_leaves_no_command_of_an_agent_that_ended() {
+    let mark = format!("3603.{}", std::process::id());
+    let stage = Stage::go(json!([{"start": ["sleep", mark]}, {"say": "x"}, {"wait": "cancel"}]));
+    let output = stage.chat(&["-p", "go", "--detach"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    until("its process", || if running(&mark).len() == 1 { Ok(()) } else { Err(()) });
+    let host = stage.chats()[0]["process"].as_u64().unwrap();
+    signal(u32::try_from(host).unwrap(), "-9");
+    until("the end of the host", || {
+        if fs::exists(format!("/proc/{host}/exe")).unwrap() { Err(()) } else { Ok(()) }
+    });
+    stage.machine.ok("data", &["sync"]);
+    until("its end", || if running(&mark).is_empty() { Ok(()) } else { Err(()) });
+}
+
+/// Whoever reads the lines may go; the agent goes too.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_reader_that_goes_takes_the_agent_along() {
+    let mark = format!("3604.{}", std::process::id());
+    let stage = Stage::new(json!({"session": "s-1", "stays": true, "prompts": {
+        "go": [{"start": ["sleep", mark]}, {"say": "x"}, {"wait": "cancel"}]}}));
+    let mut child = stage.command(&["-p", "go", "--json"]).spawn().unwrap();
+    until("its process", || if running(&mark).len() == 1 { Ok(()) } else { Err(()) });
+    drop(child.stdout.take());
+    interrupt(&child);
+    child.wait().unwrap();
+    assert_eq!(running(&mark), Vec::<u32>::new());
+}
+
+#[test]
+fn a_message_that_is_too_long_is_refused() {
+    let stage = Stage::go(json!([{"say": "x"}]));
+    stage.machine.write("long.txt", &vec![b'x'; 5_000_000]);
+    for more in [&[][..], &["--json"][..], &["--detach"][..]] {
+        let input = fs::File::open(stage.machine.home().join("long.txt")).unwrap();
+        let output = stage.command(&[&["-p", "-"], more].concat()).stdin(input).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{more:?}");
+        assert!(stderr(&output).contains("queue is full"), "{more:?}: {}", stderr(&output));
+    }
+}
+
+/// An agent of the config file is found in the archive under the name that it gives itself.
+#[test]
+fn an_agent_of_the_config_file_prints_its_reply() {
+    let stage = Stage::go(json!([{"say": "Hello."}]));
+    let script = stage.machine.home().join("script.json");
+    let config = format!("[chat.agents.house]\ncommand = [{:?}, {:?}]\n", puppet(), script);
+    stage.machine.write(".config/unspool/config.toml", config.as_bytes());
+    let text = stage.machine.ok("data", &["chat", "-p", "go", "--agent", "house"]);
+    assert_eq!(text, "Hello.\n");
 }
 
 /// Law 6 of the chat: a recorder that fails never stops the agent.

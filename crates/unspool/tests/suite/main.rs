@@ -19,6 +19,7 @@ mod call_ids;
 mod case;
 mod changes;
 mod chat;
+mod chat_kills;
 mod cli;
 mod compat;
 mod connections;

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::Sender;
 use unspool_live::chat::ChatSpec;
-use unspool_live::client::{attach, start_detached};
 use unspool_live::host::folder::{ChatFolder, ChatFolders};
 use unspool_live::host::{self, HostSpec};
 use unspool_live::protocol::{
@@ -30,7 +29,9 @@ use events::{Event, Events};
 const READ_INTERVAL: Duration = Duration::from_millis(100);
 /// An answer that comes sooner after its question is refused.
 const MIN_READING_TIME: Duration = Duration::from_millis(160);
-const BY: &str = "command line";
+pub(super) const BY: &str = "command line";
+/// The number of the command that sends the message. Other commands have 0.
+const PROMPT: u64 = 1;
 
 pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
     let text = match chat.prompt.as_deref() {
@@ -49,12 +50,14 @@ pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
     data.create().with_context(|| format!("cannot use {}", data.path().display()))?;
     let folders = folders(&data);
     if chat.detach {
-        return detach(archive, &folders, spec, text, chat.json);
+        return super::detach::detach(archive, &folders, spec, text, chat.json);
     }
     let folder = folders.create()?;
+    let resumes = spec.resume.is_some();
     let (messages, commands) = start(folders, folder.clone(), spec)?;
     let events = Events::start(messages, chat.permissions == Permissions::Ask);
-    let deadline = chat.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let deadline =
+        chat.timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     let mut headless = Headless {
         archive,
         json: chat.json,
@@ -67,12 +70,21 @@ pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
         answers: 0,
         questions: Vec::new(),
         answers_closed: false,
+        declined: Vec::new(),
+        resumes,
+        refused: None,
+        closed: false,
         interrupted: 0,
         ending: false,
         timed_out: false,
     };
-    headless.send(Command::Prompt { text });
+    headless.send_numbered(PROMPT, Command::Prompt { text });
     let outcome = headless.run(&events.receiver, deadline);
+    if outcome.is_err() && !headless.closed {
+        // Whatever went wrong here, the agent must not outlive us.
+        headless.end();
+        while !matches!(events.receiver.recv(), Ok(Event::Closed) | Err(_)) {}
+    }
     // Nobody comes back for a message that was not sent: it is in the shell.
     let _ = folder.remove();
     outcome
@@ -93,55 +105,15 @@ fn start(
     std::thread::spawn(move || {
         let spec = HostSpec { chat: spec, kept: None, folders, folder };
         // An error shows as a chat that ends without a word; its messages end here.
-        if let Err(error) = runtime.block_on(host::run(spec, connections)) {
+        let outcome = runtime.block_on(async {
+            let lock = host::lock(&spec.folder).await?;
+            host::run(spec, lock, connections).await
+        });
+        if let Err(error) = outcome {
             stderr_line!("unspool: {error}");
         }
     });
     Ok((messages, commands))
-}
-
-/// Starts the host in a process of its own and returns when the agent has the message.
-fn detach(
-    archive: &Archive,
-    folders: &ChatFolders,
-    spec: ChatSpec,
-    text: String,
-    json: bool,
-) -> Result<()> {
-    let data = archive.folder()?.path().display().to_string();
-    let arguments = ["--data".to_owned(), data];
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (id, state) = runtime.block_on(async {
-        let program = std::env::current_exe()?;
-        let kept = ChatState::default();
-        let folder = start_detached(folders, program, &arguments, spec, kept).await?;
-        let mut attached = attach(&folder).await?;
-        let command = Command::Prompt { text };
-        attached.commands.send(ClientMessage { number: 0, by: BY.to_owned(), command }).await?;
-        let mut fields = attached.state.fields();
-        let mut state = attached.state;
-        while let Some(message) = attached.messages.recv().await {
-            if let HostMessage::Changed(changed) = message {
-                fields.extend(changed);
-                state = ChatState::of_fields(fields.clone()).unwrap_or(state);
-            }
-            let sent = state.phase == Phase::Running && state.queue.is_empty();
-            if sent || state.phase == Phase::Ended || state.last_turn.is_some() {
-                break;
-            }
-        }
-        anyhow::Ok((folder.id, state))
-    })?;
-    if state.phase == Phase::Ended {
-        bail!("{}", state.reason.unwrap_or_else(|| "the chat ended".to_owned()));
-    }
-    if json {
-        let session = state.session;
-        return super::super::write_json_line(&json!({"chat": id, "agent_session_id": session}));
-    }
-    let mut out = terminal_writer::stdout();
-    writeln!(out, "chat {id}: `unspool chat --list` shows it, `unspool chat --end {id}` ends it")?;
-    Ok(out.flush()?)
 }
 
 struct Headless<'a> {
@@ -161,6 +133,14 @@ struct Headless<'a> {
     questions: Vec<String>,
     /// No answers come any more.
     answers_closed: bool,
+    /// Questions that were declined for that.
+    declined: Vec<String>,
+    /// The session existed before.
+    resumes: bool,
+    /// Why the message was refused.
+    refused: Option<String>,
+    /// The host has ended.
+    closed: bool,
     interrupted: u32,
     ending: bool,
     timed_out: bool,
@@ -179,7 +159,10 @@ impl Headless<'_> {
                     self.decline();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Event::Closed) | Err(RecvTimeoutError::Disconnected) => {
+                    self.closed = true;
+                    break;
+                }
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) && !self.timed_out {
                 self.timed_out = true;
@@ -187,6 +170,7 @@ impl Headless<'_> {
             }
             if self.read.elapsed() >= READ_INTERVAL {
                 self.print_parts()?;
+                self.read = Instant::now();
             }
             let idle = self.state.phase == Phase::Idle && self.state.queue.is_empty();
             if idle && self.state.last_turn.is_some() {
@@ -198,8 +182,12 @@ impl Headless<'_> {
     }
 
     fn send(&self, command: Command) {
+        self.send_numbered(0, command);
+    }
+
+    fn send_numbered(&self, number: u64, command: Command) {
         // A host that is gone has said why.
-        let message = ClientMessage { number: 0, by: BY.to_owned(), command };
+        let message = ClientMessage { number, by: BY.to_owned(), command };
         let _ = self.commands.blocking_send(message);
     }
 
@@ -226,8 +214,12 @@ impl Headless<'_> {
                 self.line("chat", || json!({"chat": chat}))?;
             }
             HostMessage::Changed(changed) => self.fields.extend(changed),
-            HostMessage::Done { outcome: Outcome::Refused(why), .. } if self.json => {
+            HostMessage::Done { number, outcome: Outcome::Refused(why) } => {
                 self.line("refused", || json!({"reason": why}))?;
+                if number == PROMPT {
+                    self.refused = Some(why);
+                    self.end();
+                }
             }
             HostMessage::Done { .. } => {}
         }
@@ -244,6 +236,7 @@ impl Headless<'_> {
     /// Prints what is new beside the transcript: session, questions, answers.
     fn announce(&mut self) -> Result<()> {
         if self.transcript.is_none()
+            && !self.warned
             && let Some(session) = self.state.session.clone()
             && self.state.phase != Phase::Starting
         {
@@ -251,7 +244,12 @@ impl Headless<'_> {
             let start = json!({"agent": state.agent, "program": state.program,
                 "agent_session_id": session, "project": state.folder});
             self.line("start", || start)?;
-            self.transcript = Some(ChatTranscript::new(self.archive, &self.state.agent, &session)?);
+            let agent = &self.state.agent;
+            // The agent goes on if the archive cannot be used.
+            match ChatTranscript::new(self.archive, agent, &session, self.resumes) {
+                Ok(transcript) => self.transcript = Some(transcript),
+                Err(error) => self.warn(&error),
+            }
         }
         let open: Vec<_> = self.state.questions.clone();
         for question in open.iter().filter(|open| !self.questions.contains(&open.id)) {
@@ -305,16 +303,25 @@ impl Headless<'_> {
         }
     }
 
-    fn decline(&self) {
-        for question in &self.state.questions {
-            let (question, answer) = (question.id.clone(), UserAnswer::Decline);
-            self.send(Command::Answer { question, answer });
+    fn decline(&mut self) {
+        for open in std::mem::take(&mut self.state.questions) {
+            if !self.declined.contains(&open.id) {
+                self.declined.push(open.id.clone());
+                let (question, answer) = (open.id, UserAnswer::Decline);
+                self.send(Command::Answer { question, answer });
+            }
+        }
+    }
+
+    /// Says once that the archive cannot be used.
+    fn warn(&mut self, error: &anyhow::Error) {
+        if !std::mem::replace(&mut self.warned, true) {
+            stderr_line!("unspool: the chat is not in the archive yet: {error:#}");
         }
     }
 
     /// Has the archive read what came, and prints the parts that are complete.
     fn print_parts(&mut self) -> Result<()> {
-        self.read = Instant::now();
         let Some(capture) = self.state.capture.clone() else { return Ok(()) };
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         // The agent goes on if the archive fails; the capture is read later.
@@ -328,11 +335,7 @@ impl Headless<'_> {
                     self.line("part", || part)?;
                 }
             }
-            Err(error) if !self.warned => {
-                self.warned = true;
-                stderr_line!("unspool: the chat is not in the archive yet: {error:#}");
-            }
-            Err(_) => {}
+            Err(error) => self.warn(&error),
         }
         Ok(())
     }
@@ -347,6 +350,7 @@ impl Headless<'_> {
             turn.error.is_none() && turn.stop_reason.as_deref() != Some("cancelled")
         });
         let error = turn.as_ref().and_then(|turn| turn.error.clone());
+        let error = error.or_else(|| self.refused.clone());
         let error = error.or_else(|| self.state.reason.clone().filter(|_| turn.is_none()));
         let line = json!({
             "state": end.as_ref().and_then(|end| end.state).map(TurnState::name),

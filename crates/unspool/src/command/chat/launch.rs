@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use unspool_ingest::report::Progress;
-use unspool_live::agents::{Choice, choices};
+use unspool_live::agents::{BUILT_IN, Choice, choices};
 use unspool_live::chat::ChatSpec;
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::decode::prompt_hash;
@@ -37,7 +37,9 @@ impl Chat {
         let (agent, command) = if self.command.is_empty() {
             let named = self.agent.clone().or_else(|| Some(resumed.as_ref()?.agent.clone()));
             let agent = choose(named)?;
-            (Some(agent.name), agent.command)
+            // An agent of the config file says itself who it is.
+            let is_built_in = BUILT_IN.iter().any(|built_in| built_in.name == agent.name);
+            (Some(agent.name).filter(|_| is_built_in), agent.command)
         } else {
             (resumed.as_ref().map(|resumed| resumed.agent.clone()), self.command.clone())
         };

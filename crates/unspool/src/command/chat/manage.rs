@@ -86,7 +86,7 @@ pub fn end(archive: &Archive, chat: &str) -> Result<()> {
     };
     if !folder.is_live() {
         if let Some(agent) = folder.read().and_then(|stored| stored.agent) {
-            unspool_live::host::process::kill_left_group(agent);
+            unspool_live::host::process::kill_left_processes(agent, &folder.id);
         }
         return Ok(folder.remove()?);
     }

@@ -43,7 +43,13 @@ pub struct ChatEnd {
 }
 
 impl ChatTranscript {
-    pub fn new(archive: &Archive, agent: &str, session: &str) -> Result<ChatTranscript> {
+    /// `resumes`: the session had turns before the chat.
+    pub fn new(
+        archive: &Archive,
+        agent: &str,
+        session: &str,
+        resumes: bool,
+    ) -> Result<ChatTranscript> {
         let mut transcript = ChatTranscript {
             archive: archive.clone(),
             writer: archive.writer()?,
@@ -53,7 +59,7 @@ impl ChatTranscript {
             before: 0,
             printed: HashSet::new(),
         };
-        if let Some(stored) = transcript.stored()? {
+        if resumes && let Some(stored) = transcript.stored()? {
             let sizes = block_on(transcript.view()?.sizes(stored.row))?;
             transcript.before = sizes.last().map_or(0, |size| size.number);
         }
