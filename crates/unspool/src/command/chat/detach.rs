@@ -43,6 +43,8 @@ pub(super) fn detach(
                     let command = Command::End;
                     let end = ClientMessage { number: 0, by: BY.to_owned(), command };
                     let _ = attached.commands.send(end).await;
+                    // The connection closes when the agent is gone.
+                    while attached.messages.recv().await.is_some() {}
                     bail!("{why}");
                 }
                 Some(HostMessage::Hello { .. } | HostMessage::Done { .. }) => {}
