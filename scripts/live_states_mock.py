@@ -122,15 +122,7 @@ class Mock:
         if not stream:
             http.reply(whole)
         else:
-            http.send_response(200)
-            http.send_header("content-type", "text/event-stream")
-            http.send_header("connection", "close")
-            http.end_headers()
-            for name, frame in frames:
-                head = f"event: {name}\n" if name else ""
-                http.wfile.write(f"{head}data: {json.dumps(frame)}\n\n".encode())
-                http.wfile.flush()
-            http.close_connection = True
+            send_frames(http, frames)
         if tool and step and not calls:
             self.note("end", step)
 
@@ -147,16 +139,20 @@ class Mock:
             frames = [frames[0], ("response.output_item.added", added), (delta["type"], delta)]
         else:
             del frames[0][1]["candidates"][0]["finishReason"]
-        http.send_response(200)
-        http.send_header("content-type", "text/event-stream")
-        http.send_header("connection", "close")
-        http.end_headers()
-        for name, frame in frames:
-            head = f"event: {name}\n" if name else ""
-            http.wfile.write(f"{head}data: {json.dumps(frame)}\n\n".encode())
-            http.wfile.flush()
+        send_frames(http, frames)
         time.sleep(60)
-        http.close_connection = True
+
+
+def send_frames(http, frames):
+    http.send_response(200)
+    http.send_header("content-type", "text/event-stream")
+    http.send_header("connection", "close")
+    http.end_headers()
+    for name, frame in frames:
+        head = f"event: {name}\n" if name else ""
+        http.wfile.write(f"{head}data: {json.dumps(frame)}\n\n".encode())
+        http.wfile.flush()
+    http.close_connection = True
 
 
 def declared(body):

@@ -23,7 +23,7 @@ use crate::protocol::{ChatState, Command, Outcome, Phase};
 use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
 pub use exit::Exit;
-pub use question::Policy;
+pub use question::{MIN_READING_TIME, Policy};
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
 const INITIALIZE_TIMEOUT: u64 = 120_000;
@@ -110,9 +110,8 @@ pub struct ChatSpec {
 #[derive(Clone, PartialEq, Debug)]
 enum Sent {
     Initialize,
-    NewSession,
-    Continue,
-    Prompt { message: u64 },
+    Session,
+    Prompt,
     Set { option: String, before: Value, required: bool },
 }
 
@@ -254,8 +253,8 @@ impl Chat {
     fn replied(&mut self, sent: Sent, result: Result<String, RpcError>, now: u64) {
         match sent {
             Sent::Initialize => self.initialized(result, now),
-            Sent::NewSession | Sent::Continue => self.session_ready(result, now),
-            Sent::Prompt { .. } => self.prompt_ended(result, now),
+            Sent::Session => self.session_ready(result, now),
+            Sent::Prompt => self.prompt_ended(result, now),
             Sent::Set { option, before, required } => {
                 self.option_set(&option, before, required, result, now);
             }

@@ -623,7 +623,7 @@ proptest! {
                 Move::Exit => run.take(Input::Exited(Exit::default())),
             }
             // One prompt in flight.
-            let in_flight = run.chat.requests.values().filter(|s| matches!(s, Sent::Prompt { .. }));
+            let in_flight = run.chat.requests.values().filter(|s| **s == Sent::Prompt);
             prop_assert!(in_flight.count() <= 1);
             // One answer for each question that was asked; the yes of a client, and no other.
             let mut answered: BTreeMap<u64, usize> = BTreeMap::new();

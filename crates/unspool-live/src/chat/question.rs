@@ -14,8 +14,8 @@ use crate::protocol::{
 };
 use crate::wire::{INVALID_PARAMS, INVALID_REQUEST, RequestId};
 
-/// An answer that comes sooner was not read: the key was pressed for something else.
-const MIN_READING_TIME: u64 = 150;
+/// An answer that comes sooner was not read: the key was pressed for something else (milliseconds).
+pub const MIN_READING_TIME: u64 = 150;
 /// How many answers are remembered for those who come late.
 const MAX_REMEMBERED: usize = 32;
 /// An agent that asks more at once is not answered by a person.

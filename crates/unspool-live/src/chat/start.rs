@@ -83,7 +83,7 @@ impl Chat {
     fn open_session(&mut self) {
         let folder = self.spec.folder.clone();
         let Some(session) = self.spec.resume.clone() else {
-            let id = self.request(Sent::NewSession);
+            let id = self.request(Sent::Session);
             return self.send(&outgoing::new_session(&id, &folder));
         };
         // Without the history: we have it.
@@ -98,7 +98,7 @@ impl Chat {
             }
         };
         self.state.session = Some(session.clone());
-        let id = self.request(Sent::Continue);
+        let id = self.request(Sent::Session);
         self.send(&outgoing::continue_session(&id, how, &session, &folder));
     }
 
@@ -151,7 +151,7 @@ impl Chat {
         (self.state.phase, self.clears) = (Phase::Starting, true);
         self.deadline = Some(now + SESSION_TIMEOUT);
         let folder = self.spec.folder.clone();
-        let id = self.request(Sent::NewSession);
+        let id = self.request(Sent::Session);
         self.send(&outgoing::new_session(&id, &folder));
     }
 

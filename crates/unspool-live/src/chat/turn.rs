@@ -99,7 +99,7 @@ impl Chat {
         let Some(message) = self.state.queue.first() else { return };
         let (text, by) = (message.text.clone(), message.by.clone());
         let id = message.id;
-        let request = self.request(Sent::Prompt { message: id });
+        let request = self.request(Sent::Prompt);
         self.effects.push(Effect::Note(json!({"what": "prompt", "by": by})));
         let line = outgoing::prompt(&request, &session, &text).to_string();
         self.effects.push(Effect::Send(Outgoing { lines: vec![line], prompt: Some(id) }));

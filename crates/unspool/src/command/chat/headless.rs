@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::Sender;
-use unspool_live::chat::ChatSpec;
+use unspool_live::chat::{ChatSpec, MIN_READING_TIME};
 use unspool_live::host::folder::{ChatFolder, ChatFolders};
 use unspool_live::host::{self, HostSpec};
 use unspool_live::protocol::{
@@ -27,8 +27,6 @@ use events::{Event, Events};
 
 /// How often what came is read, at most.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
-/// An answer that comes sooner after its question is refused.
-const MIN_READING_TIME: Duration = Duration::from_millis(160);
 pub(super) const BY: &str = "command line";
 /// The number of the command that sends the message. Other commands have 0.
 const PROMPT: u64 = 1;
@@ -294,7 +292,7 @@ impl Headless<'_> {
             Ok(command) => {
                 if matches!(command, Command::Answer { .. }) {
                     // A program reads faster than a person.
-                    std::thread::sleep(MIN_READING_TIME);
+                    std::thread::sleep(Duration::from_millis(MIN_READING_TIME + 10));
                 }
                 self.send(command);
                 Ok(())

@@ -30,6 +30,8 @@ pub struct ChatTranscript {
     /// The turns up to this one are older than the chat.
     before: u32,
     printed: HashSet<PartId>,
+    /// Where they were, so that they are not read again.
+    places: HashSet<(u32, Place)>,
 }
 
 /// What a turn came to.
@@ -58,6 +60,7 @@ impl ChatTranscript {
             session: session.to_owned(),
             before: 0,
             printed: HashSet::new(),
+            places: HashSet::new(),
         };
         if resumes && let Some(stored) = transcript.stored()? {
             let sizes = block_on(transcript.view()?.sizes(stored.row))?;
@@ -108,12 +111,20 @@ impl ChatTranscript {
         Ok(turns)
     }
 
-    fn parts(&mut self, stored: &StoredSession, number: u32) -> Result<Vec<Part>> {
-        let view = self.view()?;
-        let skeleton = block_on(view.skeleton(stored.row, number))?;
-        let places: Vec<Place> =
-            skeleton.iter().flat_map(|skeleton| &skeleton.parts).map(|part| part.place).collect();
-        Ok(block_on(view.parts(stored.row, number, places))?)
+    /// The places of a turn's parts, from columns alone.
+    fn part_places(&mut self, stored: &StoredSession, number: u32) -> Result<Vec<Place>> {
+        let skeleton = block_on(self.view()?.skeleton(stored.row, number))?;
+        let parts = skeleton.iter().flat_map(|skeleton| &skeleton.parts);
+        Ok(parts.map(|part| part.place).collect())
+    }
+
+    fn parts(
+        &mut self,
+        stored: &StoredSession,
+        number: u32,
+        places: Vec<Place>,
+    ) -> Result<Vec<Part>> {
+        Ok(block_on(self.view()?.parts(stored.row, number, places))?)
     }
 
     /// The parts that are complete and were not returned before, in order, as JSON.
@@ -123,10 +134,13 @@ impl ChatTranscript {
         let mut new = Vec::new();
         for turn in self.turns(&stored)? {
             let running = turn.state == TurnState::Running;
-            let parts = self.parts(&stored, turn.number)?;
+            let mut places = self.part_places(&stored, turn.number)?;
+            places.retain(|place| !self.places.contains(&(turn.number, *place)));
+            let parts = self.parts(&stored, turn.number, places)?;
             // Nothing is returned before the parts that come before it.
             let open = parts.iter().position(|part| running && part.body.is_open());
             for part in &parts[..open.unwrap_or(parts.len())] {
+                self.places.insert((turn.number, part.place));
                 if self.printed.insert(part.id) {
                     let document = PartDocument::new(&agent, &turn, part);
                     let mut document = serde_json::to_value(document)?;
@@ -145,7 +159,8 @@ impl ChatTranscript {
         let prices = config::prices()?;
         let mut text = None;
         for turn in turns.iter().rev() {
-            let parts = self.parts(&stored, turn.number)?;
+            let places = self.part_places(&stored, turn.number)?;
+            let parts = self.parts(&stored, turn.number, places)?;
             let texts = parts.iter().rev().filter(|part| part.body.kind() == Kind::Text);
             let mut texts = texts.filter_map(|part| part.body.prose());
             let last = texts.find(|text| !text.trim().is_empty()).map(str::to_owned);
