@@ -17,7 +17,7 @@ use crate::chat::ChatSpec;
 use crate::host::CLIENT_QUEUE;
 use crate::host::folder::{ChatFolder, ChatFolders, StoredChat};
 use crate::host::process::kill_left_processes;
-use crate::host::socket::{read_lines, write_lines};
+use crate::host::socket::{MAX_STATE, read_lines, write_lines};
 use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase, SOCKET_VERSION};
 
 /// How long a host may take until clients can connect.
@@ -142,10 +142,14 @@ pub async fn attach(folder: &ChatFolder) -> Result<Attached, ClientError> {
     let stream = UnixStream::connect(folder.socket())
         .await
         .map_err(|_| ClientError::Unknown(folder.id.clone()))?;
+    // Somebody else may have put a socket there.
+    if stream.peer_cred()?.uid() != rustix::process::getuid().as_raw() {
+        return Err(ClientError::Unknown(folder.id.clone()));
+    }
     let (read, write) = stream.into_split();
     let (to, mut messages) = mpsc::channel(CLIENT_QUEUE);
     let (commands, from) = mpsc::channel(CLIENT_QUEUE);
-    tokio::spawn(read_lines(read, to));
+    tokio::spawn(read_lines(read, to, MAX_STATE));
     tokio::spawn(write_lines(write, from));
     let hello = timeout(HELLO_TIME, messages.recv()).await.ok().flatten();
     match hello {

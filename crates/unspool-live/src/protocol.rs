@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use unspool_model::agent::own_call_id;
+use unspool_sources::decode::acp::form_request;
+
 use crate::form::FormField;
 use crate::wire::RequestId;
 
@@ -209,6 +212,18 @@ pub struct OpenQuestion {
     pub subject: Value,
     /// When it came, in milliseconds.
     pub since: u64,
+}
+
+impl OpenQuestion {
+    /// True if it is about a call of the archive.
+    pub fn is_about(&self, agent: &str, call: &str) -> bool {
+        match &self.call {
+            Some(own) => own_call_id(agent, call) == own,
+            None => {
+                form_request(call).is_some_and(|id| id == self.request.as_json().trim_matches('"'))
+            }
+        }
+    }
 }
 
 /// An answer that was given.

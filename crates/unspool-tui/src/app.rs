@@ -11,9 +11,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use unspool_model::id::SessionId;
 use unspool_store::replace_file::replace_file;
 
 use crate::backend::{Backend, EventSender};
+use crate::chat::ChatRequest;
+#[cfg(unix)]
+use crate::chat::link::{ChatOpener, Links};
 use crate::editor;
 use crate::event::AppEvent;
 use crate::highlight_cache::HighlightThread;
@@ -41,6 +45,11 @@ pub struct AppOptions {
     /// The most entries of a session held in memory.
     pub window: usize,
     pub session: Option<FirstSession>,
+    /// The chat to begin with, and the archive's id of its session, if it has one.
+    pub chat: Option<(String, Option<SessionId>)>,
+    /// Finds and starts the hosts of chats. None if agents cannot be driven from here.
+    #[cfg(unix)]
+    pub chat_opener: Option<ChatOpener>,
 }
 
 /// The session to begin with, and what to replay of it.
@@ -63,26 +72,31 @@ pub fn run(
     options: AppOptions,
     on_first_frame: impl FnOnce(),
 ) -> io::Result<()> {
-    let AppOptions { theme, keys, motion, mouse, window, session } = options;
+    let AppOptions { theme, keys, motion, mouse, window, session, chat, .. } = options;
+    #[cfg(unix)]
+    let can_chat = options.chat_opener.is_some();
+    #[cfg(unix)]
+    let mut links = Links::new(options.chat_opener, sender.clone());
+    #[cfg(not(unix))]
+    let (can_chat, mut links) = (false, Links);
     let mut screen = TerminalScreen::take(mouse)?;
     let (mut state, effects) = State::new(keys, crossterm::terminal::size()?, Instant::now());
-    (state.motion, state.mouse) = (motion, mouse);
+    (state.motion, state.mouse, state.can_chat) = (motion, mouse, can_chat);
     state.name = backend.name().map(str::to_owned);
     let highlight_thread = HighlightThread::start(sender.clone());
     state.view_options.colours = Some(Rc::new(highlight_thread.colours().clone()));
     state.view_options.window = window.max(MIN_WINDOW_ENTRIES);
-    run_effects(effects, &mut state, &mut screen, backend)?;
-    if let Some(FirstSession { id, replay }) = session {
-        let effect = state.open_named(&id, replay);
-        run_effects(vec![effect], &mut state, &mut screen, backend)?;
-    }
+    run_effects(effects, &mut state, &mut screen, backend, &mut links)?;
+    let effects = open_first(&mut state, session, chat);
+    run_effects(effects, &mut state, &mut screen, backend, &mut links)?;
     // Wait briefly for the first response, so that the first frame is not empty.
     if let Ok(event) = events.recv_timeout(Duration::from_millis(40)) {
         let effects = state.take(event, Instant::now());
-        run_effects(effects, &mut state, &mut screen, backend)?;
+        run_effects(effects, &mut state, &mut screen, backend, &mut links)?;
     }
     state.tick(Instant::now());
     screen.draw(&state, &theme)?;
+    state.note_drawn(Instant::now());
     spawn_input_thread(sender.clone());
     on_first_frame();
     let mut drawn = Instant::now();
@@ -92,6 +106,7 @@ pub fn run(
         if dirty && now >= drawn + FRAME_INTERVAL {
             screen.draw(&state, &theme)?;
             (drawn, dirty) = (Instant::now(), false);
+            state.note_drawn(drawn);
         }
         let due = if dirty { Some(drawn + FRAME_INTERVAL) } else { state.wake() };
         let wait = due
@@ -106,19 +121,38 @@ pub fn run(
         if next.is_none() {
             let effects = state.tick(Instant::now());
             dirty = true;
-            if run_effects(effects, &mut state, &mut screen, backend)? == NextStep::Quit {
+            if run_effects(effects, &mut state, &mut screen, backend, &mut links)? == NextStep::Quit
+            {
+                links.close();
                 return Ok(());
             }
         }
         while let Some(event) = next {
             let effects = state.take(event, Instant::now());
             dirty = true;
-            if run_effects(effects, &mut state, &mut screen, backend)? == NextStep::Quit {
+            if run_effects(effects, &mut state, &mut screen, backend, &mut links)? == NextStep::Quit
+            {
+                links.close();
                 return Ok(());
             }
             next = if Instant::now() < until { events.try_recv().ok() } else { None };
         }
     }
+}
+
+/// Opens the session or the chat that the command line names.
+fn open_first(
+    state: &mut State,
+    session: Option<FirstSession>,
+    chat: Option<(String, Option<SessionId>)>,
+) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    effects.extend(session.map(|FirstSession { id, replay }| state.open_named(&id, replay)));
+    if let Some((chat, session)) = chat {
+        effects.extend(session.map(|id| state.open_named(&id.to_string(), None)));
+        effects.extend(state.open_chat(ChatRequest::Attach(chat), session));
+    }
+    effects
 }
 
 /// Held while keys are read. An editor that the application starts must get its keys.
@@ -139,6 +173,7 @@ fn run_effects(
     state: &mut State,
     screen: &mut TerminalScreen,
     backend: &dyn Backend,
+    links: &mut Links,
 ) -> io::Result<NextStep> {
     for effect in effects {
         match effect {
@@ -152,6 +187,7 @@ fn run_effects(
             Effect::Edit { path, line } => edit(&path, line, state, screen)?,
             Effect::Alert(alert) => screen.alert(&alert)?,
             Effect::Mouse(mouse) => screen.set_mouse(mouse)?,
+            Effect::Chat(link, effect) => links.run(link, effect),
             Effect::Redraw => screen.redraw()?,
             Effect::Suspend => screen.suspend()?,
             Effect::Quit => return Ok(NextStep::Quit),
@@ -196,7 +232,7 @@ fn spawn_input_thread(sender: EventSender) {
             }
             let Some(read) = read else { continue };
             let event = match read {
-                Ok(crossterm::event::Event::Key(key)) => AppEvent::Key(key),
+                Ok(crossterm::event::Event::Key(key)) => AppEvent::Key(key, Instant::now()),
                 Ok(crossterm::event::Event::Mouse(mouse)) => AppEvent::Mouse(mouse),
                 Ok(crossterm::event::Event::Paste(text)) => AppEvent::Paste(text),
                 Ok(crossterm::event::Event::Resize(width, height)) => {
@@ -243,3 +279,14 @@ fn spawn_signal_thread(sender: EventSender) {
 
 #[cfg(not(unix))]
 fn spawn_signal_thread(_: EventSender) {}
+
+/// Agents are not driven on this system.
+#[cfg(not(unix))]
+struct Links;
+
+#[cfg(not(unix))]
+impl Links {
+    fn run(&mut self, _: crate::chat::LinkId, _: crate::chat::ChatEffect) {}
+
+    fn close(self) {}
+}

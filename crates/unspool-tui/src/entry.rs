@@ -2,6 +2,8 @@
 //! turn's footer. An entry is made from a `TurnView` and laid out as lines when it is first
 //! visible; the layout is cached until its content, its width or its fold state changes.
 
+mod turn_lines;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -13,8 +15,10 @@ use unspool_model::session::TurnState;
 use unspool_query::window::Position;
 use unspool_view::block::{Block, Card, Node, Tone};
 use unspool_view::lines::{self, Highlighter, Line, LineOptions, Style};
-use unspool_view::present::notes::{BOOKMARK_GLYPH, NoteView};
-use unspool_view::present::{HeaderFactKind, Item, PartView, TurnHeader, TurnView};
+use unspool_view::present::notes::NoteView;
+use unspool_view::present::{Item, PartView, TurnHeader, TurnView};
+
+use turn_lines::{foot_line, turn_line};
 
 /// The identity of an entry, stable when its content changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -265,6 +269,32 @@ impl Entry {
         lines
     }
 
+    /// Its lines without the questions of its calls: they can be answered, and are drawn below.
+    pub fn lines_without_question(
+        &self,
+        width: usize,
+        fold: FoldState,
+        context: &LayoutContext<'_>,
+    ) -> Vec<Line> {
+        let mut content = self.content.clone();
+        let parts = match &mut content {
+            EntryContent::Item(Item::Part(part)) => std::slice::from_mut(part),
+            EntryContent::Item(Item::Reasoning(block)) => block.parts.as_mut_slice(),
+            EntryContent::Head(_)
+            | EntryContent::Turn(..)
+            | EntryContent::User(_)
+            | EntryContent::Foot(_) => &mut [],
+        };
+        for block in parts.iter_mut().flat_map(|part| &mut part.blocks) {
+            if let Block::Card(card) = block {
+                card.question = None;
+            }
+        }
+        let mut entry = Entry::new(self.key, self.position, content);
+        entry.dense = self.dense;
+        entry.lay_out(width, fold, context)
+    }
+
     /// The line at which a part begins while its reasoning block is open.
     pub fn line_of_part(&self, nth: usize, width: usize) -> usize {
         let EntryContent::Item(Item::Reasoning(block)) = &self.content else { return 0 };
@@ -337,50 +367,4 @@ fn agents_of(node: &Node, found: &mut Vec<(String, SessionId)>) {
         found.push((unspool_view::block::text_of(&node.label), session));
     }
     node.children.iter().for_each(|child| agents_of(child, found));
-}
-
-/// `── Turn 3 · user · 14:03:22 · claude-opus-4 ──`: the facts known when a turn starts.
-fn turn_line(header: &TurnHeader, note: Option<&NoteView>, width: usize) -> Line {
-    let measure = width.min(lines::MAX_LINE_WIDTH);
-    let mut line = Line::of("── ", Style::gutter());
-    line.push(&format!("Turn {}", header.number), Style { strong: true, ..Style::default() });
-    let muted = Style::tone(Tone::Muted);
-    let mut fact = |text: &str, style: Style| {
-        line.push(" · ", Style::gutter());
-        line.push(text, style);
-    };
-    let is_shown = |kind: HeaderFactKind| {
-        kind != HeaderFactKind::State || header.state != TurnState::Completed
-    };
-    for label in header.facts().into_iter().filter(|label| is_shown(label.kind)) {
-        fact(label.text, Style::tone(label.tone.unwrap_or(Tone::Muted)));
-    }
-    if let Some(started) = header.started {
-        fact(&started.strftime("%H:%M:%S").to_string(), muted.clone());
-    }
-    if note.is_some_and(NoteView::is_bookmark) {
-        fact(BOOKMARK_GLYPH, Style::tone(Tone::Accent));
-    }
-    for model in &header.models {
-        fact(model, muted.clone());
-    }
-    let mut line = lines::clip(line, measure.saturating_sub(3));
-    let rest = measure.saturating_sub(line.width() + 1);
-    line.push(&format!(" {}", "─".repeat(rest)), Style::gutter());
-    line
-}
-
-/// `took 12.4 s · 1,729 tokens`
-fn foot_line(header: &TurnHeader) -> Line {
-    let mut facts = header.metrics();
-    // The duration is the first of them. The page has a tooltip instead of the word.
-    if header.duration_ms.is_some_and(|took| took > 0)
-        && let Some(took) = facts.first_mut()
-    {
-        *took = format!("took {took}");
-    }
-    if header.state != TurnState::Completed {
-        facts.push(header.state_text().to_owned());
-    }
-    Line::of(&facts.join(" · "), Style::tone(Tone::Muted))
 }

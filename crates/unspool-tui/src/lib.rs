@@ -5,6 +5,7 @@
 pub mod app;
 pub mod backend;
 mod changes;
+pub mod chat;
 mod editor;
 mod entry;
 pub mod event;
@@ -17,6 +18,7 @@ mod screen;
 mod scroll;
 mod state;
 pub mod test_harness;
+mod text_field;
 pub mod theme;
 mod transcript;
 mod view;

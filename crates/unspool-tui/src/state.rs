@@ -3,11 +3,15 @@
 
 mod actions;
 mod changes_actions;
+mod chat_actions;
+mod chat_keys;
 mod input;
 mod note_actions;
+mod overlay;
 mod refresh;
 mod replay;
 mod responses;
+mod search;
 mod session_actions;
 mod unread;
 
@@ -16,20 +20,21 @@ use std::time::{Duration, Instant};
 use note_actions::NoteIntent;
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
-use unspool_model::note::NoteTarget;
 use unspool_query::attention::{Alert, Attention};
-use unspool_query::reader::{Query, SearchHit};
+use unspool_query::reader::Query;
 use unspool_query::request::Request;
-use unspool_query::search::Reading;
 use unspool_view::present::budget::BudgetUse;
 
-use crate::backend::QueryId;
+use crate::backend::{BackendEvent, QueryId};
 use crate::changes::ChangesPane;
+use crate::chat::{ChatEffect, ChatPane, LinkId};
 use crate::event::AppEvent;
 use crate::keys::Keys;
 use crate::list::List;
 use crate::replay::{Replay, ReplayRange};
 use crate::transcript::{LoadReason, TranscriptPane, ViewOptions};
+pub use overlay::{Input, InputPurpose, Overlay};
+pub use search::Search;
 
 /// How long a row must stay selected before its preview is loaded.
 const PREVIEW_DELAY: Duration = Duration::from_millis(90);
@@ -56,6 +61,8 @@ pub enum Effect {
         path: String,
         line: u64,
     },
+    /// For the connection to the host of a chat.
+    Chat(LinkId, ChatEffect),
     Redraw,
     Suspend,
     Quit,
@@ -66,50 +73,6 @@ pub enum Screen {
     Session(Box<TranscriptPane>),
     Search(Search),
     Changes(Box<ChangesPane>),
-}
-
-/// Hits in all sessions.
-pub struct Search {
-    pub query: String,
-    /// `None` while the search runs.
-    pub hits: Option<Vec<SearchHit>>,
-    /// How the query was understood.
-    pub reading: Reading,
-    pub at: usize,
-    pub top: usize,
-}
-
-/// What is drawn above all screens.
-pub enum Overlay {
-    Help {
-        top: usize,
-    },
-    Input(Input),
-    /// Asks whether to delete this session; its title.
-    Delete(SessionId, String),
-    /// A choice of sub-agents to open.
-    Agents {
-        of: Vec<(String, SessionId)>,
-        at: usize,
-    },
-}
-
-/// The input line.
-pub struct Input {
-    pub what: InputPurpose,
-    pub text: String,
-    /// The cursor: a byte offset on a character boundary.
-    pub at: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InputPurpose {
-    Filter,
-    Find,
-    Search,
-    Tag(SessionId),
-    Rename(SessionId),
-    Note(SessionId, NoteTarget),
 }
 
 /// What a pending query is for.
@@ -147,6 +110,11 @@ pub struct State {
     /// The seq of each session when it was last open.
     read: FxHashMap<SessionId, u64>,
     pub replay: Option<Replay>,
+    /// The chat that is connected, shown with its session.
+    pub chat: Option<ChatPane>,
+    next_link: LinkId,
+    /// Agents can be driven from here.
+    pub can_chat: bool,
     pub size: (u16, u16),
     pub now: Instant,
     /// The message in the status line, and when it disappears.
@@ -197,6 +165,9 @@ impl State {
             with_side: true,
             read: FxHashMap::default(),
             replay: None,
+            chat: None,
+            next_link: 0,
+            can_chat: false,
             size,
             now,
             status_text: None,
@@ -264,8 +235,10 @@ impl State {
     /// Handles an event.
     pub fn take(&mut self, event: AppEvent, now: Instant) -> Vec<Effect> {
         self.now = now;
+        // A notice of a write changes nothing that is shown before its query is answered.
+        let is_notice = matches!(event, AppEvent::Backend(BackendEvent::Update(_)));
         let mut effects = match event {
-            AppEvent::Key(key) => self.press(key),
+            AppEvent::Key(key, read) => self.press(key, read),
             AppEvent::Mouse(mouse) => self.handle_mouse(mouse),
             AppEvent::Paste(text) => self.paste(&text),
             AppEvent::Resize(width, height) => {
@@ -277,13 +250,17 @@ impl State {
                 Vec::new()
             }
             AppEvent::Backend(event) => self.handle_backend_event(event),
+            AppEvent::Chat(link, event) => self.handle_chat_event(link, event),
             AppEvent::Highlighted => {
                 self.apply_highlights();
                 Vec::new()
             }
-            AppEvent::End => vec![Effect::Quit],
+            AppEvent::End => self.quit(),
         };
         self.resize_screens();
+        if !is_notice {
+            self.lay_out_chat();
+        }
         effects.extend(self.due());
         effects
     }
@@ -296,6 +273,7 @@ impl State {
         }
         self.play();
         self.resize_screens();
+        self.lay_out_chat();
         self.due()
     }
 
@@ -315,6 +293,7 @@ impl State {
             self.preview_due,
             replay,
             motion,
+            self.chat.as_ref().and_then(ChatPane::draft_due),
         ]
         .into_iter()
         .flatten()
@@ -380,21 +359,6 @@ impl State {
         });
         for transcript in transcripts.chain(&self.preview) {
             transcript.entries.iter().for_each(crate::entry::Entry::invalidate);
-        }
-    }
-}
-
-impl Search {
-    pub fn move_by(&mut self, rows: isize) {
-        let last = self.hits.as_ref().map_or(0, |hits| hits.len().saturating_sub(1));
-        self.at = self.at.saturating_add_signed(rows).min(last);
-    }
-
-    fn settle(&mut self, view: usize) {
-        let view = view.max(1);
-        self.top = self.top.min(self.at);
-        if self.at >= self.top + view {
-            self.top = self.at + 1 - view;
         }
     }
 }

@@ -98,7 +98,7 @@ impl<S: Store> TestHarness<S> {
                 '\x0f' => (KeyCode::Char('o'), KeyModifiers::CONTROL),
                 letter => (KeyCode::Char(letter), KeyModifiers::NONE),
             };
-            self.take(AppEvent::Key(KeyEvent::new(code, modifiers)));
+            self.take(AppEvent::Key(KeyEvent::new(code, modifiers), self.now));
         }
     }
 
@@ -107,7 +107,7 @@ impl<S: Store> TestHarness<S> {
         let mut pending = PendingEffects(Vec::new());
         for letter in keys.chars() {
             let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-            pending.0.extend(self.state.take(AppEvent::Key(key), self.now));
+            pending.0.extend(self.state.take(AppEvent::Key(key, self.now), self.now));
         }
         pending
     }

@@ -3,6 +3,7 @@
 //! data into it, `navigation` moves in it.
 
 mod apply;
+mod edges;
 mod find;
 pub mod navigation;
 pub mod seek;
@@ -14,13 +15,14 @@ use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::NoteTarget;
 use unspool_model::part::{Kind, Place};
 use unspool_query::reader::{Query, SessionRow};
-use unspool_query::window::{Anchor, Position, Size, WindowView};
+use unspool_query::window::{Anchor, Position, Size};
 use unspool_view::lines::{Highlighter, Line};
-use unspool_view::present::{Item, TurnView};
 
-use crate::entry::{Entry, EntryContent, EntryKey, FoldState, Inlines, LayoutContext};
+use crate::entry::{Entry, EntryKey, FoldState, Inlines, LayoutContext};
 use crate::scroll::{EntryHeights, Scroll};
 
+pub use edges::edges;
+use edges::{first_place, last_place};
 pub use find::Find;
 use navigation::Direction;
 
@@ -65,6 +67,14 @@ impl Default for ViewOptions {
     }
 }
 
+/// Open questions below an entry.
+#[derive(Debug, Default)]
+pub struct QuestionBox {
+    /// Their ids.
+    pub questions: Vec<String>,
+    pub lines: Vec<Line>,
+}
+
 /// A query for a window, and its reason.
 pub type LoadRequest = (LoadReason, Query);
 
@@ -88,6 +98,10 @@ pub struct TranscriptPane {
     pub mark: Option<EntryKey>,
     /// During a replay: entries after this place are not shown yet.
     pub until: Option<Position>,
+    /// The chat with the agent, below the last entry.
+    pub tail: Option<Rc<Vec<Line>>>,
+    /// Open questions of the agent, below the entries that they are about.
+    pub boxes: FxHashMap<EntryKey, QuestionBox>,
     pub width: usize,
     pub view: usize,
     view_options: ViewOptions,
@@ -107,13 +121,17 @@ pub struct TranscriptPane {
 impl EntryHeights for TranscriptPane {
     fn count(&self) -> usize {
         match self.until {
-            None => self.entries.len(),
+            None => self.entries.len() + usize::from(self.has_tail()),
             Some(until) => self.entries.partition_point(|entry| entry.position <= until),
         }
     }
 
     fn height(&self, entry: usize) -> usize {
-        self.entries.get(entry).map_or(0, |entry| self.lines(entry).len())
+        match self.entries.get(entry) {
+            Some(entry) => self.lines(entry).len(),
+            None if self.has_tail() => self.tail.as_ref().map_or(0, |tail| tail.len()),
+            None => 0,
+        }
     }
 }
 
@@ -136,6 +154,8 @@ impl TranscriptPane {
             unseen: 0,
             mark: None,
             until: None,
+            tail: None,
+            boxes: FxHashMap::default(),
             width: 80,
             view: 20,
             view_options,
@@ -168,9 +188,24 @@ impl TranscriptPane {
         self.later.is_none()
     }
 
+    /// True if the chat is visible below the last entry.
+    fn has_tail(&self) -> bool {
+        self.tail.is_some() && self.has_end() && self.until.is_none()
+    }
+
     pub fn lines(&self, entry: &Entry) -> Rc<Vec<Line>> {
         let (colours, inlines) = (self.view_options.colours.as_deref(), &self.inlines);
-        entry.lines(self.width, self.fold_of(entry), &LayoutContext { colours, inlines })
+        let (fold, context) = (self.fold_of(entry), LayoutContext { colours, inlines });
+        match self.boxes.get(&entry.key) {
+            None => entry.lines(self.width, fold, &context),
+            Some(shown) => {
+                // The question shows what the call is about.
+                let fold = FoldState::Closed;
+                let mut lines = entry.lines_without_question(self.width, fold, &context);
+                lines.extend(shown.lines.iter().cloned());
+                Rc::new(lines)
+            }
+        }
     }
 
     pub fn fold_of(&self, entry: &Entry) -> FoldState {
@@ -331,46 +366,4 @@ impl TranscriptPane {
     pub fn forget_pending(&mut self) {
         self.loading.clear();
     }
-}
-
-fn first_place(item: &Item) -> Option<Place> {
-    match item {
-        Item::Part(part) => Some(part.place),
-        Item::Reasoning(block) => block.parts.first().map(|part| part.place),
-    }
-}
-
-/// The position after which the next entry begins.
-fn last_place(entry: &Entry) -> Option<Position> {
-    match &entry.content {
-        EntryContent::Item(_) => {
-            let place = entry.parts().last()?.place;
-            Some(Position { turn: entry.position.turn, place })
-        }
-        EntryContent::Foot(_) => Some(entry.position),
-        EntryContent::Head(_) | EntryContent::Turn(..) | EntryContent::User(_) => None,
-    }
-}
-
-/// Where the omitted parts begin, before and after a window.
-pub fn edges(shown: &WindowView) -> (Option<Position>, Option<Position>) {
-    let cut_before = |turn: &TurnView| {
-        let first = turn.items.first()?;
-        let missing = match first {
-            Item::Part(part) => part.before,
-            Item::Reasoning(block) => block.before,
-        };
-        let place = first_place(first)?;
-        (missing > 0).then_some(Position { turn: turn.header.number, place })
-    };
-    let cut_behind = |turn: &TurnView| {
-        let last = match turn.items.last()? {
-            Item::Part(part) => part.place,
-            Item::Reasoning(block) => block.parts.last()?.place,
-        };
-        (turn.after > 0).then_some(Position { turn: turn.header.number, place: last })
-    };
-    let earlier = shown.turns.first().and_then(cut_before).or(shown.earlier);
-    let later = shown.turns.last().and_then(cut_behind).or(shown.later);
-    (earlier, later)
 }

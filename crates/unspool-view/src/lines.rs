@@ -16,7 +16,7 @@ pub use turn::{
     closed_part_lines, closed_reasoning_lines, continues_group, header_line, is_dense, item_lines,
     lines_before, note_lines, turn_lines, user_lines,
 };
-pub use wrap::{clip, make_visible, truncate, width};
+pub use wrap::{Break, clip, make_visible, truncate, width, wrap};
 
 use crate::block::{AnsiStyle, Block, Color, SpanStyle, Tone};
 

@@ -35,6 +35,8 @@
 //! # How `unspool chat` starts agents, in addition to those that it knows (`unspool chat --agents`).
 //! [chat]
 //! agent = "claude-code"
+//! # Minutes that an agent without work outlives the last surface that showed it.
+//! linger = 10
 //! [chat.agents.house]
 //! command = ["house-agent", "--acp"]
 //!
@@ -91,6 +93,8 @@ pub struct Config {
 pub struct Chat {
     /// The agent that is started if none is named.
     pub agent: Option<String>,
+    /// Minutes that an agent without work outlives the last surface that showed it.
+    pub linger: Option<u64>,
     /// Commands by agent.
     pub agents: BTreeMap<String, ChatAgent>,
 }

@@ -3,10 +3,16 @@
 
 use serde_json::{Value, json};
 
+use super::update::{MAX_LISTED, label};
 use super::{Chat, Sent};
 use crate::outgoing;
 use crate::protocol::{AgentOption, OptionChoice, Phase, Setter};
 use crate::wire::RpcError;
+
+/// The most options of an agent.
+const MAX_OPTIONS: usize = 20;
+/// A longer value is no name of a mode or model.
+const MAX_VALUE: usize = 2000;
 
 impl Chat {
     /// The options in the reply that opens a session.
@@ -152,20 +158,24 @@ fn config_options(list: &Value) -> Vec<AgentOption> {
             None => vec![choice],
         });
         Some(AgentOption {
-            name: option["name"].as_str().unwrap_or(&id).to_owned(),
+            name: label(option["name"].as_str().unwrap_or(&id)),
             category: option["category"].as_str().unwrap_or(&id).to_owned(),
             value: option["currentValue"].clone(),
-            choices: choices.filter_map(|item| choice(item, "value")).collect(),
+            choices: choices.filter_map(|item| choice(item, "value")).take(MAX_LISTED).collect(),
             setter: Setter::Option,
             id,
         })
     };
-    list.as_array().into_iter().flatten().filter_map(option).collect()
+    list.as_array().into_iter().flatten().filter_map(option).take(MAX_OPTIONS).collect()
 }
 
 fn choice(item: &Value, id: &str) -> Option<OptionChoice> {
     let value = item.get(id)?.clone();
-    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    // Sent back as it is, so it cannot be cut.
+    if value.as_str().is_some_and(|value| value.len() > MAX_VALUE) {
+        return None;
+    }
+    let text = |name: &str| item[name].as_str().map(label);
     let name = text("name").or_else(|| value.as_str().map(str::to_owned))?;
     Some(OptionChoice { value, name, description: text("description") })
 }
@@ -177,7 +187,7 @@ fn mode_option(modes: &Value) -> Option<AgentOption> {
         name: "Mode".to_owned(),
         category: "mode".to_owned(),
         value: json!(modes["currentModeId"].as_str().unwrap_or_default()),
-        choices: choices.iter().filter_map(|item| choice(item, "id")).collect(),
+        choices: choices.iter().filter_map(|item| choice(item, "id")).take(MAX_LISTED).collect(),
         setter: Setter::Mode,
     })
 }
@@ -189,7 +199,11 @@ fn model_option(models: &Value) -> Option<AgentOption> {
         name: "Model".to_owned(),
         category: "model".to_owned(),
         value: json!(models["currentModelId"].as_str().unwrap_or_default()),
-        choices: choices.iter().filter_map(|item| choice(item, "modelId")).collect(),
+        choices: choices
+            .iter()
+            .filter_map(|item| choice(item, "modelId"))
+            .take(MAX_LISTED)
+            .collect(),
         setter: Setter::Model,
     })
 }

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::turn::refuse;
+use super::update::{cut, label};
 use super::{Chat, Effect};
 use crate::form::{self, FormSchema};
 use crate::outgoing::{self, FormReply};
@@ -20,8 +21,12 @@ pub const MIN_READING_TIME: u64 = 150;
 const MAX_REMEMBERED: usize = 32;
 /// An agent that asks more at once is not answered by a person.
 const MAX_QUESTIONS: usize = 100;
-/// A larger description of a call is cut: clients show the call of the archive.
-const MAX_SUBJECT_BYTES: usize = 1024 * 1024;
+/// A larger description of a call is left out: clients show the call of the archive.
+const MAX_SUBJECT_BYTES: usize = 256 * 1024;
+/// A longer question is cut.
+const MAX_QUESTION_BYTES: usize = 64 * 1024;
+/// The most options of a permission and questions of a form.
+const MAX_OPTIONS: usize = 100;
 
 /// The user's rule for permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -95,17 +100,18 @@ impl Chat {
             ));
         };
         let call: CallFields = serde_json::from_str(tool_call.get()).unwrap_or_default();
+        let title = call.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+        let title = cut(title.unwrap_or("this call"), MAX_QUESTION_BYTES);
         let subject = match tool_call.get() {
             text if text.len() <= MAX_SUBJECT_BYTES => {
                 serde_json::from_str(text).unwrap_or_default()
             }
-            _ => json!({"title": call.title}),
+            text => json!({"title": title, "omitted_bytes": text.len()}),
         };
-        let title = call.title.filter(|title| !title.trim().is_empty());
-        let text = format!("Allow {}?", title.unwrap_or_else(|| "this call".to_owned()));
+        let text = format!("Allow {title}?");
         let read = |option: OfferedOption| PermissionOption {
             id: option.option_id,
-            label: option.name,
+            label: label(&option.name),
             kind: kind_of(&option.kind),
         };
         let noted = call.tool_call_id.as_ref().and_then(|id| self.call_kinds.get(id));
@@ -117,7 +123,9 @@ impl Chat {
             session: session_id,
             call: call.tool_call_id,
             text,
-            kind: RequestedInput::Permission(options.into_iter().map(read).collect()),
+            kind: RequestedInput::Permission(
+                options.into_iter().take(MAX_OPTIONS).map(read).collect(),
+            ),
             subject,
             since: now,
         };
@@ -170,14 +178,19 @@ impl Chat {
             self.note_answer(&question, form.message, "rule", "declined");
             return self.send(&outgoing::form_answer(&id, FormReply::Decline));
         }
-        let fields = form::fields(&form.requested_schema, &form.message);
+        let message = cut(&form.message, MAX_QUESTION_BYTES);
+        let fields = form::fields(&form.requested_schema, &message);
+        if fields.len() > MAX_OPTIONS {
+            let why = "the form has more than 100 questions";
+            return self.send(&outgoing::error(&id, INVALID_PARAMS, why));
+        }
         let session = form.session_id.or_else(|| self.state.session.clone()).unwrap_or_default();
         let question = OpenQuestion {
             id: self.next_question(),
             request: id,
             session,
             call: form.tool_call_id,
-            text: form.message,
+            text: message,
             kind: RequestedInput::Form(fields),
             subject: Value::Null,
             since: now,
@@ -272,9 +285,9 @@ impl Chat {
         self.state.answers.push(GivenAnswer {
             number: self.answer_count,
             question: question.to_owned(),
-            text,
+            text: label(&text),
             by: by.to_owned(),
-            answer: answer.to_owned(),
+            answer: label(answer),
         });
     }
 

@@ -10,13 +10,15 @@ use crate::wire::RpcError;
 /// The most that the queue takes.
 const MAX_MESSAGES: usize = 100;
 const MAX_QUEUE_BYTES: usize = 4 * 1024 * 1024;
+/// The longest draft that is kept.
+const MAX_DRAFT_BYTES: usize = 2 * 1024 * 1024;
 
 impl Chat {
     pub(super) fn command(&mut self, command: Command, by: &str, now: u64) -> Outcome {
         self.state.notice = None;
         if self.state.phase == Phase::Ended {
             return match command {
-                Command::Draft { question: None, text } => {
+                Command::Draft { question: None, text } if text.len() <= MAX_DRAFT_BYTES => {
                     self.state.draft = text;
                     Outcome::Accepted
                 }
@@ -49,6 +51,9 @@ impl Chat {
                 Ok(()) => Outcome::Accepted,
                 Err(why) => Outcome::Refused(why),
             },
+            Command::Draft { text, .. } if text.len() > MAX_DRAFT_BYTES => {
+                refuse("the draft is too long to be kept")
+            }
             Command::Draft { question: None, text } => {
                 self.state.draft = text;
                 Outcome::Accepted

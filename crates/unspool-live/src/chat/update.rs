@@ -9,7 +9,9 @@ use super::Chat;
 use crate::protocol::{PlanEntry, SlashCommand};
 
 /// The most entries of a list that an agent may send.
-const MAX_LISTED: usize = 1000;
+pub(super) const MAX_LISTED: usize = 300;
+/// Longer labels and descriptions are cut: the state goes to every client with each change of it.
+const MAX_LABEL: usize = 1000;
 /// How many calls of a turn are remembered.
 const MAX_CALLS: usize = 10_000;
 
@@ -56,9 +58,26 @@ impl Chat {
     }
 }
 
+/// A text for people, cut if it is too long.
+pub(super) fn label(text: &str) -> String {
+    cut(text, MAX_LABEL)
+}
+
+/// The beginning of a text in this many bytes, with a mark where it is cut.
+pub(super) fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}
+
 fn plan(update: &Value) -> Vec<PlanEntry> {
     let entries = update["entries"].as_array().into_iter().flatten().take(MAX_LISTED);
-    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    let text = |entry: &Value, name: &str| label(entry[name].as_str().unwrap_or_default());
     entries
         .map(|entry| PlanEntry { text: text(entry, "content"), status: text(entry, "status") })
         .collect()
@@ -66,7 +85,7 @@ fn plan(update: &Value) -> Vec<PlanEntry> {
 
 fn commands(update: &Value) -> Vec<SlashCommand> {
     let commands = update["availableCommands"].as_array().into_iter().flatten().take(MAX_LISTED);
-    let text = |command: &Value, name: &str| command[name].as_str().map(str::to_owned);
+    let text = |command: &Value, name: &str| command[name].as_str().map(label);
     commands
         .filter_map(|command| {
             let description = text(command, "description").unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,13 +17,16 @@ use super::process::is_below;
 use super::{CLIENT_QUEUE, Connection};
 
 /// A longer message is no command.
-const MAX_MESSAGE: usize = 8 * 1024 * 1024;
+const MAX_COMMAND: usize = 8 * 1024 * 1024;
+/// The longest message of a host: its state, with a full queue and many questions.
+pub const MAX_STATE: usize = 64 * 1024 * 1024;
 
 /// Listens for clients and hands their connections to the host.
 pub fn listen(folder: &ChatFolder) -> io::Result<mpsc::Receiver<Connection>> {
     let path = folder.socket();
     if let Some(parent) = path.parent() {
         create_private(parent)?;
+        check_private(parent)?;
     }
     // A leftover of a host that was killed: the lock says that none runs.
     let _ = fs::remove_file(&path);
@@ -40,6 +44,17 @@ pub fn listen(folder: &ChatFolder) -> io::Result<mpsc::Receiver<Connection>> {
     Ok(connections)
 }
 
+/// Refuses a folder that another user could write: it may exist already, in a temporary folder.
+fn check_private(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    let is_own = found.uid() == rustix::process::getuid().as_raw();
+    if !found.is_dir() || !is_own || found.mode() & 0o022 != 0 {
+        let why = format!("{} is not a folder that only you can write", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
 /// True for a process of this user that the agent did not start.
 fn is_welcome(stream: &UnixStream, folder: &ChatFolder) -> bool {
     let Ok(peer) = stream.peer_cred() else { return false };
@@ -55,13 +70,17 @@ fn connect(stream: UnixStream) -> Connection {
     let (read, write) = stream.into_split();
     let (to_client, messages) = mpsc::channel(CLIENT_QUEUE);
     let (commands, from_client) = mpsc::channel(CLIENT_QUEUE);
-    tokio::spawn(read_lines(read, commands));
+    tokio::spawn(read_lines(read, commands, MAX_COMMAND));
     tokio::spawn(write_lines(write, messages));
     Connection { to_client, from_client }
 }
 
 /// Reads messages until the other side closes, or sends something else.
-pub async fn read_lines<T: DeserializeOwned>(read: OwnedReadHalf, to: mpsc::Sender<T>) {
+pub async fn read_lines<T: DeserializeOwned>(
+    read: OwnedReadHalf,
+    to: mpsc::Sender<T>,
+    max_bytes: usize,
+) {
     let mut reader = BufReader::new(read);
     let mut line = Vec::new();
     loop {
@@ -70,7 +89,7 @@ pub async fn read_lines<T: DeserializeOwned>(read: OwnedReadHalf, to: mpsc::Send
             let Ok(buffer) = reader.fill_buf().await else { return };
             let end = buffer.iter().position(|byte| *byte == b'\n');
             let piece = &buffer[..end.unwrap_or(buffer.len())];
-            if piece.is_empty() && end.is_none() || line.len() + piece.len() > MAX_MESSAGE {
+            if piece.is_empty() && end.is_none() || line.len() + piece.len() > max_bytes {
                 return;
             }
             line.extend_from_slice(piece);

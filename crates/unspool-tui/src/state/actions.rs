@@ -14,8 +14,8 @@ use crate::transcript::TranscriptPane;
 impl State {
     pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
         match action {
-            Action::Quit => return vec![Effect::Quit],
-            Action::Close if self.screens.is_empty() => return vec![Effect::Quit],
+            Action::Quit => return self.quit(),
+            Action::Close if self.screens.is_empty() => return self.quit(),
             Action::Close => return self.act(Action::Back),
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
@@ -41,6 +41,7 @@ impl State {
             | Action::Delete
             | Action::CopyResume
             | Action::Export
+            | Action::Chat
             | Action::Changes => {
                 return self.act_on_session(action);
             }
@@ -186,6 +187,15 @@ impl State {
             },
             Action::Export => return self.export(session_row.id),
             Action::Changes => return self.open_changes(session_row.id),
+            Action::Chat => {
+                let id = session_row.id;
+                let mut effects = match self.transcript() {
+                    Some(_) => Vec::new(),
+                    None => self.open(session_row, None),
+                };
+                effects.extend(self.chat_with(id));
+                return effects;
+            }
             _ => {}
         }
         Vec::new()

@@ -3,6 +3,8 @@
 // Each screen handles some of the keys and actions and ignores the rest.
 #![allow(clippy::wildcard_enum_match_arm)]
 
+use std::time::Instant;
+
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -22,7 +24,7 @@ const MAX_HITS: usize = 200;
 const MIN_TYPED_CHARS: usize = 2;
 
 impl State {
-    pub(super) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
+    pub(super) fn press(&mut self, key: KeyEvent, read: Instant) -> Vec<Effect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
@@ -37,6 +39,7 @@ impl State {
                 }
             },
             Some(Overlay::Agents { of, at }) => self.choose_agent(of, at, key),
+            Some(Overlay::Option { option, at }) => self.press_in_option(option, at, key),
             Some(Overlay::Help { top }) => {
                 let top = match self.keys.action(key) {
                     Some(Action::Down | Action::LineDown) => Some(top + 1),
@@ -52,6 +55,9 @@ impl State {
                 if self.replay.is_some()
                     && let Some(effects) = self.press_in_replay(key)
                 {
+                    return effects;
+                }
+                if let Some(effects) = self.press_in_chat(key, read) {
                     return effects;
                 }
                 match self.keys.action(key) {
@@ -162,7 +168,9 @@ impl State {
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
-        let Some(Overlay::Input(input)) = &mut self.overlay else { return Vec::new() };
+        let Some(Overlay::Input(input)) = &mut self.overlay else {
+            return self.paste_in_chat(text).unwrap_or_default();
+        };
         let line: String = text.chars().filter(|c| !c.is_control()).collect();
         input.text.insert_str(input.at, &line);
         input.at += line.len();
@@ -269,6 +277,10 @@ impl State {
         match self.screens.last_mut() {
             Some(Screen::Session(transcript)) => {
                 let position = crate::scroll::forward(&**transcript, transcript.scroll.top, line);
+                if self.click_in_chat(position.entry) {
+                    return Vec::new();
+                }
+                let Some(transcript) = self.transcript_mut() else { return Vec::new() };
                 let was = transcript.chosen();
                 transcript.cursor = transcript.entries.get(position.entry).map(|entry| entry.key);
                 // A click on the selected entry opens it.

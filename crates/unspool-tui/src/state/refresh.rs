@@ -189,6 +189,7 @@ impl State {
             self.changes_due = None;
             effects.extend(self.request_changes());
         }
+        effects.extend(self.chat_due());
         effects.extend(self.request_inlines());
         effects.extend(self.query_from_transcript(TranscriptPane::request_more));
         effects

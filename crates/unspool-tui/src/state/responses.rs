@@ -15,10 +15,7 @@ impl State {
         // A response to a query from before the connection was lost: it has been sent again.
         let Some(pending_query) = self.pending.remove(&number) else { return Vec::new() };
         if let Response::Failed(what) = response {
-            if let PendingQuery::Window(session, _) = pending_query {
-                self.session_mut(session).map(TranscriptPane::forget_pending);
-            }
-            self.set_status(format!("✕ {what}"));
+            self.handle_failure(&pending_query, &what);
             return Vec::new();
         }
         match (pending_query, response) {
@@ -92,6 +89,17 @@ impl State {
         }
     }
 
+    fn handle_failure(&mut self, pending_query: &PendingQuery, what: &str) {
+        if let PendingQuery::Window(session, _) = *pending_query {
+            self.session_mut(session).map(TranscriptPane::forget_pending);
+            // The session of a chat is in the archive when its first line is recorded.
+            if self.chat.as_ref().is_some_and(|chat| chat.session == session) {
+                return;
+            }
+        }
+        self.set_status(format!("✕ {what}"));
+    }
+
     /// Takes a reloaded row. Without one the session was deleted, here or by another process.
     fn take_row(&mut self, id: SessionId, session_row: Option<SessionRow>) {
         if session_row.is_none() {
@@ -136,7 +144,7 @@ impl State {
         session_row: SessionRow,
         replay: Option<ReplayRange>,
     ) -> Vec<Effect> {
-        let turns = session_row.turns;
+        let (session, turns) = (session_row.id, session_row.turns);
         let transcript =
             TranscriptPane::new(session_row.id, Some(session_row), self.view_options.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
@@ -147,9 +155,11 @@ impl State {
             Some(range) => self.set_status(format!("✕ there is no turn {}", range.first_turn())),
             None => {}
         }
-        self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)))
-            .into_iter()
-            .collect()
+        let window =
+            self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)));
+        let mut effects: Vec<Effect> = window.into_iter().collect();
+        effects.extend(self.find_chat(session));
+        effects
     }
 
     pub(super) fn start_replay(&mut self, range: ReplayRange) -> Vec<Effect> {

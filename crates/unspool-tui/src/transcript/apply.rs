@@ -115,16 +115,19 @@ impl TranscriptPane {
         self.entries = entries.collect();
     }
 
-    /// The entry and line at the top of the screen.
-    fn place(&self, entries: &[Entry]) -> Option<(EntryKey, usize)> {
-        let entry = entries.get(self.scroll.top.entry)?;
-        Some((entry.key, self.scroll.top.line))
+    /// The entry and line at the top of the screen. The chat below the entries has no key.
+    fn place(&self, entries: &[Entry]) -> (Option<EntryKey>, usize) {
+        let entry = entries.get(self.scroll.top.entry);
+        (entry.map(|entry| entry.key), self.scroll.top.line)
     }
 
-    fn return_to(&mut self, place: Option<(EntryKey, usize)>) {
-        let Some((key, line)) = place else { return };
-        if let Some(at) = self.at(key) {
-            self.scroll.top = ScrollPosition { entry: at, line };
+    fn return_to(&mut self, (key, line): (Option<EntryKey>, usize)) {
+        let at = match key {
+            Some(key) => self.at(key),
+            None => self.tail.as_ref().map(|_| self.entries.len()),
+        };
+        if let Some(entry) = at {
+            self.scroll.top = ScrollPosition { entry, line };
         }
     }
 

@@ -1,6 +1,7 @@
 //! Draws overlays: the help, the input line, the delete question, the choice of sub-agents.
 
 use ratatui::layout::Rect;
+use unspool_live::protocol::OptionChoice;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
 
@@ -18,6 +19,19 @@ pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_
             let row = nth(area, usize::from(area.height).saturating_sub(1));
             canvas.clear(row);
             canvas.text(&text, Style { strong: true, ..Style::tone(Tone::Failed) }, row);
+        }
+        Overlay::Option { option, at } => {
+            let row = |(nth, choice): (usize, &OptionChoice)| {
+                let mark = if nth == *at { "▸ " } else { "  " };
+                let mut line = Line::of(mark, Style::tone(Tone::Accent));
+                line.push(&choice.name, Style::default());
+                if let Some(description) = &choice.description {
+                    line.push(&format!("  {description}"), Style::tone(Tone::Muted));
+                }
+                line
+            };
+            let rows: Vec<Line> = option.choices.iter().enumerate().map(row).collect();
+            boxed(&option.name, &rows, *at, area, canvas);
         }
         Overlay::Agents { of, at } => {
             let rows: Vec<Line> = of

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::transcript::TranscriptPane;
 
 pub fn draw(state: &State, transcript: &TranscriptPane, area: Rect, canvas: &mut Canvas<'_>) {
-    if !transcript.is_loaded() {
+    if !transcript.is_loaded() && transcript.tail.is_none() {
         canvas.text("loading …", Style::tone(Tone::Muted), inset(nth(area, 1), 3));
         return;
     }
@@ -42,7 +42,15 @@ pub fn entries(
     let mut y = 0;
     let height = usize::from(area.height);
     for at in top.entry..transcript.count() {
-        let Some(entry) = transcript.entries.get(at) else { break };
+        let Some(entry) = transcript.entries.get(at) else {
+            let tail = transcript.tail.iter().flat_map(|tail| tail.iter());
+            let skipped = if at == top.entry { top.line } else { 0 };
+            for line in tail.skip(skipped).take(height.saturating_sub(y)) {
+                canvas.line(line, inset(nth(area, y), 2));
+                y += 1;
+            }
+            break;
+        };
         let lines = transcript.lines(entry);
         let skipped = if at == top.entry { top.line } else { 0 };
         for (nth_line, line) in lines.iter().enumerate().skip(skipped) {

@@ -11,6 +11,7 @@ use unspool_view::present::context::{compactions_text, context_text};
 use unspool_view::present::format;
 
 use super::{Canvas, nth};
+use crate::chat::Focus;
 use crate::list::Grouping;
 use crate::replay::Replay;
 use crate::scroll::EntryHeights;
@@ -115,6 +116,12 @@ fn facts(state: &State) -> (Line, Line) {
             }
             if !transcript.is_loaded() {
                 hint = "loading …";
+            }
+            if let Some(chat) = state.visible_chat() {
+                hint = match chat.focus {
+                    Focus::Transcript => "i write  tab questions  enter open  / find  ? help",
+                    Focus::Composer | Focus::Question(_) | Focus::Queue(_) => "esc transcript",
+                };
             }
             if state.replay.is_some() {
                 hint = "space pause  , . step  + - speed  0-9 jump  esc end";

@@ -136,9 +136,9 @@ impl ItemContext<'_> {
         Some(self.step_footers.swap_remove(at).1)
     }
 
-    fn member(&self, nth: usize) -> Option<GroupMember> {
+    fn member(&self, nth: usize) -> Option<Box<GroupMember>> {
         let at = self.members.binary_search_by_key(&nth, |(part, _)| *part).ok()?;
-        self.members.get(at).map(|(_, member)| member.clone())
+        self.members.get(at).map(|(_, member)| Box::new(member.clone()))
     }
 
     fn part(&mut self, loaded: &mut Loaded<'_>) -> Option<PartView> {

@@ -124,6 +124,6 @@ fn a_part_of_a_group_looks_the_same_whatever_else_is_loaded() {
         Some(Item::Reasoning(_)) | None => None,
     };
     let member = GroupMember { title: None, after_block: true };
-    assert_eq!(group(some.items.first()), Some(member));
+    assert_eq!(group(some.items.first()), Some(Box::new(member)));
     assert_eq!(group(some.items.first()), group(all.items.get(1)));
 }

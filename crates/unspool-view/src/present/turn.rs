@@ -68,13 +68,16 @@ pub struct PartView {
     pub before: usize,
     /// The tool that was called.
     pub tool: Option<Arc<str>>,
+    /// The id of a call that runs: an open question about it is shown here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Arc<String>>,
     /// A call that is shown as its agents has none: they are on the agents.
     pub landmarks: Vec<Landmark>,
     /// Set on the last part of a step.
     pub step_end: Option<StepFooter>,
     /// Set on the parts of a group of parallel calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<GroupMember>,
+    pub group: Option<Box<GroupMember>>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     pub blocks: Vec<Block>,
@@ -276,14 +279,17 @@ pub fn part(part: &Part) -> Vec<Block> {
 pub(super) fn view(part: &Part, after_text: bool) -> PartView {
     let kind = part.body.kind();
     let bullet = kind == Kind::Text && !after_text;
+    let open = part.body.is_open();
+    let call = part.body.tool().filter(|_| open).map(|tool| Arc::new(tool.call_id.clone()));
     PartView {
         id: part.id,
         kind,
         place: part.place,
-        open: part.body.is_open(),
+        open,
         bullet,
         before: 0,
         tool: PartSkeleton::of(part).tool,
+        call,
         landmarks: part.landmarks(),
         step_end: None,
         group: None,

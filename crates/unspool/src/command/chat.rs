@@ -4,6 +4,7 @@ mod detach;
 mod headless;
 mod launch;
 mod manage;
+mod open;
 mod transcript;
 
 use std::path::PathBuf;
@@ -16,12 +17,15 @@ use unspool_live::host::folder::ChatFolders;
 use unspool_live::host::process::CHAT_VARIABLE;
 
 use crate::archive::Archive;
+use launch::Launch;
+pub use open::opener;
 
-/// Drive an agent: send it a message and see what it does
+/// Drive an agent: chat with it in the terminal, or send it one message
 ///
 /// Works with every agent that speaks the Agent Client Protocol (ACP). `unspool chat --agents` lists
 /// those that unspool knows and says how to install them; any other is named after `--`:
 ///
+///   unspool chat
 ///   unspool chat -p "why does the build fail?" --agent codex
 ///   unspool chat -p "list the tests" -- my-agent --acp
 ///
@@ -42,6 +46,9 @@ pub struct Chat {
     /// Go on with this session: its id, a unique prefix of it, or the agent's own id
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
+    /// Go on although another program seems to work on the session
+    #[arg(long, requires = "resume")]
+    force: bool,
     /// The agent's mode, by name, such as plan
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
@@ -114,9 +121,7 @@ impl Chat {
             bail!("an agent that unspool drives cannot start a chat of its own");
         }
         if self.prompt.is_none() {
-            bail!(
-                "give a message with -p TEXT; to see what agents do, run `unspool` without a command"
-            );
+            return open::run(&self, archive);
         }
         if self.permissions == Permissions::Ask && !self.json {
             bail!("--permissions ask needs --json: answers are read from standard input");
@@ -125,6 +130,23 @@ impl Chat {
             bail!("standard input can hold the message or the answers, not both");
         }
         headless::run(self, archive)
+    }
+}
+
+impl Chat {
+    fn launch(&self, policy: Policy) -> Result<Launch> {
+        let lingers = self.prompt.is_none() || self.detach;
+        Ok(Launch {
+            agent: self.agent.clone(),
+            project: self.project.clone(),
+            resume: self.resume.clone(),
+            mode: self.mode.clone(),
+            model: self.model.clone(),
+            command: self.command.clone(),
+            policy,
+            linger: if lingers { Some(launch::linger()?) } else { None },
+            force: self.force,
+        })
     }
 }
 

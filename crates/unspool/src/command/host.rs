@@ -2,7 +2,11 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use unspool_live::client::attach;
+use unspool_live::host::folder::ChatFolder;
 use unspool_live::host::{self, HostSpec};
+use unspool_live::protocol::{ClientMessage, Command};
 
 use super::chat::folders;
 use crate::archive::Archive;
@@ -30,9 +34,23 @@ impl Host {
             let lock = host::lock(&folder).await?;
             let connections = host::socket::listen(&folder)?;
             let kept = Some(stored.state);
+            tokio::spawn(end_on_signal(folder.clone()));
             let spec = HostSpec { chat: stored.spec, kept, folders, folder };
             host::run(spec, lock, connections).await
         })?;
         Ok(())
     }
+}
+
+/// SIGTERM ends the agent like `unspool chat --end`: nothing is left behind.
+async fn end_on_signal(folder: ChatFolder) {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
+    terminated.recv().await;
+    let Ok(attached) = attach(&folder).await else { return };
+    let command = Command::End;
+    let _ =
+        attached.commands.send(ClientMessage { number: 0, by: "signal".to_owned(), command }).await;
+    // The connection stays open until the host ends.
+    std::future::pending::<()>().await;
+    drop(attached);
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
+use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_tui::app::{self, AppOptions, FirstSession, ReplayRange};
@@ -71,14 +72,26 @@ pub fn connect(address: &str, session: Option<FirstSession>) -> Result<()> {
     Ok(app::run(&backend, &sender, &events, options, || {})?)
 }
 
-/// Opens the application over this machine's archive and keeps the archive up to date.
+/// Opens the application over this machine's archive.
 pub fn open(archive: &Archive, session: Option<FirstSession>) -> Result<()> {
-    let options = options(session)?;
+    open_with(archive, options(session)?)
+}
+
+/// Opens the application with a chat. `session` is that of a chat which goes on with one.
+#[cfg(unix)]
+pub fn open_chat(archive: &Archive, chat: String, session: Option<SessionId>) -> Result<()> {
+    open_with(archive, AppOptions { chat: Some((chat, session)), ..options(None)? })
+}
+
+/// Runs the application, and keeps the archive up to date meanwhile.
+fn open_with(archive: &Archive, options: AppOptions) -> Result<()> {
     let folder = archive.folder()?;
     // Without a notice on waiting: the terminal belongs to the application.
     let archive = Archive::new(Some(folder.path().to_owned()));
     let sources = config::sources(&folder, config::environment(&folder)?)?;
     super::recover_chats(&archive)?;
+    #[cfg(unix)]
+    let options = AppOptions { chat_opener: Some(super::chat::opener(&archive)), ..options };
     let service = Service::begin(archive.clone(), sources)?;
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());
@@ -126,5 +139,15 @@ fn options(session: Option<FirstSession>) -> Result<AppOptions> {
     };
     let keys = Keys::new(chosen.keys).context("invalid [terminal.keys] in the config file")?;
     let config::Terminal { motion, mouse, window, .. } = chosen;
-    Ok(AppOptions { theme, keys, motion, mouse, window, session })
+    Ok(AppOptions {
+        theme,
+        keys,
+        motion,
+        mouse,
+        window,
+        session,
+        chat: None,
+        #[cfg(unix)]
+        chat_opener: None,
+    })
 }

@@ -27,7 +27,7 @@ impl Stage {
         Stage::new(json!({"session": "s-1", "prompts": {"go": actions}}))
     }
 
-    fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.machine.home().join("puppet.log")
     }
 
@@ -49,12 +49,12 @@ impl Stage {
     }
 
     /// What the puppet got.
-    fn received(&self) -> Vec<Value> {
+    pub fn received(&self) -> Vec<Value> {
         let log = fs::read_to_string(self.log()).unwrap_or_default();
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn answers(&self) -> Vec<Value> {
+    pub fn answers(&self) -> Vec<Value> {
         let received = self.received().into_iter();
         received
             .filter(|line| line["method"].is_null())
@@ -74,7 +74,7 @@ impl Stage {
 }
 
 /// The newest build of the puppet: cargo puts all test targets into one folder.
-fn puppet() -> PathBuf {
+pub fn puppet() -> PathBuf {
     let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let built = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -99,7 +99,7 @@ fn names(lines: &[Value]) -> Vec<String> {
     lines.iter().map(name).collect()
 }
 
-fn permission(call: &str, kind: &str) -> Value {
+pub fn permission(call: &str, kind: &str) -> Value {
     json!({"permission": {
         "toolCall": {"toolCallId": call, "title": "cargo test", "kind": kind,
             "rawInput": {"command": "cargo test"}},
@@ -107,12 +107,12 @@ fn permission(call: &str, kind: &str) -> Value {
             {"optionId": "n", "name": "No", "kind": "reject_once"}]}})
 }
 
-fn call(call: &str) -> Value {
+pub fn call(call: &str) -> Value {
     json!({"call": {"toolCallId": call, "title": "cargo test", "kind": "execute",
         "status": "pending", "rawInput": {"command": "cargo test"}}})
 }
 
-fn result(call: &str, status: &str, text: &str) -> Value {
+pub fn result(call: &str, status: &str, text: &str) -> Value {
     json!({"update": {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": status,
         "content": [{"type": "content", "content": {"type": "text", "text": text}}]}})
 }

@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ingest", &["model", "sources", "index", "store", "query"]),
     ("live", &["model", "sources"]),
     ("server", &["model", "view", "redact", "store", "query", "export"]),
-    ("tui", &["model", "view", "redact", "store", "query", "export"]),
+    ("tui", &["model", "view", "redact", "store", "query", "export", "live"]),
 ];
 
 /// Tests may use more: the hostile tests of the decoders paint what they decoded.

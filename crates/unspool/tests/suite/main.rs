@@ -20,6 +20,7 @@ mod case;
 mod changes;
 mod chat;
 mod chat_kills;
+mod chat_terminal;
 mod cli;
 mod compat;
 mod connections;

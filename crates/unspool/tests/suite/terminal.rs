@@ -21,7 +21,7 @@ const LOOP: &str = "claude-code/discovery-loop/log.jsonl";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The program in its own pseudo-terminal.
-struct Terminal(Pty);
+pub struct Terminal(pub Pty);
 
 impl Terminal {
     fn open(machine: &Machine, size: (u16, u16), arguments: &[&str]) -> Terminal {
@@ -32,7 +32,7 @@ impl Terminal {
         Terminal::with(machine, size, command, &[])
     }
 
-    fn with(
+    pub fn with(
         machine: &Machine,
         size: (u16, u16),
         mut command: CommandBuilder,
@@ -54,14 +54,14 @@ impl Terminal {
     }
 
     /// The visible text of the screen.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let rows = self.0.screen.screen().contents();
         rows.lines().map(|row| format!("{}\n", row.trim_end())).collect()
     }
 
     /// Waits until the screen satisfies `is`.
     #[track_caller]
-    fn until(&mut self, what: &str, is: impl Fn(&str) -> bool) -> String {
+    pub fn until(&mut self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let text = self.text();
@@ -74,16 +74,16 @@ impl Terminal {
     }
 
     #[track_caller]
-    fn shows(&mut self, what: &str) -> String {
+    pub fn shows(&mut self, what: &str) -> String {
         self.until(what, |text| text.contains(what))
     }
 
     #[track_caller]
-    fn hides(&mut self, what: &str) -> String {
+    pub fn hides(&mut self, what: &str) -> String {
         self.until(&format!("the end of {what}"), |text| !text.contains(what))
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.0.press(keys);
     }
 
@@ -106,7 +106,7 @@ impl Terminal {
 
     /// Waits until the program exits. Returns its exit code.
     #[track_caller]
-    fn ends(&mut self) -> u32 {
+    pub fn ends(&mut self) -> u32 {
         let begun = Instant::now();
         loop {
             self.take(Duration::from_millis(20));
@@ -704,8 +704,16 @@ impl Backend for Broken {
 fn breaks() {
     let (sender, events) = app::events();
     let (theme, keys) = (Theme::mocha(), Keys::new([]).unwrap());
-    let options =
-        AppOptions { theme, keys, motion: false, mouse: true, window: 100, session: None };
+    let options = AppOptions {
+        theme,
+        keys,
+        motion: false,
+        mouse: true,
+        window: 100,
+        session: None,
+        chat: None,
+        chat_opener: None,
+    };
     let _ = app::run(&Broken, &sender, &events, options, || {});
 }
 
@@ -771,7 +779,7 @@ fn changed_files_are_shown_and_opened_in_the_editor() {
     command.arg(machine.data("archive"));
     let mut terminal = Terminal::with(&machine, (80, 24), command, &[("EDITOR", "bash editor.sh")]);
     terminal.shows("Add humidity");
-    terminal.press("c");
+    terminal.press("C");
     terminal.shows("6 files changed  +28  −11");
     // The last line is painted last.
     let shown = terminal.shows("file 1 of 7");

@@ -74,7 +74,7 @@ impl AcpDecoder {
     ) -> RecordOutcome {
         let request_id = self.request_id(id);
         let call = params.text("toolCallId").map(Arc::from);
-        let call: Arc<str> = call.unwrap_or_else(|| format!("elicitation {request_id}").into());
+        let call: Arc<str> = call.unwrap_or_else(|| form_call(&request_id).into());
         let message = params.string("message").unwrap_or_default();
         let properties = params.fields("requestedSchema").fields("properties");
         let (mut items, mut names) = (Vec::new(), Vec::new());
@@ -156,6 +156,17 @@ impl AcpDecoder {
     fn request_id(&self, id: &str) -> String {
         format!("{}/{}", self.connection, id.trim_matches('"'))
     }
+}
+
+/// The call of a form that is about no call of the agent.
+fn form_call(request_id: &str) -> String {
+    format!("elicitation {request_id}")
+}
+
+/// The agent's id of the request that such a call stands for.
+pub fn form_request(call: &str) -> Option<&str> {
+    let (_, request) = call.strip_prefix("elicitation ")?.split_once('/')?;
+    Some(request)
 }
 
 /// The options of a property: `oneOf` with titles, or plain values; of an array those of its items.

@@ -43,7 +43,7 @@ pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
     if text.trim().is_empty() {
         bail!("the message is empty");
     }
-    let spec = chat.spec(archive)?;
+    let spec = chat.launch(chat.permissions.policy())?.spec(archive)?;
     let data = archive.folder()?;
     data.create().with_context(|| format!("cannot use {}", data.path().display()))?;
     let folders = folders(&data);

@@ -2,22 +2,44 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use unspool_ingest::report::Progress;
 use unspool_live::agents::{BUILT_IN, Choice, choices};
-use unspool_live::chat::ChatSpec;
+use unspool_live::chat::{ChatSpec, Policy};
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::decode::prompt_hash;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{StoredSession, View};
 
-use super::Chat;
 use crate::archive::{Archive, find};
 use crate::config::Config;
 
+/// How many minutes a chat outlives its last client.
+const LINGER_MINUTES: u64 = 10;
+
 /// How long a chat outlives its last client, in milliseconds.
-const LINGER: u64 = 10 * 60_000;
+pub fn linger() -> Result<u64> {
+    let minutes = Config::load()?.chat.linger.unwrap_or(LINGER_MINUTES);
+    Ok(minutes.saturating_mul(60_000))
+}
+
+/// What to start, as the user said it.
+#[derive(Default)]
+pub struct Launch {
+    pub agent: Option<String>,
+    pub project: Option<PathBuf>,
+    pub resume: Option<String>,
+    pub mode: Option<String>,
+    pub model: Option<String>,
+    pub command: Vec<String>,
+    pub policy: Policy,
+    /// How long the chat outlives its last client, in milliseconds. None: until it is ended.
+    pub linger: Option<u64>,
+    /// Goes on although another program seems to work on the session.
+    pub force: bool,
+}
 
 /// All agents that can be chosen.
 pub fn agents() -> Result<Vec<Choice>> {
@@ -27,10 +49,10 @@ pub fn agents() -> Result<Vec<Choice>> {
     Ok(choices(&commands))
 }
 
-impl Chat {
-    pub(super) fn spec(&self, archive: &Archive) -> Result<ChatSpec> {
+impl Launch {
+    pub fn spec(&self, archive: &Archive) -> Result<ChatSpec> {
         let resumed = match &self.resume {
-            Some(session) => Some(resumed(archive, session)?),
+            Some(session) => Some(resumed(archive, session, self.force)?),
             None => None,
         };
         let folder = self.folder(resumed.as_ref())?;
@@ -54,9 +76,9 @@ impl Chat {
             resume,
             mode: self.mode.clone(),
             model: self.model.clone(),
-            policy: self.permissions.policy(),
+            policy: self.policy,
             prompts,
-            linger: self.detach.then_some(LINGER),
+            linger: self.linger,
         })
     }
 
@@ -122,7 +144,7 @@ struct Resumed {
     prompts: BTreeMap<u64, u32>,
 }
 
-fn resumed(archive: &Archive, session: &str) -> Result<Resumed> {
+fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed> {
     let view = archive.view()?;
     let stored = find(&view, session)?;
     let head = stored.summary.session.clone();
@@ -133,6 +155,9 @@ fn resumed(archive: &Archive, session: &str) -> Result<Resumed> {
     let files = block_on(view.source_files(stored.row))?;
     let paths: Vec<PathBuf> =
         files.iter().map(|file| PathBuf::from(&file.path)).filter(|path| path.is_file()).collect();
+    if !force {
+        refuse_busy(&paths, &archive.folder()?.streams(), session)?;
+    }
     if !paths.is_empty() {
         let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
         archive.writer()?.submit(request, &Progress::default())?;
@@ -144,6 +169,27 @@ fn resumed(archive: &Archive, session: &str) -> Result<Resumed> {
         agent: head.agent,
         session: head.agent_session_id,
     })
+}
+
+/// How long after its last line a log is taken for one that is being written.
+const BUSY_TIME: Duration = Duration::from_secs(60);
+
+/// Refuses a session whose log another program writes: two agents on one session spoil it. A log
+/// that grew while we recorded the wire was written by our own agent.
+fn refuse_busy(paths: &[PathBuf], captures: &Path, session: &str) -> Result<()> {
+    let age = |path: &Path| path.metadata().and_then(|found| found.modified()).ok()?.elapsed().ok();
+    let (ours, logs): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        paths.iter().partition(|path| path.starts_with(captures));
+    let ages = |paths: Vec<&PathBuf>| paths.into_iter().filter_map(|path| age(path)).min();
+    let recorded = ages(ours).unwrap_or(Duration::MAX);
+    let Some(age) = ages(logs).filter(|age| *age < BUSY_TIME && *age + BUSY_TIME < recorded) else {
+        return Ok(());
+    };
+    bail!(
+        "another program seems to work on this session: its log changed {} s ago; end it there, or \
+         run `unspool chat --resume {session} --force`",
+        age.as_secs()
+    );
 }
 
 /// How often each prompt stands in a session, by its digest.

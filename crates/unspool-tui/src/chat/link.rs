@@ -1,0 +1,164 @@
+//! The connection to the host of a chat, in a thread of its own. The binary starts hosts, because it
+//! knows the archive and the configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use unspool_live::client::attach;
+use unspool_live::host::folder::ChatFolder;
+use unspool_live::protocol::{ClientMessage, HostMessage};
+
+use super::{ChatEffect, ChatEvent, ChatRequest, LinkId};
+use crate::backend::EventSender;
+use crate::event::AppEvent;
+
+/// Finds or starts the host of a chat.
+pub type ChatOpener = Arc<dyn Fn(ChatRequest) -> Result<ChatFolder, String> + Send + Sync>;
+
+/// The most files that are offered for completion.
+const MAX_FILES: usize = 20_000;
+/// How long the last commands may take to reach the host when the application ends.
+const FAREWELL_TIME: Duration = Duration::from_millis(500);
+
+/// The connections of the application: one at a time is used, older ones end by themselves.
+pub struct Links {
+    opener: Option<ChatOpener>,
+    sender: EventSender,
+    current: Option<Link>,
+}
+
+struct Link {
+    id: LinkId,
+    commands: UnboundedSender<ClientMessage>,
+    thread: JoinHandle<()>,
+}
+
+impl Links {
+    pub fn new(opener: Option<ChatOpener>, sender: EventSender) -> Links {
+        Links { opener, sender, current: None }
+    }
+
+    pub fn run(&mut self, id: LinkId, effect: ChatEffect) {
+        match effect {
+            ChatEffect::Open(request) => self.open(id, request),
+            ChatEffect::Send(message) => {
+                // A host that is gone has said so.
+                if let Some(link) = self.current.as_ref().filter(|link| link.id == id) {
+                    let _ = link.commands.send(message);
+                }
+            }
+            ChatEffect::ListFiles(folder) => {
+                let sender = self.sender.clone();
+                thread::spawn(move || {
+                    let event = ChatEvent::Files(files_of(&folder));
+                    let _ = sender.send(AppEvent::Chat(id, event));
+                });
+            }
+            ChatEffect::Close => self.current = None,
+        }
+    }
+
+    fn open(&mut self, id: LinkId, request: ChatRequest) {
+        let sender = self.sender.clone();
+        let Some(opener) = self.opener.clone() else {
+            let reason = "agents can be driven only on this machine: leave out --connect";
+            let _ = sender.send(AppEvent::Chat(id, ChatEvent::Failed(reason.to_owned())));
+            return;
+        };
+        let (commands, incoming) = unbounded_channel();
+        let thread = thread::spawn(move || {
+            let report = |event| sender.send(AppEvent::Chat(id, event)).is_ok();
+            match opener(request) {
+                Ok(folder) => serve(&folder, incoming, report),
+                Err(reason) => {
+                    report(ChatEvent::Failed(reason));
+                }
+            }
+        });
+        self.current = Some(Link { id, commands, thread });
+    }
+
+    /// Waits until the host has the last commands.
+    pub fn close(self) {
+        let Some(Link { commands, thread, .. }) = self.current else { return };
+        drop(commands);
+        let until = Instant::now() + FAREWELL_TIME;
+        while !thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Carries messages between a host and the application until one of them ends.
+fn serve(
+    folder: &ChatFolder,
+    mut commands: UnboundedReceiver<ClientMessage>,
+    report: impl Fn(ChatEvent) -> bool,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let mut attached = match attach(folder).await {
+            Ok(attached) => attached,
+            Err(error) => {
+                report(ChatEvent::Failed(error.to_string()));
+                return;
+            }
+        };
+        let (chat, state) = (folder.id.clone(), Box::new(attached.state));
+        if !report(ChatEvent::Attached { chat, state }) {
+            return;
+        }
+        let (mut last, mut confirmed) = (0, 0);
+        let take = |message: HostMessage, confirmed: &mut u64| {
+            if let HostMessage::Done { number, .. } = &message {
+                *confirmed = *number;
+            }
+            report(ChatEvent::Host(message))
+        };
+        loop {
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(command) => {
+                        last = command.number;
+                        if attached.commands.send(command).await.is_err() {
+                            break;
+                        }
+                    }
+                    None => break,
+                },
+                message = attached.messages.recv() => match message {
+                    Some(message) => {
+                        if !take(message, &mut confirmed) {
+                            return;
+                        }
+                    }
+                    None => break,
+                },
+            }
+        }
+        // What was sent last has arrived before the connection is closed.
+        while confirmed < last
+            && let Some(message) = attached.messages.recv().await
+        {
+            take(message, &mut confirmed);
+        }
+        report(ChatEvent::Closed);
+    });
+}
+
+/// The files below a folder that git does not ignore, relative to it.
+fn files_of(folder: &Path) -> Vec<String> {
+    let walk = WalkBuilder::new(folder).require_git(false).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let paths = files.filter_map(|entry| {
+        let path = entry.path().strip_prefix(folder).ok()?;
+        // A name with a space would end the word.
+        path.to_str().filter(|path| !path.contains(char::is_whitespace)).map(str::to_owned)
+    });
+    paths.take(MAX_FILES).collect()
+}

@@ -1,0 +1,210 @@
+//! Lays an open question out: what it is about, and the answers that can be given.
+
+use serde_json::Value;
+use unspool_live::form::FieldKind;
+use unspool_live::protocol::{OpenQuestion, RequestedInput};
+use unspool_view::block::{Block, Code, Tone};
+use unspool_view::lines::{self, Break, Line, LineOptions, Style};
+use unspool_view::present::{diff, format};
+
+use super::layout::{frame, words};
+use super::question::{QuestionPane, QuestionRow, choices_of, fields_of, rows};
+use super::{ChatPane, Focus};
+
+/// The lines of a command or diff that are shown before it is opened.
+const SUBJECT_LINES: usize = 12;
+
+/// A question with what it is about and its answers, in a rounded border in the accent colour
+/// (R-003-52).
+pub fn question(
+    chat: &ChatPane,
+    open: &OpenQuestion,
+    pane: &QuestionPane,
+    width: usize,
+) -> Vec<Line> {
+    let inner = inner_width(width);
+    let focused = chat.focus == Focus::Question(open.id.clone());
+    let strong = Style { strong: true, ..Style::default() };
+    let mut content = words(open.text.trim(), strong.clone(), inner);
+    let subject = pane.subject.as_ref().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
+    let cut = if pane.expanded { 0 } else { subject.len().saturating_sub(SUBJECT_LINES) };
+    content.extend(subject.iter().take(subject.len() - cut).cloned());
+    if cut > 0 {
+        let text = format!("… {} more: → shows them", format::count(cut, "line"));
+        content.push(Line::of(&text, Style::tone(Tone::Warning)));
+    }
+    let mut field = None;
+    for (at, row) in rows(open).into_iter().enumerate() {
+        let chosen = focused && pane.at == Some(at);
+        let (label, heading) = row_label(open, pane, row, focused && chosen, inner);
+        if let Some(name) = heading.filter(|name| field.as_ref() != Some(name)) {
+            content.push(Line::default());
+            content.extend(words(&name, strong.clone(), inner));
+            field = Some(name);
+        } else if at == 0 && field.is_none() {
+            content.push(Line::default());
+        }
+        let mut line = Line::of(if chosen { "▸ " } else { "  " }, Style::tone(Tone::Accent));
+        label.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+        content.extend(lines::wrap(line, inner, Break::Words));
+    }
+    let hint = match (focused, open.kind.clone()) {
+        (false, _) => "tab answers",
+        (true, RequestedInput::Permission(_)) => {
+            "↑ ↓ 1–9 choose · enter answers · esc leaves · ctrl-c declines"
+        }
+        (true, RequestedInput::Form(_)) => {
+            "↑ ↓ 1–9 choose · space marks · enter answers · esc leaves · ctrl-c declines"
+        }
+    };
+    let title = match open.kind {
+        RequestedInput::Permission(_) => "? permission",
+        RequestedInput::Form(_) => "? question",
+    };
+    frame(title, hint, content, width, &Style::tone(Tone::Accent))
+}
+
+/// The text of a row, and the question of its field.
+fn row_label(
+    open: &OpenQuestion,
+    pane: &QuestionPane,
+    row: QuestionRow,
+    cursor: bool,
+    width: usize,
+) -> (Line, Option<String>) {
+    let muted = Style::tone(Tone::Muted);
+    let fields = fields_of(open);
+    let several = fields.len() > 1;
+    match row {
+        QuestionRow::Option(at) => {
+            let RequestedInput::Permission(options) = &open.kind else {
+                return (Line::default(), None);
+            };
+            let Some(option) = options.get(at) else { return (Line::default(), None) };
+            let tone = if option.kind.refuses() { Tone::Failed } else { Tone::Ok };
+            let mut line = Line::of(&format!("{} ", at + 1), muted.clone());
+            line.push(option.kind.word(), Style { strong: true, ..Style::tone(tone) });
+            let widest = options.iter().map(|option| option.kind.word().len()).max().unwrap_or(0);
+            let gap = " ".repeat(widest.saturating_sub(option.kind.word().len()) + 2);
+            line.push(&format!("{gap}{}", option.label), muted);
+            (line, None)
+        }
+        QuestionRow::Choice { field, choice } => {
+            let Some(held) = fields.get(field) else { return (Line::default(), None) };
+            let Some((value, label, description)) = choices_of(held).into_iter().nth(choice) else {
+                return (Line::default(), None);
+            };
+            let marked = pane.is_chosen(field, &value);
+            let mark = match (held.kind == FieldKind::Several, marked) {
+                (true, true) => "☑ ",
+                (true, false) => "☐ ",
+                (false, true) => "◉ ",
+                (false, false) => "○ ",
+            };
+            let mut line = Line::of(&format!("{} ", choice + 1), muted.clone());
+            line.push(mark, Style::tone(if marked { Tone::Accent } else { Tone::Muted }));
+            line.push(&label, Style { strong: marked, ..Style::default() });
+            if let Some(description) = description {
+                line.push(&format!("  {description}"), muted);
+            }
+            (line, several.then(|| held.text.clone()))
+        }
+        QuestionRow::Text { field } => {
+            let Some(held) = fields.get(field) else { return (Line::default(), None) };
+            let label = if held.choices.is_empty() { "" } else { "own words: " };
+            let mut line = Line::of(label, muted.clone());
+            let room = width.saturating_sub(lines::width(label) + 2);
+            let text = pane.texts.get(field);
+            let shown = text.and_then(|text| text.lines(room, 1, cursor).into_iter().next());
+            let shown = shown.unwrap_or_default();
+            if shown.is_blank() && !cursor {
+                line.push("…", muted);
+            }
+            shown.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+            (line, several.then(|| held.text.clone()))
+        }
+        QuestionRow::Send => {
+            (Line::of("send the answers", Style { strong: true, ..Style::default() }), None)
+        }
+        QuestionRow::Discuss => {
+            let number = match &open.kind {
+                RequestedInput::Permission(options) => format!("{} ", options.len() + 1),
+                RequestedInput::Form(_) => String::new(),
+            };
+            let mut line = Line::of(&number, muted.clone());
+            line.push("chat about this", muted);
+            (line, None)
+        }
+    }
+}
+
+/// Lays out what a question is about, once per width: it may be long.
+pub fn lay_out_subject(open: &OpenQuestion, pane: &mut QuestionPane, width: usize) {
+    if pane.subject.as_ref().is_some_and(|(laid_out, _)| *laid_out == width) {
+        return;
+    }
+    // A command of one line may be the question already.
+    let repeats = |block: &Block| {
+        if let Block::Code(code) = block { open.text.contains(code.text.trim()) } else { false }
+    };
+    let mut blocks = subject_blocks(&open.subject);
+    blocks.retain(|block| !repeats(block));
+    let lines = lines::layout(&blocks, inner_width(width), &LineOptions::everything());
+    let mut lines = lines;
+    if let Some(bytes) = open.subject["omitted_bytes"].as_u64() {
+        let text =
+            format!("the call has {} bytes; read it in the transcript", format::number(bytes));
+        lines.push(Line::of(&text, Style::tone(Tone::Warning)));
+    }
+    pane.truncated = lines.len() > SUBJECT_LINES;
+    pane.subject = Some((width, lines));
+}
+
+fn inner_width(width: usize) -> usize {
+    width.saturating_sub(4).max(1)
+}
+
+fn subject_blocks(subject: &Value) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let input = &subject["rawInput"];
+    let command = match &input["command"] {
+        Value::String(command) => Some(command.clone()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            Some(words.join(" ")).filter(|command| !command.is_empty())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    };
+    let code = |language: &str, text: String| {
+        Block::Code(Code { language: Some(language.to_owned()), text, ..Code::default() })
+    };
+    let has_command = command.is_some();
+    blocks.extend(command.map(|command| code("sh", command)));
+    for content in subject["content"].as_array().into_iter().flatten() {
+        let text = |name: &str| content[name].as_str().unwrap_or_default();
+        match content["type"].as_str() {
+            Some("diff") => {
+                let path = content["path"].as_str();
+                blocks.push(Block::Diff(diff::between(
+                    path,
+                    text("oldText"),
+                    text("newText"),
+                    None,
+                )));
+            }
+            Some("content") => {
+                let text = content["content"]["text"].as_str().unwrap_or_default();
+                if !text.trim().is_empty() {
+                    blocks.push(code("", text.to_owned()));
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+    if blocks.is_empty() && !has_command && input.as_object().is_some_and(|input| !input.is_empty())
+    {
+        let text = serde_json::to_string_pretty(input).unwrap_or_default();
+        blocks.push(code("json", text));
+    }
+    blocks
+}

@@ -1,0 +1,156 @@
+//! `unspool chat` without a message: a chat in the terminal application. Also starts the hosts of
+//! chats that are opened from there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, anyhow, bail};
+use unspool_live::chat::{ChatSpec, Policy};
+use unspool_live::client::start_detached;
+use unspool_live::host::folder::{ChatFolder, ChatFolders, StoredChat};
+use unspool_live::protocol::ChatState;
+use unspool_model::id::SessionId;
+use unspool_store::blocking::block_on;
+use unspool_store::store::View;
+use unspool_tui::chat::ChatRequest;
+use unspool_tui::chat::link::ChatOpener;
+
+use super::launch::{Launch, linger};
+use super::{Chat, folders};
+use crate::archive::{Archive, find};
+use crate::command::terminal;
+
+pub(super) fn run(chat: &Chat, archive: &Archive) -> Result<()> {
+    if !terminal::is_there() {
+        bail!("a chat needs a terminal; send one message with -p TEXT");
+    }
+    let session = match &chat.resume {
+        Some(session) => Some(find(&archive.view()?, session)?.summary.session.id),
+        None => None,
+    };
+    // Whatever is wrong with the command line is said before the terminal is taken over.
+    let folder = match session {
+        Some(session) => resume(archive, &chat.launch(Policy::Ask)?, session)?,
+        None => {
+            let spec = chat.launch(Policy::Ask)?.spec(archive)?;
+            start(archive, spec, ChatState::default())?
+        }
+    };
+    terminal::open_chat(archive, folder.id, session)
+}
+
+/// Finds and starts hosts for the terminal application.
+pub fn opener(archive: &Archive) -> ChatOpener {
+    let archive = archive.clone();
+    // How chats were started: the files of one that has ended may be gone.
+    let specs: Mutex<HashMap<String, ChatSpec>> = Mutex::default();
+    Arc::new(move |request| {
+        let open = || {
+            let folder = match request {
+                ChatRequest::Attach(chat) => {
+                    let found = folders(&archive.folder()?).find(&chat);
+                    found.ok_or_else(|| anyhow!("the chat has ended"))?
+                }
+                ChatRequest::Find(session) => {
+                    let found = chats_of(&archive, session)?.into_iter();
+                    let mut live = found.map(|(folder, _)| folder).filter(ChatFolder::is_live);
+                    live.next().ok_or_else(|| anyhow!("no chat runs"))?
+                }
+                ChatRequest::Resume(session) => {
+                    let launch = Launch {
+                        resume: Some(session.to_string()),
+                        linger: Some(linger()?),
+                        ..Launch::default()
+                    };
+                    resume(&archive, &launch, session)?
+                }
+                ChatRequest::Restart { chat, session } => {
+                    let held = specs.lock().unwrap_or_else(PoisonError::into_inner);
+                    let spec = held.get(&chat).cloned();
+                    drop(held);
+                    restart(&archive, &chat, spec, session)?
+                }
+            };
+            if let Some(stored) = folder.read() {
+                let mut held = specs.lock().unwrap_or_else(PoisonError::into_inner);
+                held.insert(folder.id.clone(), stored.spec);
+            }
+            Ok::<ChatFolder, anyhow::Error>(folder)
+        };
+        open().map_err(|error| format!("{error:#}"))
+    })
+}
+
+/// The chats of a session that have files.
+fn chats_of(archive: &Archive, session: SessionId) -> Result<Vec<(ChatFolder, StoredChat)>> {
+    let is_it = |stored: &StoredChat| {
+        let own = stored.state.session.as_deref();
+        own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
+    };
+    let all = folders(&archive.folder()?).all().into_iter();
+    Ok(all
+        .filter_map(|folder| Some((folder.read().filter(is_it)?, folder)))
+        .map(|(stored, folder)| (folder, stored))
+        .collect())
+}
+
+/// The chat of a session: the one that runs, or a new one that goes on with the session.
+fn resume(archive: &Archive, launch: &Launch, session: SessionId) -> Result<ChatFolder> {
+    let mut kept = ChatState::default();
+    let mut left = Vec::new();
+    for (folder, stored) in chats_of(archive, session)? {
+        if folder.is_live() {
+            return Ok(folder);
+        }
+        kept = stored.state;
+        left.push(folder);
+    }
+    let spec = launch.spec(archive)?;
+    let folder = start(archive, spec, kept)?;
+    // Its queue and drafts are in the new chat.
+    left.iter().for_each(|folder| drop(folder.remove()));
+    Ok(folder)
+}
+
+/// Starts the agent of a chat again that has ended.
+fn restart(
+    archive: &Archive,
+    chat: &str,
+    spec: Option<ChatSpec>,
+    session: Option<String>,
+) -> Result<ChatFolder> {
+    let old = folders(&archive.folder()?).find(chat);
+    let stored = old.as_ref().and_then(ChatFolder::read);
+    let kept = stored.as_ref().map(|stored| stored.state.clone()).unwrap_or_default();
+    let spec = spec.or(stored.map(|stored| stored.spec));
+    let mut spec = spec.context("how the chat was started is not known; open its session anew")?;
+    // A session without a turn is in no log: nothing could be resumed.
+    let turns = match &session {
+        Some(own) => has_turns(archive, own)?,
+        None => false,
+    };
+    spec.resume = session.filter(|_| turns);
+    let folder = start(archive, spec, kept)?;
+    if let Some(old) = old.filter(|old| !old.is_live()) {
+        let _ = old.remove();
+    }
+    Ok(folder)
+}
+
+fn has_turns(archive: &Archive, session: &str) -> Result<bool> {
+    let view = archive.view()?;
+    Ok(match find(&view, session) {
+        Ok(stored) => !block_on(view.sizes(stored.row))?.is_empty(),
+        Err(_) => false,
+    })
+}
+
+fn start(archive: &Archive, spec: ChatSpec, kept: ChatState) -> Result<ChatFolder> {
+    let data = archive.folder()?;
+    data.create().with_context(|| format!("cannot use {}", data.path().display()))?;
+    let folders: ChatFolders = folders(&data);
+    let arguments = ["--data".to_owned(), data.path().display().to_string()];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let program = std::env::current_exe()?;
+    Ok(runtime.block_on(start_detached(&folders, program, &arguments, spec, kept))?)
+}
