@@ -49,9 +49,8 @@ class Agent {
     return this.write("user", { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "done" }] });
   }
 
-  /** Hooks that are read before the log, without a prompt of their own, have no turn. */
+  /** Hooks may be read before or after the log. */
   async ask(id, command) {
-    await pause(500);
     for (const event of ["PreToolUse", "PermissionRequest"]) {
       const payload = {
         session_id: SESSION, transcript_path: this.log, cwd: this.home, hook_event_name: event,

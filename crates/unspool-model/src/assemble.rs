@@ -14,6 +14,7 @@ mod fold;
 mod fragments;
 mod join;
 mod lookups;
+mod membership;
 mod merge;
 mod names;
 mod order;
@@ -286,6 +287,8 @@ impl Assembler {
             | Change::PartDelta { .. }
             | Change::PartRenamed { .. }
             | Change::PartMerged { .. }
+            | Change::PartMoved { .. }
+            | Change::StepRemoved { .. }
             | Change::PartRemoved { .. }
             | Change::SnapshotTaken { .. }
             | Change::EventSkipped { .. } => self.forget_emitted(),

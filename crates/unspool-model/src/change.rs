@@ -8,7 +8,7 @@ mod touched;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{PartId, TurnId};
+use crate::id::{PartId, StepId, TurnId};
 use crate::json::Json;
 use crate::part::{Answer, Body, EarlierQuestion, Part, Place, Question, ToolState};
 use crate::provenance::{Evidence, Origin};
@@ -33,6 +33,8 @@ pub enum Change {
     TurnMerged { turn: TurnId, into: TurnId, take: Vec<TurnMergeField> },
     /// The new value of a step, and its place among the steps of its turn.
     StepUpdated { turn: TurnId, place: Place, step: Box<Step> },
+    /// A stronger feed has the step in another turn. `parts`, which stay, have the `previous` one.
+    StepRemoved { turn: TurnId, step: StepId, parts: Vec<PartId>, previous: Option<StepId> },
     /// A part appeared.
     PartOpened { turn: TurnId, part: Box<Part> },
     /// Text was appended to a part's text, input or output.
@@ -44,6 +46,8 @@ pub enum Change {
     /// Two feeds described the same part: `part` is gone. Its evidence and the fields in `take` go
     /// to `into`.
     PartMerged { part: PartId, into: PartId, take: Vec<PartMergeField> },
+    /// A stronger feed has the part in another turn. It has no step until a patch sets one.
+    PartMoved { part: PartId, to: TurnId },
     /// A provisional part turned out to be wrong and was removed.
     PartRemoved { part: PartId },
     /// Content to be stored once, keyed by its digest.
@@ -164,7 +168,7 @@ mod ended_field {
 #[serde(default)]
 pub struct PartPatch {
     pub place: Option<Place>,
-    pub step: Option<crate::id::StepId>,
+    pub step: Option<StepId>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
     /// Further source records of the part.

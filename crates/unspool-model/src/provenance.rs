@@ -166,6 +166,11 @@ impl Positions {
         self.0[feed.index()].get_or_insert(position);
     }
 
+    /// The strongest feed that has it.
+    pub fn strongest(self) -> Option<Feed> {
+        Feed::ALL.into_iter().rev().find(|feed| self.of(*feed).is_some())
+    }
+
     /// True if any single feed has both.
     pub fn overlaps(self, other: Positions) -> bool {
         self.0.iter().zip(other.0).any(|(own, other)| own.is_some() && other.is_some())
@@ -211,11 +216,21 @@ pub struct Origin {
     /// Of a call: what each feed asked about it, sorted by feed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<FeedQuestions>,
+    /// The feeds that have it in another turn, sorted. A stronger feed has it in this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Feed>,
 }
 
 impl Origin {
     pub fn is_hidden(&self) -> bool {
         self.hidden.is_some()
+    }
+
+    /// Notes that this feed has the part in another turn.
+    pub fn add_elsewhere(&mut self, feed: Feed) {
+        if let Err(at) = self.elsewhere.binary_search(&feed) {
+            self.elsewhere.insert(at, feed);
+        }
     }
 }
 
@@ -245,6 +260,8 @@ struct StoredOrigin {
     cut: Vec<(usize, String)>,
     #[serde(default)]
     questions: Vec<FeedQuestions>,
+    #[serde(default)]
+    elsewhere: Vec<Feed>,
 }
 
 impl From<StoredOrigin> for Origin {
@@ -267,6 +284,7 @@ impl From<StoredOrigin> for Origin {
             unfinished: stored.unfinished,
             cut: stored.cut,
             questions: stored.questions,
+            elsewhere: stored.elsewhere,
         }
     }
 }

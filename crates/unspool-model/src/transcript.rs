@@ -4,6 +4,7 @@
 //! The builder finds what a change is about and keeps the order; `patch` changes the fields.
 
 mod patch;
+mod turn_builder;
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,11 @@ use rustc_hash::FxHashMap;
 use crate::change::{Change, PartPatch, SkipReason, TurnMergeField};
 use crate::id::{PartId, SessionId, StepId, TurnId};
 use crate::part::{Part, Place};
-use crate::session::{
-    Facts, Session, SessionState, Step, Transcript, Trigger, Turn, TurnOrigin, TurnState,
-};
+use crate::session::{Facts, Session, SessionState, Transcript, Turn};
 
 pub use patch::patch_part;
 use patch::{grow, merge_parts, merge_turn_fields, patch_turn};
+use turn_builder::TurnBuilder;
 
 /// Folds changes into a [`Transcript`].
 #[derive(Clone, Debug)]
@@ -39,15 +39,6 @@ type TurnKey = u64;
 struct PartAddress {
     turn: TurnKey,
     place: Place,
-}
-
-#[derive(Clone, Debug)]
-struct TurnBuilder {
-    turn: Turn,
-    /// The places of `turn.steps`, index by index.
-    step_places: Vec<Place>,
-    /// The place of each step, by which it is found.
-    places: FxHashMap<StepId, Place>,
 }
 
 impl TranscriptBuilder {
@@ -106,6 +97,16 @@ impl TranscriptBuilder {
                     held.upsert_step(place, *step);
                 }
             }
+            Change::StepRemoved { turn, step, parts, previous } => {
+                if let Some(held) = self.turn(turn) {
+                    held.remove_step(step);
+                }
+                for part in parts {
+                    if let Some((turn, at)) = self.part(part) {
+                        turn.turn.parts[at].step = previous;
+                    }
+                }
+            }
             Change::PartOpened { turn, part } => {
                 self.adopt_part(turn, *part);
             }
@@ -127,6 +128,13 @@ impl TranscriptBuilder {
                     && let Some((turn, at)) = self.part(into)
                 {
                     merge_parts(&mut turn.turn.parts[at], gone, &take);
+                }
+            }
+            Change::PartMoved { part: id, to } => {
+                if self.turn_keys.contains_key(&to)
+                    && let Some(part) = self.take_part(id)
+                {
+                    self.adopt_part(to, Part { step: None, ..part });
                 }
             }
             Change::PartRemoved { part: id } => {
@@ -306,75 +314,5 @@ impl TranscriptBuilder {
         self.parts.extend(gone.parts.iter().map(address));
         kept.parts.extend(gone.parts);
         kept.parts.sort_by_key(|part| part.place);
-    }
-}
-
-impl TurnBuilder {
-    fn new(id: TurnId) -> TurnBuilder {
-        TurnBuilder {
-            turn: Turn {
-                id,
-                number: 0,
-                trigger: Trigger::default(),
-                user: Vec::new(),
-                thinking_mode: false,
-                state: TurnState::default(),
-                abandoned: false,
-                inherited: false,
-                started: None,
-                ended: None,
-                steps: Vec::new(),
-                parts: Vec::new(),
-                origin: TurnOrigin::default(),
-            },
-            step_places: Vec::new(),
-            places: FxHashMap::default(),
-        }
-    }
-
-    fn insert(&mut self, part: Part) {
-        let at = self.turn.parts.partition_point(|other| other.place <= part.place);
-        self.turn.parts.insert(at, part);
-    }
-
-    /// The index of a part at this place.
-    fn find_part(&self, id: PartId, place: Place) -> Option<usize> {
-        let parts = &self.turn.parts;
-        // Almost always the newest.
-        if parts.last().is_some_and(|part| part.id == id) {
-            return Some(parts.len() - 1);
-        }
-        // Two parts may share a place while the changes of one event are applied.
-        let end = parts.partition_point(|other| other.place <= place);
-        parts[..end].iter().rposition(|part| part.id == id)
-    }
-
-    /// Moves a part to the index that its place demands.
-    fn put_back(&mut self, at: usize) {
-        let part = self.turn.parts.remove(at);
-        self.insert(part);
-    }
-
-    /// The index of a step at this place, and the index after all steps up to this place.
-    fn find_step(&self, id: StepId, place: Place) -> Option<(usize, usize)> {
-        let end = self.step_places.partition_point(|other| *other <= place);
-        // Two steps may share a place while the changes of one event are applied.
-        let at = self.turn.steps[..end].iter().rposition(|step| step.id == id)?;
-        Some((at, end))
-    }
-
-    fn upsert_step(&mut self, place: Place, step: Step) {
-        let held = self.places.insert(step.id, place);
-        if let Some((at, end)) = held.and_then(|held| self.find_step(step.id, held)) {
-            if held == Some(place) && at + 1 == end {
-                self.turn.steps[at] = step;
-                return;
-            }
-            self.turn.steps.remove(at);
-            self.step_places.remove(at);
-        }
-        let at = self.step_places.partition_point(|other| *other <= place);
-        self.step_places.insert(at, place);
-        self.turn.steps.insert(at, step);
     }
 }

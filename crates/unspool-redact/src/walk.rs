@@ -132,6 +132,7 @@ impl Redactor<'_> {
             // White space.
             pending_whitespace: _,
             reserved_places: _,
+            next_positions: _,
             source_starts: _,
         } = origin;
         self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };

@@ -64,6 +64,8 @@ pub struct SessionWrite {
     pub deleted_parts: Vec<RowId>,
     /// Turns and parts that got another id or were merged into another, in order: their notes follow.
     pub moved_targets: Vec<(NoteTarget, NoteTarget)>,
+    /// Parts that went to another turn, and that turn: so do their notes.
+    pub moved_parts: Vec<(PartId, TurnId)>,
     pub snapshots: Vec<Snapshot>,
     /// Number of skipped events, by reason.
     pub skip_counts: BTreeMap<String, u64>,
@@ -79,6 +81,8 @@ pub struct TurnWrite {
     pub steps: Vec<Step>,
     /// Digests of the names of the turn, its steps and parts.
     pub names: NameDigests,
+    /// Digests to remove from the stored ones, if others are added to them.
+    pub forgotten_names: Vec<u64>,
     /// True if nothing in the turn is open.
     pub settled: bool,
 }
@@ -128,6 +132,8 @@ pub struct PartRow {
     pub payload: Payload,
     /// The part already has a row, and may have a journal entry.
     pub stored: bool,
+    /// The turn that its row is in, if that is another one.
+    pub moved_from: Option<RowId>,
     pub content: Option<u128>,
     /// Stored but not shown.
     pub hidden: bool,

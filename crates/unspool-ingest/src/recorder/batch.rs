@@ -107,6 +107,7 @@ impl Packer {
             merged: std::mem::take(&mut writer.merged),
             deleted_parts: std::mem::take(&mut writer.deleted_parts),
             moved_targets: std::mem::take(&mut writer.moved_targets),
+            moved_parts: writer.take_moved_parts(),
             snapshots: std::mem::take(&mut writer.snapshots),
             skip_counts: writer.skip_counts.clone(),
         };

@@ -41,6 +41,8 @@ pub(crate) struct TrackedTurn {
     pub unsettled: bool,
     /// Its steps before this index are stored and unchanged.
     pub steps_from: usize,
+    /// Digests of names whose parts and steps are in another turn now.
+    pub forgotten_names: Vec<u64>,
 }
 
 pub(crate) struct TrackedPart {
@@ -54,6 +56,8 @@ pub(crate) struct TrackedPart {
     pub open: bool,
     /// It is only in the store, not in memory.
     pub evicted: bool,
+    /// The turn that its stored row is in, if it is another one.
+    pub moved_from: Option<RowId>,
 }
 
 /// A session that is being recorded.
@@ -74,6 +78,8 @@ pub struct SessionWriter {
     pub(crate) deleted_parts: Vec<RowId>,
     /// Turns and parts that got another id or were merged into another, for their notes.
     pub(crate) moved_targets: Vec<(NoteTarget, NoteTarget)>,
+    /// Parts that went to another turn, for their notes.
+    pub(crate) moved_parts: Vec<PartId>,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) head_dirty: bool,
     pub(crate) stored: bool,
@@ -165,6 +171,7 @@ impl SessionWriter {
             merged: Vec::new(),
             deleted_parts: Vec::new(),
             moved_targets: Vec::new(),
+            moved_parts: Vec::new(),
             snapshots: Vec::new(),
             head_dirty: false,
             stored: false,
@@ -269,6 +276,12 @@ impl SessionWriter {
             }
         }
         dirty
+    }
+
+    /// Parts that went to another turn since the last call, and that turn.
+    pub(crate) fn take_moved_parts(&mut self) -> Vec<(PartId, TurnId)> {
+        let moved = std::mem::take(&mut self.moved_parts).into_iter();
+        moved.filter_map(|part| Some((part, self.transcript.turn_of(part)?))).collect()
     }
 
     /// The turns that the next batch must look at, in the order in which they were opened. All

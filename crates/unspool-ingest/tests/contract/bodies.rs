@@ -267,6 +267,7 @@ fn origin() -> impl Strategy<Value = Origin> {
                 unfinished,
                 cut: if unfinished { vec![(3, "words".to_owned())] } else { Vec::new() },
                 questions: if rejected { vec![told] } else { Vec::new() },
+                elsewhere: if denied { vec![Feed::Hooks] } else { Vec::new() },
             }
         },
     )

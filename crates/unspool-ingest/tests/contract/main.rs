@@ -98,6 +98,7 @@ contract! { sqlite, crate::test_archive::SqliteTestArchive:
     notes {
         a_target_has_one_note,
         a_note_follows_its_turn_and_its_part,
+        a_note_follows_its_part_to_another_turn,
         a_note_outlives_its_session_and_its_target,
     }
     search {

@@ -98,6 +98,34 @@ pub fn a_note_follows_its_turn_and_its_part<H: TestArchive>() {
     }
 }
 
+pub fn a_note_follows_its_part_to_another_turn<H: TestArchive>() {
+    // Hooks without a prompt in one run, the log in the next.
+    for mode in [IngestMode::Bulk, IngestMode::Live] {
+        let harness = Harness::<H>::new();
+        let hooks = vec![called("t", "Bash").hook(), called("u", "Bash").hook()];
+        let row = harness.record_as(AGENT, "s", mode, hooks).row;
+        let call = harness.turns(row)[0].parts[0].id;
+        set(&harness, NoteTarget::Part(call), "the call", 10);
+        assert_eq!(texts(&harness), ["0: the call"], "{mode:?}");
+        let harness = harness.reopened();
+        let log = vec![ask("p", "walrus"), step("m"), called("t", "Bash"), said(Text, "vole")];
+        harness.record_as(AGENT, "s", mode, log);
+        let turns = harness.turns(row);
+        let calls =
+            |turn: usize| -> Vec<_> { turns[turn].parts.iter().map(|part| part.id).collect() };
+        assert!(!calls(0).contains(&call) && calls(1).contains(&call), "{mode:?}");
+        assert_eq!(texts(&harness), ["1: the call"], "{mode:?}");
+        harness.is_clean();
+        // A later run finds the call where it is now.
+        let harness = harness.reopened();
+        harness.record_as(AGENT, "s", mode, vec![ended("t", ToolEnd::Completed, "urchin").hook()]);
+        assert_eq!(harness.find("urchin").len(), 1, "{mode:?}");
+        let parts: usize = harness.turns(row).iter().map(|turn| turn.parts.len()).sum();
+        assert_eq!(parts, 3, "{mode:?}");
+        harness.is_clean();
+    }
+}
+
 pub fn a_note_outlives_its_session_and_its_target<H: TestArchive>() {
     let harness = Harness::<H>::new();
     let row = harness.record("s", [busy_turn("one"), busy_turn("two")].concat()).row;

@@ -69,6 +69,8 @@ pub(super) struct PartFold {
     pub run: Option<Box<RunFold>>,
     /// The stream position of the run that has the end of this text, and on which side of it.
     pub beside: Option<(u32, Beside)>,
+    /// The names that led here in the turn's lookups, and may still do so.
+    pub aliases: Vec<Name>,
     pub prose: Option<Box<Prose>>,
     pub tool: Option<Box<ToolFold>>,
     pub agents: Option<Box<AgentsFold>>,
@@ -153,6 +155,8 @@ impl PartFold {
 #[derive(Clone, Debug)]
 pub(super) struct StepFold {
     pub id: StepId,
+    /// Moved to another turn.
+    pub gone: bool,
     pub name: Name,
     pub at: Positions,
     pub place: Place,
@@ -165,7 +169,7 @@ pub(super) struct StepFold {
 impl StepFold {
     /// What its order depends on.
     pub fn item(&self) -> Option<Item<()>> {
-        Some(Item::new(self.at, None))
+        (!self.gone).then_some(Item::new(self.at, None))
     }
 
     pub fn step(&self) -> Step {

@@ -101,7 +101,24 @@ impl TurnFold {
         if let Name::ByContent(content, nth) = name {
             self.lookups.sets.fragments.rename((content, nth));
         }
+        let aliases = &mut self.parts[part].aliases;
+        if !aliases.contains(&name) {
+            aliases.push(name.clone());
+        }
         self.lookups.parts.insert(name, part)
+    }
+
+    /// Lets no local name lead to this part any more.
+    pub fn forget_local(&mut self, part: usize) {
+        for name in std::mem::take(&mut self.parts[part].aliases) {
+            if self.lookups.parts.get(&name) != Some(&part) {
+                continue;
+            }
+            self.lookups.parts.remove(&name);
+            if let Name::ByContent(content, nth) = name {
+                self.lookups.sets.fragments.rename((content, nth));
+            }
+        }
     }
 }
 

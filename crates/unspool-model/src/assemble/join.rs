@@ -84,7 +84,7 @@ impl Assembler {
             }
         }
         for (step, at) in fold.steps.iter().zip(0..).skip(first_step) {
-            if !step.name.is_local() {
+            if !step.name.is_local() && !step.gone {
                 index.steps.insert(&step.name, (turn, at));
             }
         }

@@ -199,6 +199,9 @@ impl TurnFold {
         origin.deferred.iter_mut().zip(gone.deferred).for_each(|(held, other)| either(held, other));
         origin.pending_whitespace.extend(gone.pending_whitespace);
         origin.reserved_places.extend(gone.reserved_places);
+        for (held, other) in origin.next_positions.iter_mut().zip(gone.next_positions) {
+            *held = (*held).max(other);
+        }
         // One request with thinking makes a thinking turn.
         origin.thinking = match (origin.thinking, gone.thinking) {
             (Some(a), Some(b)) => Some(a || b),

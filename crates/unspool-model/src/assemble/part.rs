@@ -105,13 +105,22 @@ impl Assembler {
     }
 
     /// The event's feed, now in `turn`, reaches an existing part: the part gets its position in
-    /// this feed, and if it belongs to another turn, the two turns are merged.
+    /// this feed. If it belongs to another turn, the two turns are merged, or the stronger feed
+    /// decides which of them has it.
     pub(super) fn arrive(&mut self, head: &Head, turn: usize, found: PartIndex) -> PartIndex {
         let shift = self.turns[turn].parts.len();
         let joined = self.join_turns(turn, found.0, head.feed);
         let at = if joined == found.0 { found } else { (joined, shift + found.1) };
-        let at = self.remaining(at);
+        let mut at = self.remaining(at);
+        let from = at.0;
         if self.part(at).origin.at.of(head.feed).is_none() {
+            if from != turn && self.peek(at).origin.at.strongest() > Some(head.feed) {
+                self.leave_part(head, turn, at);
+                return at;
+            }
+            if from != turn {
+                at = self.move_part(at, turn);
+            }
             let names = self.part(at).origin.names.clone();
             let position = self.next_position(at.0, head, &names);
             self.part(at).origin.at.set(head.feed, position);
@@ -119,19 +128,23 @@ impl Assembler {
             let patch = self.first_seen_by(head, at);
             self.emit_part_patch(at, patch);
             self.settle_hidden(at);
+            if from != at.0 {
+                self.settle_move(from, at);
+                at = self.remaining(at);
+            }
         }
         at
     }
 
     /// The part itself, or the one that it was merged into: its names lead there.
-    fn remaining(&self, at: PartIndex) -> PartIndex {
+    pub(super) fn remaining(&self, at: PartIndex) -> PartIndex {
         let part = self.peek(at);
         let name = part.origin.names.first().filter(|_| part.gone);
         name.and_then(|name| self.find_part(at.0, name)).unwrap_or(at)
     }
 
     /// The feed's next position, or the one reserved for one of these names.
-    fn next_position(&mut self, turn: usize, head: &Head, names: &[Name]) -> u32 {
+    pub(super) fn next_position(&mut self, turn: usize, head: &Head, names: &[Name]) -> u32 {
         let kept = &mut self.turns[turn].origin.reserved_places;
         let mine = |kept: &ReservedPlace| kept.feed == head.feed && names.contains(&kept.block);
         if let Some(at) = kept.iter().position(mine) {
@@ -150,10 +163,11 @@ impl Assembler {
         if !self.names_part(&block) {
             return;
         }
-        let placed = self
-            .find_part(turn, &block)
-            .is_some_and(|at| self.part(at).origin.at.of(head.feed).is_some());
         let feed = head.feed;
+        let placed = self.find_part(turn, &block).is_some_and(|at| {
+            let origin = &self.peek(at).origin;
+            origin.at.of(feed).is_some() || origin.elsewhere.contains(&feed)
+        });
         let mine = |kept: &ReservedPlace| kept.feed == feed && kept.block == block;
         if placed || self.turns[turn].origin.reserved_places.iter().any(mine) {
             return;
@@ -225,6 +239,7 @@ impl Assembler {
             words: Default::default(),
             run: None,
             beside: None,
+            aliases: Vec::new(),
             prose: None,
             tool: None,
             agents: None,

@@ -43,6 +43,8 @@ pub(super) struct PartSets {
     agents: usize,
     waiting: usize,
     busy: usize,
+    /// The number of reasoning parts.
+    reasonings: usize,
     pub fragments: Fragments,
 }
 
@@ -60,6 +62,7 @@ struct PartFacts {
     agents: bool,
     waiting: bool,
     busy: bool,
+    reasoning: bool,
 }
 
 impl PartFacts {
@@ -84,7 +87,8 @@ impl PartFacts {
             agents: !part.gone && part.agents.is_some(),
             waiting: visible
                 && agents().any(|entry| !entry.background && !entry.state.is_terminal()),
-            busy: agents().any(|entry| !entry.state.is_terminal()),
+            busy: !part.gone && agents().any(|entry| !entry.state.is_terminal()),
+            reasoning: !part.gone && part.kind == Kind::Reasoning,
         }
     }
 }
@@ -119,6 +123,7 @@ impl PartSets {
             agents: 0,
             waiting: 0,
             busy: 0,
+            reasonings: 0,
             fragments: Fragments::new(),
         }
     }
@@ -161,6 +166,7 @@ impl PartSets {
         count(&mut self.agents, before.agents, facts.agents);
         count(&mut self.waiting, before.waiting, facts.waiting);
         count(&mut self.busy, before.busy, facts.busy);
+        count(&mut self.reasonings, before.reasoning, facts.reasoning);
     }
 
     /// The parts that the end of the turn closes, in the order in which they were opened.
@@ -190,6 +196,10 @@ impl PartSets {
     /// True if any sub-agent has not ended.
     pub fn has_busy_agents(&self) -> bool {
         self.busy > 0
+    }
+
+    pub fn has_reasoning(&self) -> bool {
+        self.reasonings > 0
     }
 
     /// True if no source reported a part that is visible.

@@ -80,19 +80,36 @@ impl Assembler {
         self.index.steps.get(name).filter(|step| !self.turns[step.0].stored)
     }
 
+    fn has_placed(&self, head: &Head, (turn, step): (usize, usize)) -> bool {
+        self.turns[turn].steps[step].at.of(head.feed).is_some()
+    }
+
     /// Updates a step, opening it if necessary.
     fn update_step(&mut self, head: &Head, name: Name, update: impl FnOnce(&mut StepFold) -> bool) {
         let current = self.turn_for(head);
         let (turn, step) = match self.find_step(current, &name) {
             Some((other, step)) => {
                 let before = self.turns[current].steps.len();
-                let turn = self.join_turns(current, other, head.feed);
-                if turn == other { (turn, step) } else { (turn, before + step) }
+                let joined = self.join_turns(current, other, head.feed);
+                if joined != other {
+                    (joined, before + step)
+                } else if other == current || self.has_placed(head, (other, step)) {
+                    (other, step)
+                } else if self.turns[other].steps[step].at.strongest() > Some(head.feed) {
+                    // The step stays in the turn of the stronger feed, without a position here.
+                    if update(&mut self.turns[other].steps[step]) {
+                        self.emit_step(other, step);
+                    }
+                    return;
+                } else {
+                    (current, self.move_step((other, step), current))
+                }
             }
             None => {
                 let id = StepId(id_of(self.session, self.turns[current].id, &name));
                 let fold = StepFold {
                     id,
+                    gone: false,
                     name: name.clone(),
                     at: Default::default(),
                     place: Default::default(),

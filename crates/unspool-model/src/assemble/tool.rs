@@ -176,7 +176,7 @@ impl Assembler {
 
     /// Counts the call under its content hash, so that events without an id find it. A part that
     /// such an event opened before is merged into this one.
-    fn add_content_hash(&mut self, at: PartIndex, content_hash: u64) {
+    pub(super) fn add_content_hash(&mut self, at: PartIndex, content_hash: u64) {
         let Some(fold) = &mut self.part(at).tool else { return };
         // The log may have the input in another form than the stream: each form counts once.
         if fold.call_id.is_empty() || fold.content_hashes.contains(&content_hash) {
@@ -340,7 +340,12 @@ impl Assembler {
         }
     }
 
-    fn set_state(&mut self, at: PartIndex, state: ToolState, ended: Option<jiff::Timestamp>) {
+    pub(super) fn set_state(
+        &mut self,
+        at: PartIndex,
+        state: ToolState,
+        ended: Option<jiff::Timestamp>,
+    ) {
         let Some(fold) = &mut self.part(at).tool else { return };
         let changed = fold.reported_state.unwrap_or(fold.state) != state;
         let reported_state = fold.reported_state.map(|_| state);

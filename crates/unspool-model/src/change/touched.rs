@@ -58,7 +58,7 @@ pub struct Touched {
     pub parts: FxHashSet<PartId>,
     /// Visible parts that appeared, with the turn of each.
     pub opened_parts: Vec<(TurnId, PartSkeleton)>,
-    /// Ids of parts that are gone: removed, renamed or merged.
+    /// Ids of parts that are gone from where they were: removed, renamed, merged or in another turn.
     pub removed: Vec<PartId>,
     /// New states and times of tool calls.
     pub tool_updates: Vec<(PartId, ToolUpdate)>,
@@ -119,6 +119,23 @@ impl Touched {
             Change::PartUpdated { part, patch } => self.part_updated(*part, patch, before),
             Change::PartRenamed { part, .. } | Change::PartRemoved { part } => {
                 self.part_removed(*part, before);
+            }
+            Change::StepRemoved { turn, parts, .. } => {
+                self.head(*turn);
+                self.restructured.insert(*turn);
+                self.parts.extend(parts);
+            }
+            Change::PartMoved { part, to } => {
+                self.part_removed(*part, before);
+                self.parts.insert(*part);
+                for (turn, opened) in &mut self.opened_parts {
+                    if opened.id == *part {
+                        *turn = *to;
+                    }
+                }
+                self.turns.insert(*to);
+                self.restructured.insert(*to);
+                self.rewritten.insert(*to);
             }
             Change::PartMerged { part, into, .. } => {
                 self.part(*into, before);

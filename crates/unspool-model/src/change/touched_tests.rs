@@ -119,6 +119,19 @@ fn a_merge_touches_the_part_that_is_left() {
 }
 
 #[test]
+fn a_part_that_moves_touches_both_turns() {
+    let touched = touched([
+        Change::TurnOpened { turn: turn("b") },
+        Change::PartMoved { part: id("call"), to: turn("b") },
+    ]);
+    let both = FxHashSet::from_iter([turn("a"), turn("b")]);
+    assert_eq!((&touched.turns, &touched.restructured), (&both, &both));
+    assert_eq!(touched.rewritten, both);
+    assert_eq!(touched.parts, FxHashSet::from_iter([id("call")]));
+    assert_eq!(touched.removed, [id("call")]);
+}
+
+#[test]
 fn positions_in_the_feeds_and_hidden_parts_touch_nothing_visible() {
     let patch = TurnPatch { origin: Some(Default::default()), ..Default::default() };
     let mut hidden = part("hidden", text("x"));

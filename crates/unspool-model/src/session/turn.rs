@@ -135,6 +135,14 @@ pub struct TurnOrigin {
     /// Places of blocks that have begun and have no content yet.
     #[serde(default, rename = "kept", skip_serializing_if = "Vec::is_empty")]
     pub reserved_places: Vec<ReservedPlace>,
+    /// For each feed, the position after the last part that it has here and that a stronger feed
+    /// has in another turn. Later parts get the same positions whichever feed came first.
+    #[serde(default, skip_serializing_if = "has_no_position")]
+    pub next_positions: [u32; 3],
+}
+
+fn has_no_position(positions: &[u32; 3]) -> bool {
+    *positions == [0; 3]
 }
 
 fn has_no_start(starts: &[Option<i64>; 3]) -> bool {

@@ -38,6 +38,13 @@ impl JsonClient {
                 steps.retain(|step| step["step"]["id"] != change["step"]["id"]);
                 steps.push(json!({ "place": change["place"], "step": change["step"] }));
             }
+            "step-removed" => {
+                let steps = list(self.turn(id("turn")), "steps");
+                steps.retain(|step| step["step"]["id"] != change["step"]);
+                for part in names(&change["parts"]) {
+                    self.part(part)["step"] = change["previous"].clone();
+                }
+            }
             "part-opened" => {
                 list(self.turn(id("turn")), "parts").push(change["part"].clone());
             }
@@ -47,6 +54,11 @@ impl JsonClient {
             "part-merged" => {
                 let gone = self.remove_part(id("part"));
                 merge_part(self.part(id("into")), &gone, &change["take"]);
+            }
+            "part-moved" => {
+                let mut part = self.remove_part(id("part"));
+                part["step"] = Value::Null;
+                list(self.turn(id("to")), "parts").push(part);
             }
             "part-removed" => {
                 self.remove_part(id("part"));

@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 use unspool_model::assemble::{Assembler, TurnStub};
 use unspool_model::change::{Change, merged};
 use unspool_model::event::EventKind;
-use unspool_model::id::PartId;
+use unspool_model::id::{PartId, TurnId};
 use unspool_model::part::{AgentState, Body, ToolState};
 use unspool_model::provenance::Feed;
 use unspool_model::rank::PartField;
@@ -112,29 +112,33 @@ fn check_ended(transcript: &Transcript) -> Outcome {
     Ok(())
 }
 
-type StoredRows = (ToolState, Option<Feed>);
+type StoredRows = (ToolState, Option<Feed>, TurnId);
 
-/// The state of every call, with the feed that set it.
+/// The state of every call, with the feed that set it, and the turn of the call.
 fn tool_states(transcript: &Transcript) -> HashMap<String, StoredRows> {
-    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    let parts = transcript.turns.iter().flat_map(|turn| {
+        let id = turn.id;
+        turn.parts.iter().map(move |part| (id, part))
+    });
     parts
-        .filter_map(|part| Some((as_tool(part)?, part.origin.ranks.holder(PartField::State))))
-        .filter(|(tool, _)| !tool.call_id.is_empty())
-        .map(|(tool, holder)| {
+        .filter_map(|(turn, part)| {
+            let tool = as_tool(part).filter(|tool| !tool.call_id.is_empty())?;
             // What feeds report; the exit code of a command may say otherwise (C-25).
-            (tool.call_id, (tool.reported_state.unwrap_or(tool.state), holder))
+            let state = tool.reported_state.unwrap_or(tool.state);
+            Some((tool.call_id, (state, part.origin.ranks.holder(PartField::State), turn)))
         })
         .collect()
 }
 
 /// True if a call may change from one state to the other. An inferred state has no holder and
-/// yields to any reported one; a reported state yields only to a stronger feed.
-fn may_follow((from, holder): StoredRows, (to, next): StoredRows) -> bool {
+/// yields to any reported one; a reported state yields only to a stronger feed. A call that only
+/// the end of its turn interrupted may run in another turn, if a stronger feed has it there.
+fn may_follow((from, holder, turn): StoredRows, (to, next, next_turn): StoredRows) -> bool {
     match (from.is_terminal(), to.is_terminal()) {
         _ if from == to => true,
         (false, false) => from < to,
         (false, true) => true,
-        (true, false) => false,
+        (true, false) => holder.is_none() && turn != next_turn,
         (true, true) => {
             holder.is_none()
                 || next > holder

@@ -23,6 +23,8 @@ mod kinds;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod membership;
+#[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod order;

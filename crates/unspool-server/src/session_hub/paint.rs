@@ -115,6 +115,7 @@ impl<S: Store> SessionHub<S> {
             painted.paint(&view, &mut Vec::new());
             ops.push(DomOp::Outline { html: template::outline_entry(&view).into_string() });
         }
+        let mut drops = Vec::new();
         for at in 0..state.painted.len() {
             let Some(painted) = state.painted.get_mut(at) else { continue };
             if !painted.stale && !parts.iter().any(|part| painted.position(*part).is_some()) {
@@ -122,9 +123,11 @@ impl<S: Store> SessionHub<S> {
             }
             let Some(due) = painted.due(&parts) else { return self.reset_clients(state, ops) };
             let view = self.view(stored, painted.skeleton.clone(), &due.places)?;
-            ops.extend(due.gone.into_iter().map(|id| DomOp::Drop { id }));
+            drops.extend(due.gone.into_iter().map(|id| DomOp::Drop { id }));
             painted.paint(&view, ops);
         }
+        // A part that is in another turn now has the same element id there.
+        ops.splice(..0, drops);
         Ok(())
     }
 

@@ -82,14 +82,15 @@ fn turn_of(
     Ok(found)
 }
 
-/// Moves the notes of turns and parts that got another id. If both ids have a note, the texts are
-/// joined: no note is lost.
+/// Moves the notes of turns and parts that got another id, and of parts that went to another turn.
+/// If both ids have a note, the texts are joined: no note is lost.
 pub fn follow(
     transaction: &Transaction<'_>,
     session: SessionId,
     moved: &[(NoteTarget, NoteTarget)],
+    moved_parts: &[(PartId, TurnId)],
 ) -> rusqlite::Result<()> {
-    if moved.is_empty() {
+    if moved.is_empty() && moved_parts.is_empty() {
         return Ok(());
     }
     let session = session.to_string();
@@ -117,6 +118,12 @@ pub fn follow(
         if kind == "turn" {
             turn.execute(params![session, from, into])?;
         }
+    }
+    let mut part = transaction.prepare_cached(
+        "UPDATE note SET turn = ?3 WHERE session = ?1 AND kind = 'part' AND target = ?2",
+    )?;
+    for (id, turn) in moved_parts {
+        part.execute(params![session, id.to_string(), turn.to_string()])?;
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn write_session(
 ) -> rusqlite::Result<()> {
     head(transaction, session)?;
     delete_gone(transaction, session, orphans)?;
-    notes::follow(transaction, session.id, &session.moved_targets)?;
+    notes::follow(transaction, session.id, &session.moved_targets, &session.moved_parts)?;
     let mut sums = SumChanges::new(transaction, session)?;
     let dirty = session.turns.iter().map(|turn| turn.row);
     let dirty: FxHashSet<RowId> = dirty.chain(session.parts.iter().map(|part| part.turn)).collect();

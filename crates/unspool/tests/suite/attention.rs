@@ -74,14 +74,9 @@ impl Agent<'_> {
         );
     }
 
-    /// Reports through hooks that the call begins and needs permission. Hooks that are read before
-    /// the log, without a prompt of their own, have no turn, so the log must have been read.
+    /// Reports through hooks that the call begins and needs permission, before or after the log has
+    /// the call.
     pub fn ask(&mut self, data: &str, id: &str, command: &str) {
-        until("the call", || {
-            let (_, now) = shown(self.machine);
-            let is_call = now["what"].as_str().is_some_and(|what| what.starts_with("Bash: "));
-            if is_call { Ok(()) } else { Err(now) }
-        });
         for event in ["PreToolUse", "PermissionRequest"] {
             let mut payload = json!({
                 "session_id": SESSION,
@@ -170,6 +165,26 @@ fn a_session_waits_works_rests_and_ends_with_its_process() {
     until_shown(&machine, "idle", None);
     agent.kill();
     until_shown(&machine, "ended", None);
+}
+
+#[test]
+fn a_session_waits_if_its_hooks_are_read_before_its_log() {
+    // Hooks that were installed in the middle of a turn have no prompt.
+    let machine = Machine::new();
+    let mut agent = Agent::start(&machine);
+    let log = machine.home().join(LOG);
+    let kept = fs::read(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    let _watcher = WatchProcess::begin(machine.command("d", &["sync", "--watch"]));
+    agent.ask("d", "toolu_1", "git push");
+    until("the hooks", || {
+        let listed = machine.run("d", &["list", "--json"], "");
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+        if listed[0].is_object() { Ok(()) } else { Err(listed) }
+    });
+    fs::write(&log, kept).unwrap();
+    agent.call("toolu_1", "git push");
+    until_shown(&machine, "live", Some(("waiting", Some("git push"))));
 }
 
 #[test]

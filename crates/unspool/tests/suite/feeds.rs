@@ -12,7 +12,8 @@ use unspool_sources::in_memory::SessionSet;
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{
-    Capture, all_cases, assert_none, captures, cases, difference, fold, fold_in, name,
+    Capture, all_cases, assert_none, captures, cases, difference, fold, fold_in, main_session,
+    name, root,
 };
 
 fn ids(session_set: &SessionSet) -> BTreeSet<(&'static str, String)> {
@@ -113,6 +114,85 @@ fn feeds_interleaved_as_they_arrived_give_the_same_parts(source: &str) {
             differences.push(format!("{}: {difference}", name(&case)));
         }
     }
+    assert_none(differences);
+}
+
+/// The first difference if one of two captures comes whole at some line of the other one. At most
+/// `MAX_CUTS` lines of each are tried.
+fn difference_at_any_cut(captures: &[Capture]) -> Option<String> {
+    const MAX_CUTS: usize = 24;
+    let expected = fold_in(captures, &[0, 1]);
+    for (whole, cut) in [(0, 1), (1, 0)] {
+        let lines = captures[cut].lines.len();
+        for at in (0..=lines).step_by(lines.div_ceil(MAX_CUTS).max(1)) {
+            let between = vec![whole; captures[whole].lines.len()];
+            let order = [vec![cut; at], between, vec![cut; lines - at]].concat();
+            if let Some(difference) = any_difference(&expected, &fold(captures, order)) {
+                let file = &captures[cut].file;
+                return Some(format!("after {at} lines of {file}: {difference}"));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn a_capture_and_a_log_may_interrupt_each_other_anywhere() {
+    // Law 5: every recorded pair of an ACP capture and the agent's own log.
+    let mut differences = Vec::new();
+    for case in all_cases().into_iter().filter(|case| name(case).starts_with("acp-")) {
+        let captures = captures(&case);
+        if captures.len() == 2 {
+            let difference = difference_at_any_cut(&captures);
+            differences.extend(difference.map(|found| format!("{}: {found}", case.display())));
+        }
+    }
+    assert_none(differences);
+}
+
+#[test]
+fn a_prompt_of_a_capture_may_be_several_turns_of_the_log() {
+    // Law 5. Without the records that say who began a turn, all output belongs to the one prompt.
+    let case = root().join("fixtures/claude-code/acp-subagents");
+    let mut captures = captures(&case);
+    let lines = captures[1].lines.len();
+    let says_who = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("_claude/origin");
+    captures[1].lines.retain(|line| !says_who(&line.bytes));
+    assert_eq!(captures[1].lines.len(), lines - 2);
+    assert_eq!(difference_at_any_cut(&captures), None);
+    let both = fold_in(&captures, &[1, 0]);
+    let turns = main_session(&both).transcript().turns;
+    let steps: Vec<usize> = turns.iter().map(|turn| turn.steps.len()).collect();
+    assert_eq!(steps, [2, 1, 1]);
+}
+
+#[test]
+fn hooks_that_were_installed_in_the_middle_of_a_turn_may_come_first() {
+    // Law 5, R-003-11: without prompts, hooks know no turn.
+    let mut differences = Vec::new();
+    let mut compared = 0;
+    for case in cases("claude-code") {
+        let mut captures = captures(&case);
+        captures.retain(|capture| capture.file != "stream.jsonl");
+        if captures.len() != 2 {
+            continue;
+        }
+        for line in &mut captures[1].lines {
+            let mut record: Value = serde_json::from_slice(&line.bytes).unwrap_or_default();
+            if record["hook_event_name"] == "UserPromptSubmit" {
+                record = serde_json::json!({ "hook_event_name": "none" });
+            }
+            if let Some(fields) = record.as_object_mut() {
+                fields.remove("prompt_id");
+            }
+            line.bytes = serde_json::to_vec(&record).unwrap();
+        }
+        compared += 1;
+        let log_first = fold_in(&captures, &[0, 1]);
+        let difference = any_difference(&log_first, &fold_in(&captures, &[1, 0]));
+        differences.extend(difference.map(|found| format!("{}: {found}", name(&case))));
+    }
+    assert!(compared > 40, "{compared} cases");
     assert_none(differences);
 }
 

@@ -84,6 +84,7 @@ impl Packer {
             text: packed.text,
             payload,
             stored: tracked.stored,
+            moved_from: tracked.moved_from,
             content,
             hidden,
             agents,

@@ -69,6 +69,7 @@ impl Packer {
             let row = self.part(&agent, tracked, part.clone(), Role::Reply, target)?;
             write.parts.push(row);
             tracked.stored = true;
+            tracked.moved_from = None;
             tracked.open = !packed;
             if packed {
                 evicted.push(part.id);
@@ -85,6 +86,7 @@ impl Packer {
                 partial: tracked.partial,
                 unsettled: std::mem::replace(&mut tracked.unsettled, true),
                 steps_from: std::mem::replace(&mut tracked.steps_from, turn.steps.len()),
+                forgotten_names: std::mem::take(&mut tracked.forgotten_names),
             };
             let names = names(turn, &tracked);
             let user = tracked.user.clone();
@@ -136,15 +138,17 @@ impl Packer {
                     stored,
                     open: false,
                     evicted: false,
+                    moved_from: None,
                 };
                 let part = user_part(&turn, nth, count, body);
                 let part = self.part(agent, &row, part, Role::User, PayloadTarget::Chunk)?;
                 write.parts.push(part);
             }
         }
-        let TrackedTurn { row, steps_from, .. } = tracked;
+        let TrackedTurn { row, steps_from, forgotten_names, .. } = tracked;
         let steps = std::mem::take(&mut turn.steps);
-        Ok((TurnWrite { row, turn, steps_from, steps, names, settled }, user))
+        let write = TurnWrite { row, turn, steps_from, steps, names, forgotten_names, settled };
+        Ok((write, user))
     }
 }
 

@@ -6,6 +6,7 @@ use unspool_model::event::Event;
 use unspool_model::id::{PartId, StepId, TurnId};
 use unspool_model::note::NoteTarget;
 use unspool_model::part::Place;
+use unspool_model::provenance::Name;
 use unspool_store::rows::{RowId, Snapshot};
 
 use super::{SessionWriter, TrackedPart, TrackedTurn};
@@ -52,6 +53,12 @@ impl SessionWriter {
             | Change::TurnRenamed { turn: id, .. }
             | Change::StepUpdated { turn: id, .. }
             | Change::PartOpened { turn: id, .. } => turn(id).into_iter().collect(),
+            Change::StepRemoved { turn: id, parts, .. } => {
+                turn(id).into_iter().chain(parts.iter().filter_map(part)).collect()
+            }
+            Change::PartMoved { part: id, to } => {
+                [part(id), turn(to)].into_iter().flatten().collect()
+            }
             Change::TurnMerged { turn: from, into, .. } => {
                 // Its row is deleted, and with it the names of its evicted parts.
                 let partial = self.turns.get(from).filter(|turn| turn.partial);
@@ -100,6 +107,8 @@ impl SessionWriter {
                 self.moved_targets.push((NoteTarget::Turn(*turn), NoteTarget::Turn(*into)));
                 self.merge_turns(*turn, *into, take);
             }
+            Change::StepRemoved { turn, step, parts, .. } => self.remove_step(*turn, *step, parts),
+            Change::PartMoved { part, to } => self.move_part(*part, *to),
             Change::PartOpened { turn, part } => self.open_part(*turn, part.id),
             Change::PartDelta { part, .. } => self.touch_part(*part),
             Change::PartUpdated { part, patch } => self.update_part(*part, patch),
@@ -143,6 +152,7 @@ impl SessionWriter {
             partial: false,
             unsettled: false,
             steps_from: 0,
+            forgotten_names: Vec::new(),
         };
         self.turns.insert(id, tracked);
         self.touch_turn(id);
@@ -154,6 +164,41 @@ impl SessionWriter {
         if let Some(tracked) = self.turns.get_mut(&turn) {
             tracked.steps_from = tracked.steps_from.min(from);
         }
+    }
+
+    fn remove_step(&mut self, turn: TurnId, step: StepId, parts: &[PartId]) {
+        self.touch_turn(turn);
+        parts.iter().for_each(|part| self.touch_part(*part));
+        let held = self.transcript.find_turn(turn).and_then(|turn| {
+            let at = turn.steps.iter().position(|held| held.id == step)?;
+            Some((at, turn.steps[at].name.digest()))
+        });
+        if let (Some((at, name)), Some(tracked)) = (held, self.turns.get_mut(&turn)) {
+            tracked.steps_from = tracked.steps_from.min(at);
+            tracked.forgotten_names.push(name);
+        }
+    }
+
+    /// The part goes to another turn. Its row stays the same.
+    fn move_part(&mut self, id: PartId, to: TurnId) {
+        self.touch_part(id);
+        self.touch_turn_of(id);
+        self.touch_turn(to);
+        let names = self.transcript.find_part(id).map(|part| &part.origin.names);
+        let names = names.into_iter().flatten().filter(|name| !name.is_local());
+        let names: Vec<u64> = names.map(Name::digest).collect();
+        let from = self.transcript.turn_of(id).and_then(|from| self.turns.get_mut(&from));
+        if let Some(from) = from {
+            from.forgotten_names.extend(names);
+        }
+        let row = self.turns.get(&to).map(|turn| turn.row);
+        if let (Some(tracked), Some(row)) = (self.parts.get_mut(&id), row) {
+            if tracked.stored {
+                tracked.moved_from.get_or_insert(tracked.turn);
+            }
+            tracked.turn = row;
+        }
+        self.moved_parts.push(id);
     }
 
     fn update_turn(&mut self, id: TurnId, patch: &TurnPatch) {
@@ -183,6 +228,7 @@ impl SessionWriter {
             stored: false,
             open: false,
             evicted: false,
+            moved_from: None,
         };
         self.parts.insert(id, tracked);
         self.touch_part(id);
@@ -283,6 +329,8 @@ impl SessionWriter {
             | Change::TurnUpdated { .. }
             | Change::TurnRenamed { .. }
             | Change::StepUpdated { .. }
+            | Change::StepRemoved { .. }
+            | Change::PartMoved { .. }
             | Change::PartDelta { .. }
             | Change::PartRenamed { .. }
             | Change::SnapshotTaken { .. }

@@ -47,6 +47,7 @@ impl SessionWriter {
                 stored: true,
                 open,
                 evicted: false,
+                moved_from: None,
             };
             self.parts.insert(part.id, tracked);
         }
@@ -60,6 +61,7 @@ impl SessionWriter {
             partial: false,
             unsettled: false,
             steps_from: turn.steps.len(),
+            forgotten_names: Vec::new(),
         };
         self.turns.insert(turn.id, tracked);
         self.revisit.push(turn.id);
@@ -86,6 +88,7 @@ impl SessionWriter {
                 stored: false,
                 open: false,
                 evicted: false,
+                moved_from: None,
             };
             self.parts.insert(part.id, tracked);
             self.dirty_parts.push(part.id);
@@ -99,6 +102,7 @@ impl SessionWriter {
             partial: false,
             unsettled: false,
             steps_from: 0,
+            forgotten_names: Vec::new(),
         };
         self.dirty_turns.push(turn.id);
         self.turns.insert(turn.id, tracked);

@@ -27,6 +27,7 @@ pub(super) fn fold_turn(turn: &Turn) -> TurnFold {
         .iter()
         .map(|step| StepFold {
             id: step.id,
+            gone: false,
             name: step.name.clone(),
             at: step.at,
             place: Default::default(),
@@ -47,17 +48,20 @@ pub(super) fn fold_turn(turn: &Turn) -> TurnFold {
             }
         }
         let at = fold.parts.len();
-        for name in held.origin.names.iter().filter(|name| name.is_local()) {
-            fold.lookups.parts.insert(name.clone(), at);
-        }
         fold.has_reasoning |= matches!(part.body, Body::Reasoning(_));
         for (class, content, nth) in &held.origin.occurrences {
             let count = fold.lookups.occurrences.entry((*class, *content)).or_default();
             *count = (*count).max(nth + 1);
         }
         fold.parts.push(held);
+        for name in part.origin.names.iter().filter(|name| name.is_local()) {
+            fold.set_local(name.clone(), at);
+        }
     }
     fold.name_by_content();
+    for (placed, next) in fold.placed.iter_mut().zip(fold.origin.next_positions) {
+        *placed = (*placed).max(next);
+    }
     for kept in &fold.origin.reserved_places {
         let placed = &mut fold.placed[kept.feed.index()];
         *placed = (*placed).max(kept.position + 1);
@@ -101,6 +105,7 @@ pub(in crate::assemble) fn skeleton(part: &Part) -> PartFold {
         words: Default::default(),
         run: None,
         beside: None,
+        aliases: Vec::new(),
         prose: None,
         tool: None,
         agents: None,

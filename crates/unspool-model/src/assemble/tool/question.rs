@@ -163,6 +163,10 @@ impl Assembler {
         let decision = kind.and_then(|kind| inferred_decision(fold.state, kind));
         if kind.is_some() && fold.answer.is_none() && decision != fold.inferred {
             fold.inferred = decision;
+            if decision.is_none() {
+                // The call goes on: only a patch with earlier questions takes an answer back.
+                tool.earlier = Some(fold.earlier.clone());
+            }
             tool.answer = decision.map(|decision| Answer {
                 decision,
                 text: decision.name().to_owned(),

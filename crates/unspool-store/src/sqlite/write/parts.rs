@@ -63,7 +63,7 @@ impl<'t> PartStatements<'t> {
     ) -> rusqlite::Result<()> {
         if part.stored {
             orphans.note(&mut self.payload_location, part.row)?;
-            sums.part(part.turn, part.row, false)?;
+            sums.part(part.moved_from.unwrap_or(part.turn), part.row, false)?;
         }
         let (chunk, at, size) = match &part.payload {
             Payload::Chunk { chunk, at, length } => {

@@ -1,11 +1,13 @@
 //! Writes the turns of a session with their steps (model calls).
 
-use rusqlite::{CachedStatement, Transaction, params};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
+use rustc_hash::FxHashSet;
 use unspool_model::session::Step;
 
 use super::json;
 use super::sum_changes::SumChanges;
 use crate::rows::{NameDigests, RowId, SessionWrite, TurnWrite, milliseconds};
+use crate::sqlite::derived_columns::stored_names;
 
 pub(super) fn turns(
     transaction: &Transaction<'_>,
@@ -27,7 +29,12 @@ pub(super) fn turns(
              reasoning, cache_write_1h, stop_reason, origin)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
-    for TurnWrite { row, turn, steps_from, steps, names, settled } in &session.turns {
+    for TurnWrite { row, turn, steps_from, steps, names, forgotten_names, settled } in
+        &session.turns
+    {
+        if matches!(names, NameDigests::Added(_)) && !forgotten_names.is_empty() {
+            forget_names(transaction, *row, forgotten_names)?;
+        }
         let (NameDigests::All(entry) | NameDigests::Added(entry)) = names;
         let digests: Vec<u8> = entry.iter().flat_map(|name| name.to_le_bytes()).collect();
         insert.execute(params![
@@ -55,6 +62,22 @@ pub(super) fn turns(
         }
         sums.steps(*row, from, true)?;
     }
+    Ok(())
+}
+
+/// Removes names from those of a turn: they would lead to it although their parts are in another.
+fn forget_names(
+    transaction: &Transaction<'_>,
+    turn: RowId,
+    forgotten: &[u64],
+) -> rusqlite::Result<()> {
+    let forgotten: FxHashSet<u64> = forgotten.iter().copied().collect();
+    let kept = stored_names(transaction, turn).optional()?.unwrap_or_default().into_iter();
+    let kept = kept.filter(|name| !forgotten.contains(name));
+    let kept: Vec<u8> = kept.flat_map(u64::to_le_bytes).collect();
+    transaction
+        .prepare_cached("UPDATE turn SET names = ?2 WHERE row = ?1")?
+        .execute(params![turn, kept])?;
     Ok(())
 }
 
