@@ -1,12 +1,14 @@
 //! Makes the pictures of the terminal application in docs/images: runs the program in a pseudo-
 //! terminal over the demo's sessions, presses keys, and writes each screen as an SVG.
 //! `scripts/pictures` builds the program and runs this:
-//! `cargo run -p unspool --example pictures -- target/debug/unspool docs/images`
+//! `cargo run -p unspool --example pictures -- target/debug/unspool docs/images PUPPET`
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../../tests/suite/pty.rs"]
 mod pty;
+
+mod chat;
 mod svg;
 
 use std::fs;
@@ -31,8 +33,10 @@ const SHORT_SIZE: (u16, u16) = (110, 12);
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let (Some(program), Some(into)) = (arguments.next(), arguments.next()) else {
-        panic!("usage: pictures PROGRAM FOLDER");
+    let (Some(program), Some(into), Some(puppet)) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
+        panic!("usage: pictures PROGRAM FOLDER PUPPET");
     };
     let folder = tempfile::TempDir::new().unwrap();
     let studio = Studio::new(program, folder.path(), into);
@@ -82,6 +86,9 @@ fn main() {
     replay.press(" ");
     replay.press_until(".", "Summary so far");
     studio.take(&mut replay, "terminal-replay-dark");
+    drop(replay);
+
+    chat::take_pictures(&studio, &puppet);
 }
 
 /// The setup: the demo's archive and an empty home.
