@@ -119,13 +119,19 @@ pub async fn start_detached(
     let deadline = Instant::now() + START_TIME;
     while !folder.socket().exists() {
         if let Some(status) = child.try_wait()? {
+            let _ = folder.remove();
             return Err(ClientError::NotStarted(format!("its host ended ({status})")));
         }
         if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            let _ = folder.remove();
             return Err(ClientError::Silent);
         }
         sleep(Duration::from_millis(10)).await;
     }
+    // Somebody has to wait for it: it would stay in the list of processes when it has ended.
+    std::thread::spawn(move || child.wait());
     Ok(folder)
 }
 

@@ -3,6 +3,7 @@
 //! every transcript.
 
 pub mod composer;
+mod drafts;
 pub mod layout;
 #[cfg(unix)]
 pub mod link;
@@ -28,6 +29,9 @@ pub const SURFACE: &str = "terminal";
 /// A draft is kept by the host this long after the last key.
 const DRAFT_DELAY: Duration = Duration::from_millis(400);
 
+/// How long keys are ignored after the question that they were pressed for is gone.
+const GONE_DELAY: Duration = Duration::from_secs(1);
+
 /// The number of a connection to a host. Events of an older connection are ignored.
 pub type LinkId = u64;
 
@@ -41,7 +45,7 @@ pub enum ChatRequest {
     /// Goes on with a session: in its chat, if one runs.
     Resume(SessionId),
     /// Starts the agent of a chat again that has ended.
-    Restart { chat: String, session: Option<String> },
+    Restart { chat: String, session: Option<String>, id: SessionId },
 }
 
 /// What the main loop does for a chat.
@@ -72,8 +76,8 @@ pub enum Focus {
     Composer,
     /// To a question, by its id.
     Question(String),
-    /// To a queued message, by its position.
-    Queue(usize),
+    /// To a queued message, by its id.
+    Queue(u64),
 }
 
 pub struct ChatPane {
@@ -91,14 +95,20 @@ pub struct ChatPane {
     pub composer: Composer,
     pub focus: Focus,
     pub questions: BTreeMap<String, QuestionPane>,
-    /// The queued message that is in the composer.
-    pub editing: Option<u64>,
+    /// The queued message that is in the composer, and what was there before.
+    pub editing: Option<(u64, String)>,
+    /// Enter is ignored until then: it was meant for something that is gone.
+    quiet_until: Option<Instant>,
+    /// The question with the focus is gone since this time.
+    gone_since: Option<Instant>,
     /// Files of the agent's folder; None before they were listed.
     pub files: Option<Vec<String>>,
     /// Since when the agent does what it does.
     pub since: Instant,
     /// A message to send as soon as the agent is there again.
     pub resend: Option<String>,
+    /// The host has closed the connection.
+    pub closed: bool,
     next_command: u64,
     /// What was sent and is not confirmed, for what to do if it is refused.
     unconfirmed: BTreeMap<u64, Command>,
@@ -106,6 +116,8 @@ pub struct ChatPane {
     /// The draft that the host has.
     stored_draft: String,
     draft_due: Option<Instant>,
+    /// Text of an answer that the host does not have yet, by question.
+    answer_draft: Option<(String, String)>,
 }
 
 impl ChatPane {
@@ -122,6 +134,9 @@ impl ChatPane {
             focus: Focus::Composer,
             questions: BTreeMap::new(),
             editing: None,
+            quiet_until: None,
+            gone_since: None,
+            closed: false,
             files: None,
             since: now,
             resend: None,
@@ -130,23 +145,28 @@ impl ChatPane {
             answers_seen: 0,
             stored_draft: String::new(),
             draft_due: None,
+            answer_draft: None,
         }
     }
 
     pub fn is_attached(&self) -> bool {
-        self.chat.is_some() && self.lost.is_none()
+        self.chat.is_some() && self.lost.is_none() && !self.closed
     }
 
     /// True if only a new start helps.
     pub fn is_over(&self) -> bool {
-        self.lost.is_some() || self.state.phase == Phase::Ended
+        self.lost.is_some() || self.closed || self.state.phase == Phase::Ended
     }
 
-    pub fn attach(&mut self, chat: String, state: ChatState, now: Instant) {
+    pub fn attach(&mut self, chat: String, mut state: ChatState, now: Instant) {
         (self.chat, self.lost, self.tentative) = (Some(chat), None, false);
         self.fields = state.fields();
         // What was answered before is in the transcript.
         self.answers_seen = state.answers.last().map_or(0, |answer| answer.number);
+        // What is sent again is no draft any more.
+        if self.resend.as_ref() == Some(&state.draft) {
+            state.draft.clear();
+        }
         self.stored_draft.clear();
         self.set_state(state, now);
     }
@@ -167,36 +187,71 @@ impl ChatPane {
         if state.phase != self.state.phase {
             self.since = now;
         }
-        let is_own = state.draft == self.stored_draft || state.draft == self.composer.field.text();
-        if !is_own && self.composer.field.is_empty() && self.editing.is_none() {
-            self.composer.set(&state.draft);
-        }
-        self.stored_draft.clone_from(&state.draft);
-        self.questions.retain(|id, _| state.questions.iter().any(|open| open.id == *id));
+        self.follow_draft(&state.draft);
+        let (questions, composer) = (&mut self.questions, &mut self.composer);
+        questions.retain(|id, pane| {
+            let open = state.questions.iter().any(|open| open.id == *id);
+            // The words of an answer that came too late are not lost.
+            if !open && !pane.answered {
+                composer.remember(pane.draft());
+            }
+            open
+        });
         for open in &state.questions {
             let draft = state.answer_drafts.get(&open.id).map(String::as_str);
             let new = || QuestionPane::new(open, draft);
-            self.questions.entry(open.id.clone()).or_insert_with(new);
+            let pane = self.questions.entry(open.id.clone()).or_insert_with(new);
+            pane.came_at.get_or_insert(now);
         }
-        let editing = self.editing;
-        if editing.is_some_and(|id| state.queue.iter().all(|message| message.id != id)) {
-            self.editing = None;
-        }
+        let was_open = !self.state.questions.is_empty();
         self.state = state;
-        self.settle_focus();
-        self.note_answers()
+        let answers = self.note_answers();
+        let sent = self.settle_editing(now);
+        let gone = self.settle_focus(now).filter(|_| was_open);
+        answers.or(sent).or(gone)
     }
 
-    /// Leaves a question or message that is gone.
-    pub fn settle_focus(&mut self) {
-        let gone = match &self.focus {
-            Focus::Question(id) => !self.questions.contains_key(id),
-            Focus::Queue(at) => *at >= self.state.queue.len(),
-            Focus::Transcript | Focus::Composer => false,
-        };
-        if gone {
-            self.focus = Focus::Composer;
+    /// Leaves a message that is gone. A question that is gone keeps the keys for a moment: they were
+    /// meant for it, and must not be typed into the composer.
+    fn settle_focus(&mut self, now: Instant) -> Option<String> {
+        match &self.focus {
+            Focus::Question(id) if !self.questions.contains_key(id) => {
+                if self.gone_since.is_none() {
+                    self.gone_since = Some(now);
+                    return Some("the question is gone".to_owned());
+                }
+            }
+            Focus::Queue(id) => {
+                if self.state.queue.iter().all(|message| message.id != *id) {
+                    self.leave_question(now);
+                }
+            }
+            Focus::Question(_) | Focus::Transcript | Focus::Composer => self.gone_since = None,
         }
+        None
+    }
+
+    /// Goes to the composer, where Enter means nothing for a moment.
+    pub fn leave_question(&mut self, now: Instant) {
+        self.gone_since = None;
+        self.focus = Focus::Composer;
+        self.quiet_until = Some(now + question::GUARD_TIME);
+    }
+
+    /// Advances the clock.
+    pub fn tick(&mut self, now: Instant) {
+        if self.gone_since.is_some_and(|since| now >= since + GONE_DELAY) {
+            self.leave_question(now);
+        }
+    }
+
+    /// True if a key in the composer is an Enter for something that is gone. Whoever types means the
+    /// composer.
+    pub fn is_meant_elsewhere(&mut self, is_enter: bool, pressed: Instant) -> bool {
+        if !is_enter {
+            self.quiet_until = None;
+        }
+        self.quiet_until.is_some_and(|until| pressed < until)
     }
 
     /// The last answer that another surface gave: everybody learns who answered (C-24).
@@ -218,10 +273,20 @@ impl ChatPane {
             Outcome::Already { by, answer } => Some(format!("the {by} was first: {answer}")),
             Outcome::Refused(why) => {
                 // No message vanishes: it is back where it was typed.
-                if let Command::Prompt { text } | Command::Edit { text, .. } = command
-                    && self.composer.field.is_empty()
-                {
-                    self.composer.set(&text);
+                match command {
+                    Command::Prompt { text } | Command::Edit { text, .. } => self.put_back(&text),
+                    Command::Answer { question, .. } if self.questions.contains_key(&question) => {
+                        self.focus = Focus::Question(question);
+                    }
+                    Command::Answer { .. }
+                    | Command::Cancel
+                    | Command::Remove { .. }
+                    | Command::Move { .. }
+                    | Command::Release
+                    | Command::Set { .. }
+                    | Command::Draft { .. }
+                    | Command::Clear
+                    | Command::End => {}
                 }
                 Some(format!("✕ {why}"))
             }
@@ -250,55 +315,12 @@ impl ChatPane {
         self.state.options.iter().find(|option| option.category == category)
     }
 
-    /// Completes the word at the cursor.
-    pub fn complete(&mut self) {
-        let files = self.files.as_deref().unwrap_or_default();
-        self.composer.complete(&self.state.commands, files);
-    }
-
-    /// The text of the composer changed.
-    pub fn edited(&mut self, now: Instant) {
-        self.complete();
-        self.draft_due = Some(now + DRAFT_DELAY);
-    }
-
-    /// Messages that the host did not confirm go back to the composer.
-    pub fn give_back(&mut self) {
-        let unconfirmed = std::mem::take(&mut self.unconfirmed);
-        for command in unconfirmed.into_values() {
-            if let Command::Prompt { text } = command {
-                let typed = self.composer.field.clear();
-                let text = if typed.is_empty() { text } else { format!("{text}\n{typed}") };
-                self.composer.set(&text);
-            }
-        }
-        if let Some(text) = self.resend.take() {
-            self.composer.set(&text);
-        }
-    }
-
-    pub fn draft_due(&self) -> Option<Instant> {
-        self.draft_due
-    }
-
-    /// Has the host keep the draft, if it changed. A message of the queue is kept there already.
-    pub fn keep_draft(&mut self) -> Option<ChatEffect> {
-        self.draft_due = None;
-        let text = if self.editing.is_some() { "" } else { self.composer.field.text() };
-        if !self.is_attached() || text == self.stored_draft {
-            return None;
-        }
-        let text = text.to_owned();
-        self.stored_draft.clone_from(&text);
-        Some(self.command(Command::Draft { question: None, text }))
-    }
-
     /// The focus after this one: the open questions, the queue, the composer.
     pub fn next_focus(&self) -> Focus {
         let ids: Vec<&String> = self.state.questions.iter().map(|open| &open.id).collect();
-        let queue = || match self.state.queue.is_empty() {
-            true => Focus::Composer,
-            false => Focus::Queue(0),
+        let queue = || match self.state.queue.first() {
+            Some(message) => Focus::Queue(message.id),
+            None => Focus::Composer,
         };
         match &self.focus {
             Focus::Transcript | Focus::Composer => {

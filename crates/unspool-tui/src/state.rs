@@ -5,6 +5,7 @@ mod actions;
 mod changes_actions;
 mod chat_actions;
 mod chat_keys;
+mod chat_options;
 mod input;
 mod note_actions;
 mod overlay;
@@ -115,6 +116,8 @@ pub struct State {
     next_link: LinkId,
     /// Agents can be driven from here.
     pub can_chat: bool,
+    /// The session that was visible after the last event.
+    shown_session: Option<SessionId>,
     pub size: (u16, u16),
     pub now: Instant,
     /// The message in the status line, and when it disappears.
@@ -168,6 +171,7 @@ impl State {
             chat: None,
             next_link: 0,
             can_chat: false,
+            shown_session: None,
             size,
             now,
             status_text: None,
@@ -257,6 +261,7 @@ impl State {
             }
             AppEvent::End => self.quit(),
         };
+        effects.extend(self.find_visible_chat());
         self.resize_screens();
         if !is_notice {
             self.lay_out_chat();
@@ -272,6 +277,9 @@ impl State {
             self.status_text = None;
         }
         self.play();
+        if let Some(chat) = &mut self.chat {
+            chat.tick(now);
+        }
         self.resize_screens();
         self.lay_out_chat();
         self.due()

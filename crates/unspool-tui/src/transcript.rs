@@ -6,6 +6,7 @@ mod apply;
 mod edges;
 mod find;
 pub mod navigation;
+mod question_box;
 pub mod seek;
 
 use std::rc::Rc;
@@ -25,6 +26,7 @@ pub use edges::edges;
 use edges::{first_place, last_place};
 pub use find::Find;
 use navigation::Direction;
+pub use question_box::{PlacedQuestion, QuestionBox};
 
 /// The next window is loaded when fewer screens than this are left.
 const PREFETCH_SCREENS: usize = 3;
@@ -67,14 +69,6 @@ impl Default for ViewOptions {
     }
 }
 
-/// Open questions below an entry.
-#[derive(Debug, Default)]
-pub struct QuestionBox {
-    /// Their ids.
-    pub questions: Vec<String>,
-    pub lines: Vec<Line>,
-}
-
 /// A query for a window, and its reason.
 pub type LoadRequest = (LoadReason, Query);
 
@@ -99,7 +93,7 @@ pub struct TranscriptPane {
     /// During a replay: entries after this place are not shown yet.
     pub until: Option<Position>,
     /// The chat with the agent, below the last entry.
-    pub tail: Option<Rc<Vec<Line>>>,
+    pub tail: Option<Rc<QuestionBox>>,
     /// Open questions of the agent, below the entries that they are about.
     pub boxes: FxHashMap<EntryKey, QuestionBox>,
     pub width: usize,
@@ -129,7 +123,7 @@ impl EntryHeights for TranscriptPane {
     fn height(&self, entry: usize) -> usize {
         match self.entries.get(entry) {
             Some(entry) => self.lines(entry).len(),
-            None if self.has_tail() => self.tail.as_ref().map_or(0, |tail| tail.len()),
+            None if self.has_tail() => self.tail.as_ref().map_or(0, |tail| tail.lines.len()),
             None => 0,
         }
     }
@@ -199,11 +193,18 @@ impl TranscriptPane {
         match self.boxes.get(&entry.key) {
             None => entry.lines(self.width, fold, &context),
             Some(shown) => {
-                // The question shows what the call is about.
-                let fold = FoldState::Closed;
-                let mut lines = entry.lines_without_question(self.width, fold, &context);
-                lines.extend(shown.lines.iter().cloned());
-                Rc::new(lines)
+                // The question shows what the call is about, unless that is too long.
+                let fold = if shown.omits { fold } else { FoldState::Closed };
+                let lay_out = || {
+                    let mut lines = entry.lines_without_question(self.width, fold, &context);
+                    lines.extend(shown.lines.iter().cloned());
+                    (self.width, fold, Rc::new(lines))
+                };
+                let (width, laid_out, lines) = shown.all.get_or_init(lay_out);
+                match (*width, *laid_out) == (self.width, fold) {
+                    true => Rc::clone(lines),
+                    false => lay_out().2,
+                }
             }
         }
     }

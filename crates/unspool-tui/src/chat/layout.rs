@@ -11,6 +11,7 @@ use unspool_view::present::format;
 use super::composer::MAX_COMPLETIONS;
 use super::question_layout::question;
 use super::{ChatPane, Focus};
+use crate::transcript::QuestionBox;
 
 /// The most lines of the composer.
 const MAX_COMPOSER_LINES: usize = 12;
@@ -23,24 +24,24 @@ pub struct InlineQuestions {
     pub hidden: Vec<String>,
 }
 
-/// The lines of a chat below its transcript.
-pub fn tail(chat: &ChatPane, inline: &InlineQuestions, width: usize, now: Instant) -> Vec<Line> {
-    let mut out = Vec::new();
+/// The lines of a chat below its transcript, with the questions that have no call.
+pub fn tail(chat: &ChatPane, inline: &InlineQuestions, width: usize, now: Instant) -> QuestionBox {
+    let mut out = QuestionBox::default();
     for open in &chat.state.questions {
         let Some(pane) = chat.questions.get(&open.id) else { continue };
         if inline.hidden.contains(&open.id) {
             let text = format!("? {} · tab goes there", first_line(&open.text));
             let line = Line::of(&text, Style::tone(Tone::Accent));
-            out.extend([Line::default(), lines::clip(line, width)]);
+            out.lines.extend([Line::default(), lines::clip(line, width)]);
         } else if !inline.shown.contains(&open.id) {
-            out.push(Line::default());
-            out.extend(question(chat, open, pane, width));
+            out.lines.push(Line::default());
+            out.add(question(chat, open, pane, width));
         }
     }
-    out.push(Line::default());
-    out.extend(notices(chat, width));
-    out.extend(queue(chat, width));
-    out.extend(composer(chat, width, now));
+    out.lines.push(Line::default());
+    out.lines.extend(notices(chat, width));
+    out.lines.extend(queue(chat, width));
+    out.lines.extend(composer(chat, width, now));
     out
 }
 
@@ -93,8 +94,8 @@ fn notices(chat: &ChatPane, width: usize) -> Vec<Line> {
 
 fn queue(chat: &ChatPane, width: usize) -> Vec<Line> {
     let row = |(at, message): (usize, &QueuedMessage)| {
-        let chosen = chat.focus == Focus::Queue(at);
-        let editing = chat.editing == Some(message.id);
+        let chosen = chat.focus == Focus::Queue(message.id);
+        let editing = chat.editing.as_ref().is_some_and(|(id, _)| *id == message.id);
         let mark = if chosen { "▸ " } else { "  " };
         let mut line = Line::of(mark, Style::tone(Tone::Accent));
         let label = if editing { "editing" } else { "queued" };
@@ -164,7 +165,7 @@ fn composer_hint(chat: &ChatPane) -> String {
         (true, true) => "",
     };
     let mode = if chat.option("mode").is_some() { " · shift-tab mode" } else { "" };
-    let sends = match (chat.editing, chat.state.phase) {
+    let sends = match (&chat.editing, chat.state.phase) {
         (Some(_), _) => "enter changes the message",
         (None, Phase::Running | Phase::Cancelling) => "enter queues",
         (None, Phase::Starting | Phase::Idle | Phase::Ended) => "enter sends",

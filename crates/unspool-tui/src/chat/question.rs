@@ -60,10 +60,22 @@ pub struct QuestionPane {
     pub expanded: bool,
     /// What is asked about is longer than what is shown of it at first.
     pub truncated: bool,
-    /// What is asked about, laid out at a width.
-    pub subject: Option<(usize, Vec<Line>)>,
+    pub subject: Option<SubjectLayout>,
+    /// It was answered here.
+    pub answered: bool,
+    /// When it came.
+    pub came_at: Option<Instant>,
     /// When it was first drawn on the screen.
     pub drawn_at: Option<Instant>,
+}
+
+/// What is asked, and what it is about, laid out at a width.
+#[derive(Debug)]
+pub struct SubjectLayout {
+    pub width: usize,
+    /// The beginning of the question.
+    pub head: Vec<Line>,
+    pub lines: Vec<Line>,
 }
 
 impl QuestionPane {
@@ -84,6 +96,13 @@ impl QuestionPane {
     /// True if a key that was pressed at this time may answer it.
     pub fn accepts(&self, pressed: Instant) -> bool {
         self.drawn_at.is_some_and(|drawn| pressed >= drawn + GUARD_TIME)
+    }
+
+    /// True if Tab, pressed at this time, may lead to it. It may be off the screen, but not so new
+    /// that the key was meant for something else.
+    pub fn is_reachable(&self, pressed: Instant) -> bool {
+        let since = self.drawn_at.or(self.came_at);
+        since.is_some_and(|since| pressed >= since + GUARD_TIME)
     }
 
     pub fn is_chosen(&self, field: usize, value: &str) -> bool {

@@ -8,11 +8,14 @@ use unspool_view::lines::{self, Break, Line, LineOptions, Style};
 use unspool_view::present::{diff, format};
 
 use super::layout::{frame, words};
-use super::question::{QuestionPane, QuestionRow, choices_of, fields_of, rows};
+use super::question::{QuestionPane, QuestionRow, SubjectLayout, choices_of, fields_of, rows};
 use super::{ChatPane, Focus};
+use crate::transcript::PlacedQuestion;
 
 /// The lines of a command or diff that are shown before it is opened.
 const SUBJECT_LINES: usize = 12;
+/// The lines of the question itself that are always shown.
+const HEAD_LINES: usize = 4;
 
 /// A question with what it is about and its answers, in a rounded border in the accent colour
 /// (R-003-52).
@@ -21,19 +24,20 @@ pub fn question(
     open: &OpenQuestion,
     pane: &QuestionPane,
     width: usize,
-) -> Vec<Line> {
+) -> PlacedQuestion {
     let inner = inner_width(width);
     let focused = chat.focus == Focus::Question(open.id.clone());
     let strong = Style { strong: true, ..Style::default() };
-    let mut content = words(open.text.trim(), strong.clone(), inner);
-    let subject = pane.subject.as_ref().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
+    let subject = pane.subject.as_ref();
+    let mut content = subject.map(|subject| subject.head.clone()).unwrap_or_default();
+    let subject = subject.map(|subject| subject.lines.as_slice()).unwrap_or_default();
     let cut = if pane.expanded { 0 } else { subject.len().saturating_sub(SUBJECT_LINES) };
     content.extend(subject.iter().take(subject.len() - cut).cloned());
     if cut > 0 {
         let text = format!("… {} more: → shows them", format::count(cut, "line"));
         content.push(Line::of(&text, Style::tone(Tone::Warning)));
     }
-    let mut field = None;
+    let (mut field, mut chosen_line) = (None, None);
     for (at, row) in rows(open).into_iter().enumerate() {
         let chosen = focused && pane.at == Some(at);
         let (label, heading) = row_label(open, pane, row, focused && chosen, inner);
@@ -43,6 +47,10 @@ pub fn question(
             field = Some(name);
         } else if at == 0 && field.is_none() {
             content.push(Line::default());
+        }
+        if chosen {
+            // Behind the border.
+            chosen_line = Some(content.len() + 1);
         }
         let mut line = Line::of(if chosen { "▸ " } else { "  " }, Style::tone(Tone::Accent));
         label.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
@@ -61,7 +69,8 @@ pub fn question(
         RequestedInput::Permission(_) => "? permission",
         RequestedInput::Form(_) => "? question",
     };
-    frame(title, hint, content, width, &Style::tone(Tone::Accent))
+    let lines = frame(title, hint, content, width, &Style::tone(Tone::Accent));
+    PlacedQuestion { id: open.id.clone(), lines, chosen: chosen_line, ..PlacedQuestion::default() }
 }
 
 /// The text of a row, and the question of its field.
@@ -138,26 +147,43 @@ fn row_label(
     }
 }
 
+/// True if what a question is about is too long to be part of it.
+pub fn omits_subject(open: &OpenQuestion) -> bool {
+    open.subject["omitted_bytes"].is_u64()
+}
+
 /// Lays out what a question is about, once per width: it may be long.
 pub fn lay_out_subject(open: &OpenQuestion, pane: &mut QuestionPane, width: usize) {
-    if pane.subject.as_ref().is_some_and(|(laid_out, _)| *laid_out == width) {
+    if pane.subject.as_ref().is_some_and(|subject| subject.width == width) {
         return;
     }
+    let inner = inner_width(width);
     // A command of one line may be the question already.
     let repeats = |block: &Block| {
-        if let Block::Code(code) = block { open.text.contains(code.text.trim()) } else { false }
+        if let Block::Code(code) = block {
+            open.text == format!("Allow {}?", code.text)
+                || open.text == format!("Allow `{}`?", code.text)
+        } else {
+            false
+        }
     };
     let mut blocks = subject_blocks(&open.subject);
     blocks.retain(|block| !repeats(block));
-    let lines = lines::layout(&blocks, inner_width(width), &LineOptions::everything());
-    let mut lines = lines;
+    let strong = Style { strong: true, ..Style::default() };
+    let text = open.text.trim().lines();
+    let mut head: Vec<Line> = text.flat_map(|line| words(line, strong.clone(), inner)).collect();
+    // Agents put whole scripts into titles.
+    let mut lines = head.split_off(head.len().min(HEAD_LINES));
+    lines.extend(lines::layout(&blocks, inner, &LineOptions::everything()));
     if let Some(bytes) = open.subject["omitted_bytes"].as_u64() {
-        let text =
-            format!("the call has {} bytes; read it in the transcript", format::number(bytes));
-        lines.push(Line::of(&text, Style::tone(Tone::Warning)));
+        let text = format!(
+            "The call has {} bytes and is shown above: esc, then open it with enter.",
+            format::number(bytes)
+        );
+        lines.extend(words(&text, Style::tone(Tone::Warning), inner));
     }
-    pane.truncated = lines.len() > SUBJECT_LINES;
-    pane.subject = Some((width, lines));
+    pane.truncated = lines.len() > SUBJECT_LINES || omits_subject(open);
+    pane.subject = Some(SubjectLayout { width, head, lines });
 }
 
 fn inner_width(width: usize) -> usize {
@@ -201,9 +227,23 @@ fn subject_blocks(subject: &Value) -> Vec<Block> {
             Some(_) | None => {}
         }
     }
-    if blocks.is_empty() && !has_command && input.as_object().is_some_and(|input| !input.is_empty())
-    {
-        let text = serde_json::to_string_pretty(input).unwrap_or_default();
+    // Whatever else the call gets is shown too: a mail has a recipient.
+    let shown = |name: &str, value: &Value| {
+        let repeated =
+            subject["content"].as_array().into_iter().flatten().any(|content| {
+                ["path", "oldText", "newText"].iter().any(|of| content[of] == *value)
+            });
+        (name == "command" && has_command) || repeated
+    };
+    let rest: serde_json::Map<String, Value> = input
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| !shown(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if !rest.is_empty() {
+        let text = serde_json::to_string_pretty(&rest).unwrap_or_default();
         blocks.push(code("json", text));
     }
     blocks

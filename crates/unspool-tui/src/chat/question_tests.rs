@@ -4,6 +4,7 @@ use unspool_live::form::FieldChoice;
 use unspool_live::wire::RequestId;
 
 use super::*;
+use crate::chat::question_layout::lay_out_subject;
 
 fn question(kind: RequestedInput) -> OpenQuestion {
     OpenQuestion {
@@ -60,6 +61,36 @@ fn press(pane: &mut QuestionPane, question: &OpenQuestion, keys: &str) -> Questi
 
 fn form(value: Value) -> QuestionKey {
     QuestionKey::Answer(UserAnswer::Form(serde_json::from_value(value).unwrap()))
+}
+
+/// What is allowed is shown, whatever the agent calls it.
+#[test]
+fn the_command_and_all_other_fields_are_shown() {
+    let shown = |title: &str, subject: Value| {
+        let mut question = permission();
+        (question.text, question.subject) = (format!("Allow {title}?"), subject);
+        let mut pane = QuestionPane::new(&question, None);
+        lay_out_subject(&question, &mut pane, 80);
+        let SubjectLayout { head, lines, .. } = pane.subject.take().unwrap();
+        let text: Vec<String> = head.iter().chain(&lines).map(Line::text).collect();
+        (text.join("\n"), pane.truncated)
+    };
+    let (text, _) = shown("Confirm formatting", json!({"rawInput": {"command": "rm"}}));
+    assert!(text.lines().any(|line| line.trim() == "rm"), "{text}");
+    let (text, _) =
+        shown("ls -l", json!({"rawInput": {"command": "ls -l", "run_in_background": true}}));
+    assert_eq!(text.matches("ls -l").count(), 1, "{text}");
+    assert!(text.contains("run_in_background"), "{text}");
+    let mail = json!({"rawInput": {"to": "everyone"},
+        "content": [{"type": "content", "content": {"type": "text", "text": "Sends a mail"}}]});
+    let (text, _) = shown("mail", mail);
+    assert!(text.contains("Sends a mail") && text.contains("everyone"), "{text}");
+    // A script in the title is cut like any other.
+    let script = (0..50).map(|nth| format!("line {nth}\n")).collect::<String>();
+    let (text, truncated) = shown(&script, Value::Null);
+    assert!(truncated && text.contains("line 49"), "{text}");
+    let (text, truncated) = shown("x", json!({"omitted_bytes": 300_000}));
+    assert!(truncated && text.contains("300,000 bytes"), "{text}");
 }
 
 #[test]

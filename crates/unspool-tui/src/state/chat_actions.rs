@@ -36,8 +36,10 @@ impl State {
 
     /// Connects to the chat of a session that was opened, if one runs: it may have a question.
     pub(super) fn find_chat(&mut self, session: SessionId) -> Vec<Effect> {
-        let here = self.chat.as_ref().is_some_and(|chat| chat.session == session);
-        if here || !self.can_chat {
+        // A chat further down stays connected.
+        let held = self.chat.as_ref().map(|chat| chat.session);
+        let is_shown = held.is_some_and(|held| held == session || self.session_mut(held).is_some());
+        if is_shown || !self.can_chat {
             return Vec::new();
         }
         let effects = self.open_chat(ChatRequest::Find(session), Some(session));
@@ -50,8 +52,11 @@ impl State {
     /// Leaves the present chat. Its agent goes on.
     fn leave_chat(&mut self) -> Vec<Effect> {
         let Some(mut chat) = self.chat.take() else { return Vec::new() };
-        let kept = chat.keep_draft();
-        let effects = kept.into_iter().chain([ChatEffect::Close]);
+        if let Some(transcript) = self.session_mut(chat.session) {
+            transcript.tail = None;
+            transcript.boxes.clear();
+        }
+        let effects = chat.keep_drafts().into_iter().chain([ChatEffect::Close]);
         effects.map(|effect| Effect::Chat(chat.link, effect)).collect()
     }
 
@@ -74,7 +79,10 @@ impl State {
         self.next_link += 1;
         let mut chat = ChatPane::new(self.next_link, old.session, self.now);
         let request = match old.chat {
-            Some(chat) => ChatRequest::Restart { chat, session: old.state.session },
+            Some(chat) => {
+                let id = old.session;
+                ChatRequest::Restart { chat, session: old.state.session, id }
+            }
             None => ChatRequest::Resume(old.session),
         };
         chat.composer = old.composer;
@@ -116,6 +124,7 @@ impl State {
             }
             ChatEvent::Closed => {
                 chat.give_back();
+                chat.closed = true;
                 if chat.state.phase != Phase::Ended {
                     chat.lost = Some("the connection to the agent's host is lost".to_owned());
                 }
@@ -176,11 +185,11 @@ impl State {
             let mut shown = QuestionBox::default();
             for open in questions {
                 let Some(pane) = chat.questions.get(&open.id) else { continue };
-                shown.lines.extend(question_layout::question(chat, open, pane, width));
-                shown.questions.push(open.id.clone());
+                shown.omits |= question_layout::omits_subject(open);
+                shown.add(question_layout::question(chat, open, pane, width));
             }
             if !shown.questions.is_empty() {
-                inline.extend(shown.questions.iter().cloned());
+                inline.extend(shown.questions.iter().map(|placed| placed.id.clone()));
                 boxes.insert(entry.key, shown);
             }
         }
@@ -193,6 +202,10 @@ impl State {
 
     /// A frame was drawn: the questions on it may be answered after a moment.
     pub fn note_drawn(&mut self, now: Instant) {
+        // What is covered was not seen.
+        if self.overlay.is_some() {
+            return;
+        }
         let Some(session) = self.visible_chat().map(|chat| chat.session) else { return };
         let Some(chat) = &mut self.chat else { return };
         let transcript = self.screens.last().and_then(|screen| match screen {
@@ -219,10 +232,11 @@ impl State {
         self.query_from_transcript(TranscriptPane::go_to_end).into_iter().collect()
     }
 
-    /// Scrolls to a question.
+    /// Scrolls to a question: to its chosen row, or to its start.
     pub(super) fn show_question(&mut self, id: &str) -> Vec<Effect> {
-        let inline = self.transcript_mut().is_some_and(|held| held.show_question(id));
-        if inline { Vec::new() } else { self.show_composer() }
+        self.lay_out_chat();
+        let loaded = self.transcript_mut().is_some_and(|held| held.show_question(id));
+        if loaded { Vec::new() } else { self.show_composer() }
     }
 
     /// The prompts of the loaded transcript, for the composer's history.
@@ -244,12 +258,23 @@ impl State {
     }
 
     /// Has the host keep the draft when its time has come.
-    pub(super) fn chat_due(&mut self) -> Option<Effect> {
+    pub(super) fn chat_due(&mut self) -> Vec<Effect> {
         let now = self.now;
-        let chat = self.chat.as_mut()?;
-        chat.draft_due().filter(|due| *due <= now)?;
+        let Some(chat) = &mut self.chat else { return Vec::new() };
+        if chat.draft_due().is_none_or(|due| due > now) {
+            return Vec::new();
+        }
         let link = chat.link;
-        chat.keep_draft().map(|effect| Effect::Chat(link, effect))
+        chat.keep_drafts().into_iter().map(|effect| Effect::Chat(link, effect)).collect()
+    }
+
+    /// Looks for the chat of a session that has become visible.
+    pub(super) fn find_visible_chat(&mut self) -> Vec<Effect> {
+        let visible = self.transcript().map(|held| held.session);
+        if std::mem::replace(&mut self.shown_session, visible) == visible {
+            return Vec::new();
+        }
+        visible.map(|session| self.find_chat(session)).unwrap_or_default()
     }
 
     /// The last effects before the application ends.

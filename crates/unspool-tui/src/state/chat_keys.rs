@@ -11,11 +11,10 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unspool_live::protocol::{Command, Phase, UserAnswer};
 
-use super::{Effect, Overlay, State};
+use super::{Effect, State};
 use crate::chat::composer::ComposerKey;
 use crate::chat::question::QuestionKey;
 use crate::chat::{ChatEffect, Focus};
-use crate::keys::Action;
 
 impl State {
     /// Handles a key of the visible chat. None if the key is one of the transcript.
@@ -45,9 +44,9 @@ impl State {
         }
         match focus {
             Focus::Transcript => None,
-            Focus::Composer => Some(self.press_in_composer(key)),
+            Focus::Composer => Some(self.press_in_composer(key, read)),
             Focus::Question(id) => Some(self.press_in_question(&id, key, read)),
-            Focus::Queue(at) => Some(self.press_in_queue(at, key)),
+            Focus::Queue(id) => Some(self.press_in_queue(id, key)),
         }
     }
 
@@ -65,7 +64,10 @@ impl State {
             Focus::Question(id) => {
                 let open = chat.question(&id)?.clone();
                 let pane = chat.questions.get_mut(&id)?;
-                pane.paste(&open, text);
+                if pane.paste(&open, text) {
+                    let draft = pane.draft().to_owned();
+                    chat.answer_typed(&id, &draft, now);
+                }
             }
             Focus::Transcript | Focus::Queue(_) => {}
         }
@@ -82,7 +84,7 @@ impl State {
         }
     }
 
-    fn send(&mut self, command: Command) -> Vec<Effect> {
+    pub(super) fn send_command(&mut self, command: Command) -> Vec<Effect> {
         let Some(chat) = &mut self.chat else { return Vec::new() };
         let effect = chat.command(command);
         vec![Effect::Chat(chat.link, effect)]
@@ -93,11 +95,8 @@ impl State {
         let Some(chat) = &self.chat else { return Vec::new() };
         let next = chat.next_focus();
         if let Focus::Question(id) = &next {
-            // The question came while the key was pressed for something else, unless it is hidden:
-            // then the key leads to it.
-            let drawn = chat.questions.get(id).is_none_or(|pane| pane.drawn_at.is_some());
-            let fresh = chat.questions.get(id).is_some_and(|pane| !pane.accepts(read));
-            if drawn && fresh {
+            // It came while the key was pressed for something else.
+            if !chat.questions.get(id).is_some_and(|pane| pane.is_reachable(read)) {
                 return Vec::new();
             }
             let id = id.clone();
@@ -108,8 +107,12 @@ impl State {
         self.show_composer()
     }
 
-    fn press_in_composer(&mut self, key: KeyEvent) -> Vec<Effect> {
+    fn press_in_composer(&mut self, key: KeyEvent, read: Instant) -> Vec<Effect> {
         let now = self.now;
+        let is_enter = key.code == KeyCode::Enter;
+        if self.chat.as_mut().is_some_and(|chat| chat.is_meant_elsewhere(is_enter, read)) {
+            return Vec::new();
+        }
         let width = self.transcript().map_or(1, |held| held.width.saturating_sub(4).max(1));
         if key.code == KeyCode::Esc {
             return self.leave_composer();
@@ -127,7 +130,8 @@ impl State {
             ComposerKey::Changed => {
                 chat.edited(now);
                 let (link, folder) = (chat.link, chat.state.folder.clone());
-                let lists = chat.composer.wants_files() && chat.files.is_none();
+                let lists =
+                    chat.composer.wants_files() && chat.files.is_none() && folder.is_absolute();
                 let mut effects = Vec::new();
                 if lists {
                     chat.files = Some(Vec::new());
@@ -144,13 +148,13 @@ impl State {
         if chat.composer.close_completion() {
             return Vec::new();
         }
-        if chat.editing.take().is_some() {
-            chat.composer.field.clear();
+        if let Some((_, draft)) = chat.editing.take() {
+            chat.composer.set(&draft);
             return Vec::new();
         }
         chat.focus = Focus::Transcript;
         let link = chat.link;
-        chat.keep_draft().map(|effect| Effect::Chat(link, effect)).into_iter().collect()
+        chat.keep_drafts().into_iter().map(|effect| Effect::Chat(link, effect)).collect()
     }
 
     /// Enter in the composer.
@@ -163,7 +167,7 @@ impl State {
         }
         if typed.is_empty() {
             let held = chat.state.held.is_some();
-            return if held { self.send(Command::Release) } else { Vec::new() };
+            return if held { self.send_command(Command::Release) } else { Vec::new() };
         }
         if !chat.is_attached() {
             self.set_status("the agent's host is starting; press enter again in a moment");
@@ -172,29 +176,37 @@ impl State {
         let mut words = typed.split_whitespace();
         let (name, rest) = (words.next().unwrap_or_default(), words.next());
         match (name, rest) {
-            ("/clear", None) => {
-                chat.composer.take();
-                return self.send(Command::Clear);
-            }
-            ("/end", None) => {
-                chat.composer.take();
-                return self.send(Command::End);
-            }
-            ("/mode" | "/model", value) => {
-                let (category, value) = (name.trim_start_matches('/').to_owned(), value);
-                let value = value.map(str::to_owned);
-                chat.composer.take();
-                return self.choose_option(&category, value.as_deref());
+            ("/clear" | "/end" | "/mode" | "/model", _) if chat.editing.is_none() => {
+                return self.run_command(name, rest);
             }
             _ => {}
         }
         let text = chat.composer.take();
         let command = match chat.editing.take() {
-            Some(message) => Command::Edit { message, text },
+            Some((message, draft)) => {
+                chat.composer.set(&draft);
+                Command::Edit { message, text }
+            }
             None => Command::Prompt { text },
         };
-        let mut effects = self.send(command);
+        let mut effects = self.send_command(command);
         effects.extend(self.show_composer());
+        effects
+    }
+
+    /// A command of the chat itself. It is no message, and no draft either.
+    fn run_command(&mut self, name: &str, argument: Option<&str>) -> Vec<Effect> {
+        let Some(chat) = &mut self.chat else { return Vec::new() };
+        chat.composer.take();
+        let link = chat.link;
+        let kept = chat.keep_drafts();
+        let mut effects: Vec<Effect> =
+            kept.into_iter().map(|effect| Effect::Chat(link, effect)).collect();
+        effects.extend(match name {
+            "/clear" => self.send_command(Command::Clear),
+            "/end" => self.send_command(Command::End),
+            category => self.choose_option(category.trim_start_matches('/'), argument),
+        });
         effects
     }
 
@@ -203,8 +215,8 @@ impl State {
         let Some(chat) = &mut self.chat else { return Vec::new() };
         match chat.state.phase {
             _ if chat.lost.is_some() => self.quit(),
-            Phase::Running => self.send(Command::Cancel),
-            Phase::Cancelling if chat.state.stuck => self.send(Command::End),
+            Phase::Running => self.send_command(Command::Cancel),
+            Phase::Cancelling if chat.state.stuck => self.send_command(Command::End),
             Phase::Cancelling => {
                 self.set_status("the agent is stopping; after 10 seconds ctrl-c ends it");
                 Vec::new()
@@ -215,7 +227,9 @@ impl State {
                 }
                 // Up brings it back.
                 chat.composer.take();
-                chat.editing = None;
+                if let Some((_, draft)) = chat.editing.take() {
+                    chat.composer.set(&draft);
+                }
                 chat.edited(self.now);
                 Vec::new()
             }
@@ -223,9 +237,17 @@ impl State {
     }
 
     fn press_in_question(&mut self, id: &str, key: KeyEvent, read: Instant) -> Vec<Effect> {
+        let now = self.now;
         if key.code == KeyCode::Esc {
-            self.focus_on(Focus::Composer);
+            if let Some(chat) = &mut self.chat {
+                chat.leave_question(now);
+            }
             return Vec::new();
+        }
+        // What is answered is on the screen.
+        let visible = self.transcript().is_some_and(|held| held.shows_chosen_row(id));
+        if key.code == KeyCode::Enter && !visible {
+            return self.show_question(id);
         }
         let Some(chat) = &mut self.chat else { return Vec::new() };
         let Some(open) = chat.question(id).cloned() else { return Vec::new() };
@@ -234,15 +256,16 @@ impl State {
             return Vec::new();
         }
         match pane.press(&open, key) {
-            QuestionKey::Changed | QuestionKey::Ignored => Vec::new(),
+            QuestionKey::Ignored => Vec::new(),
+            QuestionKey::Changed => self.show_question(id),
             QuestionKey::Typed => {
                 let text = pane.draft().to_owned();
-                self.send(Command::Draft { question: Some(id.to_owned()), text })
+                chat.answer_typed(id, &text, now);
+                self.show_question(id)
             }
             QuestionKey::Answer(answer) => self.answer(id, answer),
             QuestionKey::Discuss(answer) => {
                 let effects = self.answer(id, answer);
-                self.focus_on(Focus::Composer);
                 self.set_status("refused; what you write now is the next message");
                 effects
             }
@@ -254,27 +277,40 @@ impl State {
     }
 
     fn answer(&mut self, question: &str, answer: UserAnswer) -> Vec<Effect> {
-        self.send(Command::Answer { question: question.to_owned(), answer })
+        let now = self.now;
+        if let Some(chat) = &mut self.chat {
+            if let Some(pane) = chat.questions.get_mut(question) {
+                pane.answered = true;
+            }
+            chat.leave_question(now);
+        }
+        self.send_command(Command::Answer { question: question.to_owned(), answer })
     }
 
-    fn press_in_queue(&mut self, at: usize, key: KeyEvent) -> Vec<Effect> {
+    fn press_in_queue(&mut self, id: u64, key: KeyEvent) -> Vec<Effect> {
         let Some(chat) = &mut self.chat else { return Vec::new() };
-        let Some(message) = chat.state.queue.get(at).cloned() else { return Vec::new() };
-        let last = chat.state.queue.len() - 1;
+        let queue = &chat.state.queue;
+        let Some(at) = queue.iter().position(|message| message.id == id) else { return Vec::new() };
+        let Some(message) = queue.get(at).cloned() else { return Vec::new() };
+        let last = queue.len().saturating_sub(1);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         match key.code {
             KeyCode::Esc => chat.focus = Focus::Composer,
             KeyCode::Up | KeyCode::Down => {
                 let down = key.code == KeyCode::Down;
                 let target = if down { (at + 1).min(last) } else { at.saturating_sub(1) };
-                chat.focus = Focus::Queue(target);
                 if alt && target != at {
-                    return self.send(Command::Move { message: message.id, position: target });
+                    return self
+                        .send_command(Command::Move { message: message.id, position: target });
+                }
+                if let Some(next) = queue.get(target).map(|message| message.id) {
+                    chat.focus = Focus::Queue(next);
                 }
             }
             KeyCode::Enter => {
+                let draft = chat.composer.field.clear();
                 chat.composer.set(&message.text);
-                chat.editing = Some(message.id);
+                chat.editing = Some((message.id, draft));
                 chat.focus = Focus::Composer;
             }
             KeyCode::Delete | KeyCode::Backspace => {
@@ -286,85 +322,22 @@ impl State {
                 };
                 chat.composer.set(&text);
                 chat.edited(self.now);
-                return self.send(Command::Remove { message: message.id });
+                let queue = &chat.state.queue;
+                let next = queue.get(at + 1).or_else(|| queue.get(at.wrapping_sub(1)));
+                chat.focus = next.map_or(Focus::Composer, |next| Focus::Queue(next.id));
+                return self.send_command(Command::Remove { message: message.id });
             }
             _ => {}
         }
         Vec::new()
     }
 
-    /// Shift-Tab: the next mode of the agent.
-    fn next_mode(&mut self) -> Vec<Effect> {
-        let Some(mode) = self.chat.as_ref().and_then(|chat| chat.option("mode")) else {
-            self.set_status("this agent has no modes");
-            return Vec::new();
-        };
-        let at = mode.choices.iter().position(|choice| choice.value == mode.value);
-        let next = at.map_or(0, |at| (at + 1) % mode.choices.len().max(1));
-        let Some(choice) = mode.choices.get(next) else { return Vec::new() };
-        let (option, value) = (mode.id.clone(), choice.value.clone());
-        let name = choice.name.clone();
-        self.set_status(format!("mode: {name}"));
-        self.send(Command::Set { option, value })
-    }
-
-    /// `/mode` and `/model`: sets by name, or shows the choices.
-    fn choose_option(&mut self, category: &str, name: Option<&str>) -> Vec<Effect> {
-        let option = self.chat.as_ref().and_then(|chat| chat.option(category)).cloned();
-        let Some(option) = option else {
-            self.set_status(format!("this agent offers no {category}s"));
-            return Vec::new();
-        };
-        let Some(name) = name else {
-            let current = option.choices.iter().position(|choice| choice.value == option.value);
-            self.overlay = Some(Overlay::Option { at: current.unwrap_or(0), option });
-            return Vec::new();
-        };
-        let lower = name.to_lowercase();
-        let named = option.choices.iter().find(|choice| {
-            choice.name.to_lowercase() == lower || choice.value.as_str() == Some(name)
-        });
-        match named {
-            Some(choice) => {
-                let value = choice.value.clone();
-                self.send(Command::Set { option: option.id, value })
-            }
-            None => {
-                self.set_status(format!("✕ there is no {category} {name}; /{category} lists them"));
-                Vec::new()
-            }
-        }
-    }
-
-    /// A key while the choices of an option are shown.
-    pub(super) fn press_in_option(
-        &mut self,
-        option: unspool_live::protocol::AgentOption,
-        at: usize,
-        key: KeyEvent,
-    ) -> Vec<Effect> {
-        let last = option.choices.len().saturating_sub(1);
-        let at = match self.keys.action(key) {
-            Some(Action::Down) => (at + 1).min(last),
-            Some(Action::Up) => at.saturating_sub(1),
-            Some(Action::Open) => {
-                let Some(choice) = option.choices.get(at) else { return Vec::new() };
-                let value = choice.value.clone();
-                return self.send(Command::Set { option: option.id, value });
-            }
-            _ => return Vec::new(),
-        };
-        self.overlay = Some(Overlay::Option { option, at });
-        Vec::new()
-    }
-
     /// A click below the last entry or on a question gives it the focus.
-    pub(super) fn click_in_chat(&mut self, entry: usize) -> bool {
+    pub(super) fn click_in_chat(&mut self, entry: usize, line: usize) -> bool {
         let now = self.now;
         let Some(transcript) = self.transcript() else { return false };
         let key = transcript.entries.get(entry).map(|entry| entry.key);
-        let shown = key.and_then(|key| transcript.boxes.get(&key));
-        let question = shown.and_then(|shown| shown.questions.first()).cloned();
+        let question = transcript.question_at(entry, line);
         let in_tail = key.is_none();
         let Some(chat) = self.visible_chat() else { return false };
         let ready = |id: &String| chat.questions.get(id).is_some_and(|pane| pane.accepts(now));

@@ -277,7 +277,7 @@ impl State {
         match self.screens.last_mut() {
             Some(Screen::Session(transcript)) => {
                 let position = crate::scroll::forward(&**transcript, transcript.scroll.top, line);
-                if self.click_in_chat(position.entry) {
+                if self.click_in_chat(position.entry, position.line) {
                     return Vec::new();
                 }
                 let Some(transcript) = self.transcript_mut() else { return Vec::new() };

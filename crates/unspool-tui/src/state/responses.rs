@@ -144,7 +144,7 @@ impl State {
         session_row: SessionRow,
         replay: Option<ReplayRange>,
     ) -> Vec<Effect> {
-        let (session, turns) = (session_row.id, session_row.turns);
+        let turns = session_row.turns;
         let transcript =
             TranscriptPane::new(session_row.id, Some(session_row), self.view_options.clone());
         self.screens.push(Screen::Session(Box::new(transcript)));
@@ -155,11 +155,9 @@ impl State {
             Some(range) => self.set_status(format!("✕ there is no turn {}", range.first_turn())),
             None => {}
         }
-        let window =
-            self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)));
-        let mut effects: Vec<Effect> = window.into_iter().collect();
-        effects.extend(self.find_chat(session));
-        effects
+        self.query_from_transcript(|transcript| Some(transcript.request_window(Anchor::End)))
+            .into_iter()
+            .collect()
     }
 
     pub(super) fn start_replay(&mut self, range: ReplayRange) -> Vec<Effect> {

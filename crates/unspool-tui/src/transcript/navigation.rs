@@ -101,36 +101,6 @@ impl TranscriptPane {
         self.update_scroll(|scroll, me| scroll.show(me, me.view, at));
     }
 
-    /// The entry below which a question is shown; the chat for one without.
-    fn place_of_question(&self, id: &str) -> Option<usize> {
-        let has = |(key, shown): (&EntryKey, &super::QuestionBox)| {
-            shown.questions.iter().any(|question| question == id).then_some(*key)
-        };
-        self.boxes.iter().find_map(has).and_then(|key| self.at(key))
-    }
-
-    /// True if the last line of a question is on the screen.
-    pub fn shows_question(&self, id: &str) -> bool {
-        let at = self.place_of_question(id).unwrap_or(self.entries.len());
-        let last = ScrollPosition { entry: at, line: self.height(at).saturating_sub(1) };
-        let bottom = crate::scroll::forward(self, self.scroll.top, self.view.saturating_sub(1));
-        last >= self.scroll.top && last <= bottom && self.height(at) > 0
-    }
-
-    /// Scrolls to a question that is shown below its call. False if it is shown in the chat.
-    pub fn show_question(&mut self, id: &str) -> bool {
-        let Some(at) = self.place_of_question(id) else { return false };
-        if !self.shows_question(id) {
-            self.update_scroll(|scroll, me| {
-                let last = ScrollPosition { entry: at, line: me.height(at).saturating_sub(1) };
-                let end = end_top(me, me.view);
-                scroll.top = crate::scroll::back(me, last, me.view.saturating_sub(1)).min(end);
-                scroll.following = scroll.top == end;
-            });
-        }
-        true
-    }
-
     /// Scrolls so that a line is in the upper two thirds of the screen, unless it is already.
     pub(super) fn show_with_context(&mut self, target: ScrollPosition) {
         let low = crate::scroll::forward(self, self.scroll.top, self.view * 2 / 3);

@@ -43,7 +43,7 @@ pub fn entries(
     let height = usize::from(area.height);
     for at in top.entry..transcript.count() {
         let Some(entry) = transcript.entries.get(at) else {
-            let tail = transcript.tail.iter().flat_map(|tail| tail.iter());
+            let tail = transcript.tail.iter().flat_map(|tail| tail.lines.iter());
             let skipped = if at == top.entry { top.line } else { 0 };
             for line in tail.skip(skipped).take(height.saturating_sub(y)) {
                 canvas.line(line, inset(nth(area, y), 2));

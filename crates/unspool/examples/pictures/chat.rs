@@ -98,7 +98,8 @@ fn script() -> Value {
         {"optionId": "always", "name": "Yes, and don't ask again for cargo", "kind": "allow_always"},
         {"optionId": "no", "name": "No, and tell Claude what to do differently",
             "kind": "reject_once"}]);
-    let entry = |text: &str, status: &str| json!({"content": text, "status": status, "priority": "medium"});
+    let entry =
+        |text: &str, status: &str| json!({"content": text, "status": status, "priority": "medium"});
     let form = json!({"mode": "form", "toolCallId": "q", "message": "What belongs into the notes?",
         "requestedSchema": {"type": "object", "required": ["parts"], "properties": {
             "parts": {"type": "array", "items": {"anyOf": [

@@ -57,7 +57,7 @@ fn main() {
     session.press("gd");
     session.until(&["▎ ◌ Reasoning (1 tool call)"]);
     session.press("\r");
-    session.press(&"J".repeat(22));
+    session.press(&"\x05".repeat(22));
     session.until(&["ttlSeconds * 1000", "Write"]);
     studio.take(&mut session, "terminal-session-dark");
     drop(session);

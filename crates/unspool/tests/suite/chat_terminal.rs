@@ -72,11 +72,16 @@ fn a_permission_is_answered_below_its_call() {
     let mut terminal = chat(&stage);
     // Keys that were pressed before the question came, and a paste, answer nothing.
     terminal.press("go\r");
-    terminal.press("\t1\r");
-    terminal.shows("tab answers");
-    let screen = terminal.shows("execute  cargo test");
+    terminal.press("\t1");
+    let screen = terminal.until("the question below its call", |text| {
+        let below = text.split("execute  cargo test").nth(1).unwrap_or_default();
+        below.contains("╭─ ? permission") && below.contains("tab answers")
+    });
     let rows: Vec<&str> = screen.lines().collect();
-    let row = |what: &str| rows.iter().position(|row| row.contains(what)).unwrap();
+    let row = |what: &str| {
+        let found = rows.iter().position(|row| row.contains(what));
+        found.unwrap_or_else(|| panic!("no {what} in {screen}"))
+    };
     assert_eq!(row("╭─ ? permission"), row("execute  cargo test") + 1, "{screen}");
     assert!(row("allow once  Yes") < row("waits for you: 1 question"), "{screen}");
     terminal.press("\t");
@@ -395,5 +400,88 @@ fn files_of_the_project_are_completed() {
     assert_eq!(prompts(&stage), ["read @src/forecast.rs "]);
     terminal.press("\x03");
     terminal.ends();
+    ends(&stage);
+}
+
+/// An agent that died is started again, and equal messages are turns of their own.
+#[test]
+fn a_message_that_is_repeated_after_a_crash_has_its_own_turn() {
+    let stage =
+        script(json!({"hello": [{"say": "Hello."}], "crash": [{"say": "Oh."}, {"exit": 3}]}));
+    let mut terminal = chat(&stage);
+    terminal.press("hello\r");
+    terminal.shows("Hello.");
+    terminal.press("crash\r");
+    terminal.shows("enter starts the agent again");
+    terminal.press("hello\r");
+    terminal.until("the second reply", |text| text.matches("Hello.").count() == 2);
+    terminal.shows("· ready");
+    let turns = stage.turns();
+    let states: Vec<&str> = turns.iter().map(|turn| turn["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["completed", "failed", "completed"]);
+    assert_eq!(prompts(&stage), ["hello", "crash", "hello"]);
+    // The message is no draft any more.
+    assert!(!terminal.text().contains("│ hello"), "{}", terminal.text());
+    terminal.press("\x03");
+    terminal.ends();
+    ends(&stage);
+}
+
+/// A draft survives the change of a queued message.
+#[test]
+fn a_draft_is_kept_while_a_queued_message_is_changed() {
+    let stage = script(json!({"go": [{"say": "Working."}, {"wait": "cancel"}]}));
+    let mut terminal = chat(&stage);
+    terminal.press("go\r");
+    terminal.shows("Working.");
+    terminal.press("first\r");
+    terminal.shows("queued 1  first");
+    terminal.press("my draft");
+    terminal.shows("│ my draft");
+    terminal.press("\t\r");
+    terminal.shows("editing 1");
+    terminal.shows("│ first");
+    terminal.press("\x1b");
+    terminal.shows("│ my draft");
+    terminal.press("\t\r");
+    terminal.shows("editing 1");
+    terminal.press(" changed\r");
+    terminal.shows("queued 1  first changed");
+    terminal.shows("│ my draft");
+    terminal.press("\x03");
+    terminal.shows("the queue waits");
+    terminal.press("\x03\x03");
+    terminal.ends();
+    ends(&stage);
+}
+
+/// Keys that were meant for a question which somebody else answered are not typed elsewhere.
+#[test]
+fn enter_for_a_question_that_is_gone_sends_no_draft() {
+    let stage = script(json!({"go": [call("c"), permission("c", "execute"), {"say": "Allowed."}]}));
+    let mut first = chat(&stage);
+    first.press("go\r");
+    first.shows("tab answers");
+    first.press("half a thought");
+    first.shows("│ half a thought");
+    thread::sleep(GUARD);
+    first.press("\t1");
+    first.shows("▸ 1 allow once");
+    let mut second = application(&stage);
+    second.shows("Waiting for you");
+    second.press("\r");
+    second.shows("allow once  Yes");
+    thread::sleep(GUARD);
+    second.press("\t2\r");
+    second.shows("Allowed.");
+    first.hides("? permission");
+    first.press("\r");
+    first.shows("enter sends");
+    assert_eq!(prompts(&stage), ["go"], "{}", first.text());
+    assert!(first.text().contains("│ half a thought"), "{}", first.text());
+    first.press("\x03\x03");
+    first.ends();
+    second.press("\x03");
+    second.ends();
     ends(&stage);
 }

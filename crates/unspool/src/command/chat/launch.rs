@@ -136,15 +136,15 @@ fn choose(named: Option<String>) -> Result<Choice> {
 }
 
 /// A session to go on with.
-struct Resumed {
+pub struct Resumed {
     agent: String,
     session: String,
     folder: Option<PathBuf>,
     /// How often each prompt stands in it.
-    prompts: BTreeMap<u64, u32>,
+    pub prompts: BTreeMap<u64, u32>,
 }
 
-fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed> {
+pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed> {
     let view = archive.view()?;
     let stored = find(&view, session)?;
     let head = stored.summary.session.clone();

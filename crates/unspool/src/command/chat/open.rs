@@ -3,22 +3,27 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::start_detached;
 use unspool_live::host::folder::{ChatFolder, ChatFolders, StoredChat};
-use unspool_live::protocol::ChatState;
+use unspool_live::protocol::{ChatState, Phase};
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_tui::chat::ChatRequest;
 use unspool_tui::chat::link::ChatOpener;
 
-use super::launch::{Launch, linger};
+use super::launch::{Launch, linger, resumed};
 use super::{Chat, folders};
 use crate::archive::{Archive, find};
 use crate::command::terminal;
+
+/// How long a host may take to end its agent.
+const END_TIME: Duration = Duration::from_secs(8);
 
 pub(super) fn run(chat: &Chat, archive: &Archive) -> Result<()> {
     if !terminal::is_there() {
@@ -53,8 +58,8 @@ pub fn opener(archive: &Archive) -> ChatOpener {
                 }
                 ChatRequest::Find(session) => {
                     let found = chats_of(&archive, session)?.into_iter();
-                    let mut live = found.map(|(folder, _)| folder).filter(ChatFolder::is_live);
-                    live.next().ok_or_else(|| anyhow!("no chat runs"))?
+                    let mut live = found.filter(|(folder, stored)| runs(folder, stored));
+                    live.next().map(|(folder, _)| folder).ok_or_else(|| anyhow!("no chat runs"))?
                 }
                 ChatRequest::Resume(session) => {
                     let launch = Launch {
@@ -64,11 +69,11 @@ pub fn opener(archive: &Archive) -> ChatOpener {
                     };
                     resume(&archive, &launch, session)?
                 }
-                ChatRequest::Restart { chat, session } => {
+                ChatRequest::Restart { chat, session, id } => {
                     let held = specs.lock().unwrap_or_else(PoisonError::into_inner);
                     let spec = held.get(&chat).cloned();
                     drop(held);
-                    restart(&archive, &chat, spec, session)?
+                    restart(&archive, &chat, spec, session, id)?
                 }
             };
             if let Some(stored) = folder.read() {
@@ -99,28 +104,68 @@ fn resume(archive: &Archive, launch: &Launch, session: SessionId) -> Result<Chat
     let mut kept = ChatState::default();
     let mut left = Vec::new();
     for (folder, stored) in chats_of(archive, session)? {
-        if folder.is_live() {
+        if runs(&folder, &stored) {
             return Ok(folder);
         }
-        kept = stored.state;
-        left.push(folder);
+        // One that has not ended is about to start.
+        let StoredChat { state, .. } = stored;
+        if state.phase == Phase::Ended
+            && let Some(lock) = folder.lock()?
+        {
+            keep(&mut kept, state);
+            left.push((folder, lock));
+        }
     }
     let spec = launch.spec(archive)?;
     let folder = start(archive, spec, kept)?;
     // Its queue and drafts are in the new chat.
-    left.iter().for_each(|folder| drop(folder.remove()));
+    left.iter().for_each(|(folder, _lock)| drop(folder.remove()));
     Ok(folder)
 }
 
-/// Starts the agent of a chat again that has ended.
+/// True if a chat can be connected to. Waits for the end of one that is ending.
+fn runs(folder: &ChatFolder, stored: &StoredChat) -> bool {
+    let until = Instant::now() + END_TIME;
+    while folder.is_live() {
+        if stored.state.phase != Phase::Ended || Instant::now() > until {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Adds the queue and the draft of a chat that has ended.
+fn keep(kept: &mut ChatState, mut ended: ChatState) {
+    let first = kept.queue.iter().map(|message| message.id + 1).max().unwrap_or(0);
+    for (nth, message) in (first..).zip(&mut ended.queue) {
+        message.id = nth;
+    }
+    kept.queue.append(&mut ended.queue);
+    if !kept.draft.is_empty() && !ended.draft.is_empty() {
+        kept.draft.push('\n');
+    }
+    kept.draft.push_str(&ended.draft);
+}
+
+/// Starts the agent of a chat again that has ended, unless somebody else did.
 fn restart(
     archive: &Archive,
     chat: &str,
     spec: Option<ChatSpec>,
     session: Option<String>,
+    id: SessionId,
 ) -> Result<ChatFolder> {
+    let mut chats = chats_of(archive, id)?.into_iter();
+    if let Some((folder, _)) = chats.find(|(folder, stored)| runs(folder, stored)) {
+        return Ok(folder);
+    }
     let old = folders(&archive.folder()?).find(chat);
     let stored = old.as_ref().and_then(ChatFolder::read);
+    // One without a session is not among those of the session.
+    if let (Some(old), Some(stored)) = (&old, &stored) {
+        runs(old, stored);
+    }
     let kept = stored.as_ref().map(|stored| stored.state.clone()).unwrap_or_default();
     let spec = spec.or(stored.map(|stored| stored.spec));
     let mut spec = spec.context("how the chat was started is not known; open its session anew")?;
@@ -130,6 +175,11 @@ fn restart(
         None => false,
     };
     spec.resume = session.filter(|_| turns);
+    spec.prompts = match &spec.resume {
+        // Equal prompts are told apart by their count, which has grown.
+        Some(own) => resumed(archive, own, true)?.prompts,
+        None => Default::default(),
+    };
     let folder = start(archive, spec, kept)?;
     if let Some(old) = old.filter(|old| !old.is_live()) {
         let _ = old.remove();
