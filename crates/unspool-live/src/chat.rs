@@ -32,6 +32,8 @@ const SESSION_TIMEOUT: u64 = 60_000;
 const CANCEL_TIMEOUT: u64 = 10_000;
 /// An agent that writes nothing for this long, though it works, is said to be silent.
 const SILENCE: u64 = 5 * 60_000;
+/// A chat that nobody has connected to yet is kept this long at least.
+const FIRST_CLIENT_TIME: u64 = 60_000;
 /// Output before the reply to `initialize` that is not of the protocol.
 const MAX_JUNK_LINES: u64 = 100;
 const MAX_JUNK_BYTES: u64 = 1_000_000;
@@ -135,6 +137,8 @@ pub struct Chat {
     last_line: u64,
     junk_bytes: u64,
     clients: usize,
+    /// Somebody was connected.
+    had_clients: bool,
     /// Since when there is nothing to do and nobody is connected.
     alone_since: Option<u64>,
     resumes: bool,
@@ -174,6 +178,7 @@ impl Chat {
             last_line: 0,
             junk_bytes: 0,
             clients: 0,
+            had_clients: false,
             alone_since: None,
             clears: false,
             resumes: false,
@@ -206,7 +211,10 @@ impl Chat {
                 let outcome = self.command(command, &by, now);
                 self.effects.push(Effect::Reply { client, number, outcome });
             }
-            Input::Clients(clients) => self.clients = clients,
+            Input::Clients(clients) => {
+                self.clients = clients;
+                self.had_clients |= clients > 0;
+            }
             Input::Capture(Ok(path)) => {
                 (self.state.capture, self.state.unrecorded) = (Some(path), None);
             }
@@ -221,8 +229,14 @@ impl Chat {
     pub fn next_tick(&self) -> Option<u64> {
         let silence =
             (self.works() && self.state.silent_since.is_none()).then_some(self.last_line + SILENCE);
-        let linger = self.alone_since.zip(self.spec.linger).map(|(since, linger)| since + linger);
-        [self.deadline, silence, linger].into_iter().flatten().min()
+        [self.deadline, silence, self.linger_end()].into_iter().flatten().min()
+    }
+
+    /// When a chat that nobody needs ends.
+    fn linger_end(&self) -> Option<u64> {
+        let linger = self.spec.linger?;
+        let linger = if self.had_clients { linger } else { linger.max(FIRST_CLIENT_TIME) };
+        self.alone_since.map(|since| since.saturating_add(linger))
     }
 
     fn message(&mut self, message: Message, now: u64) {
@@ -309,8 +323,7 @@ impl Chat {
         if self.works() && now >= self.last_line + SILENCE && self.state.silent_since.is_none() {
             self.state.silent_since = Some(self.last_line);
         }
-        let over = |(since, linger): (u64, u64)| now >= since + linger;
-        if self.alone_since.zip(self.spec.linger).is_some_and(over) {
+        if self.linger_end().is_some_and(|end| now >= end) {
             self.end("nobody was connected and there was nothing to do".to_owned());
         }
     }

@@ -180,6 +180,7 @@ fn status(chat: &ChatPane, now: Instant) -> String {
     let elapsed = now.saturating_duration_since(chat.since).as_secs();
     let phase = match (chat.is_attached(), state.phase) {
         (false, _) if chat.lost.is_some() => "not connected".to_owned(),
+        (false, _) if chat.closed => "ended".to_owned(),
         (false, _) => "starting".to_owned(),
         (true, Phase::Starting) => format!("starting {elapsed} s"),
         (true, Phase::Idle) => "ready".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::{Studio, Terminal};
 
+/// High enough for what is shown, and no higher: the head of the session names a temporary folder.
 const SIZE: (u16, u16) = (110, 32);
+const SHORT_SIZE: (u16, u16) = (110, 22);
 /// Keys are taken for typing until a question has been on the screen for a moment.
 const GUARD: Duration = Duration::from_millis(400);
 
 pub fn take_pictures(studio: &Studio, puppet: &Path) {
-    let mut chat = open(studio, puppet, "permission");
+    let mut chat = open(studio, puppet, "permission", SIZE);
     chat.until(&["· ready"]);
     chat.press("Why does the forecast show yesterday's weather?\r");
     chat.until(&["one hour too long"]);
@@ -27,8 +30,9 @@ pub fn take_pictures(studio: &Studio, puppet: &Path) {
     chat.until(&["▸ 1 allow once"]);
     studio.take(&mut chat, "terminal-chat-permission-dark");
     drop(chat);
+    end(studio, "permission");
 
-    let mut chat = open(studio, puppet, "question");
+    let mut chat = open(studio, puppet, "question", SHORT_SIZE);
     chat.until(&["· ready"]);
     chat.press("Plan the release notes\r");
     chat.until(&["tab answers"]);
@@ -37,8 +41,9 @@ pub fn take_pictures(studio: &Studio, puppet: &Path) {
     chat.until(&["3 ☑"]);
     studio.take(&mut chat, "terminal-chat-question-dark");
     drop(chat);
+    end(studio, "question");
 
-    let mut chat = open(studio, puppet, "queue");
+    let mut chat = open(studio, puppet, "queue", SHORT_SIZE);
     chat.until(&["· ready"]);
     chat.press("Move the cache into its own crate\r");
     chat.until(&["Plan · 1 of 4"]);
@@ -48,16 +53,28 @@ pub fn take_pictures(studio: &Studio, puppet: &Path) {
     chat.until(&["queued 2"]);
     studio.take(&mut chat, "terminal-chat-queue-dark");
     drop(chat);
+    end(studio, "queue");
 
-    let mut chat = open(studio, Path::new("/bin/false"), "refused");
+    let mut chat = open(studio, Path::new("/bin/false"), "refused", super::SHORT_SIZE);
     chat.until(&["enter starts the agent again"]);
     chat.press("Why does the forecast show yesterday's weather?");
     chat.until(&["yesterday"]);
     studio.take(&mut chat, "terminal-chat-refused-dark");
 }
 
+/// Ends the agent, which would work on.
+fn end(studio: &Studio, name: &str) {
+    let data = studio.home.join(name).join("data");
+    for chat in fs::read_dir(data.join("chats")).unwrap().flatten() {
+        let mut command = Command::new(&studio.program);
+        command.env_clear().env("HOME", studio.home.join(name)).arg("--data").arg(&data);
+        // The folder of sessions is no chat.
+        let _ = command.args(["chat", "--end"]).arg(chat.file_name()).output().unwrap();
+    }
+}
+
 /// A chat in an archive of its own: other chats must not show in it.
-fn open(studio: &Studio, agent: &Path, name: &str) -> Terminal {
+fn open(studio: &Studio, agent: &Path, name: &str, size: (u16, u16)) -> Terminal {
     let folder = studio.home.join(name);
     let project = folder.join("weather-app");
     fs::create_dir_all(&project).unwrap();
@@ -79,7 +96,7 @@ fn open(studio: &Studio, agent: &Path, name: &str) -> Terminal {
     command.arg("--data");
     command.arg(folder.join("data"));
     command.args(["chat", "--agent", "claude-code"]);
-    Terminal::open(command, SIZE)
+    Terminal::open(command, size)
 }
 
 fn script() -> Value {

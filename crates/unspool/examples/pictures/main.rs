@@ -53,11 +53,8 @@ fn main() {
     studio.choose(&mut session, "The forecast cache keeps missing");
     session.press("\r");
     session.until(&["[ ] prompts"]);
-    // The edit is inside a reasoning block: open it.
+    // The edit is inside a reasoning block, which opens.
     session.press("gd");
-    session.until(&["▎ ◌ Reasoning (1 tool call)"]);
-    session.press("\r");
-    session.press(&"\x05".repeat(22));
     session.until(&["ttlSeconds * 1000", "Write"]);
     studio.take(&mut session, "terminal-session-dark");
     drop(session);
@@ -67,7 +64,7 @@ fn main() {
     studio.choose(&mut agents, "weather app from two angles");
     agents.press("\r");
     agents.until(&["[ ] prompts"]);
-    agents.press_until("k", "▎ ● general-purpose");
+    agents.press_until("k", "▎ │ ● general-purpose");
     agents.press("\r");
     agents.until(&["┃ ── Turn 1"]);
     studio.take(&mut agents, "terminal-agents-dark");
