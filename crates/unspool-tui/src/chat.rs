@@ -99,6 +99,8 @@ pub struct ChatPane {
     pub editing: Option<(u64, String)>,
     /// Enter is ignored until then: it was meant for something that is gone.
     quiet_until: Option<Instant>,
+    /// The composer got the focus because a question is gone: the next Enter may be meant for that.
+    is_unsure: bool,
     /// The question with the focus is gone since this time.
     gone_since: Option<Instant>,
     /// Files of the agent's folder; None before they were listed.
@@ -135,6 +137,7 @@ impl ChatPane {
             questions: BTreeMap::new(),
             editing: None,
             quiet_until: None,
+            is_unsure: false,
             gone_since: None,
             closed: false,
             files: None,
@@ -242,14 +245,18 @@ impl ChatPane {
     pub fn tick(&mut self, now: Instant) {
         if self.gone_since.is_some_and(|since| now >= since + GONE_DELAY) {
             self.leave_question(now);
+            self.is_unsure = true;
         }
     }
 
     /// True if a key in the composer is an Enter for something that is gone. Whoever types means the
-    /// composer.
+    /// composer, and so does who presses Enter again.
     pub fn is_meant_elsewhere(&mut self, is_enter: bool, pressed: Instant) -> bool {
+        let was_unsure = std::mem::take(&mut self.is_unsure);
         if !is_enter {
             self.quiet_until = None;
+        } else if was_unsure {
+            self.quiet_until = Some(pressed + question::GUARD_TIME);
         }
         self.quiet_until.is_some_and(|until| pressed < until)
     }

@@ -96,7 +96,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
     if let Some(chat) = state.visible_chat().filter(|_| screen_layout.plan > 0) {
         let below = Rect { y: body.bottom(), height: screen_layout.plan as u16, ..area };
         for (at, line) in
-            layout::plan(chat, usize::from(area.width.saturating_sub(2))).iter().enumerate()
+            layout::plan(chat, usize::from(area.width.saturating_sub(4))).iter().enumerate()
         {
             canvas.line(line, inset(nth(below.intersection(area), at), 2));
         }

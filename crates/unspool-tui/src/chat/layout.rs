@@ -134,7 +134,11 @@ fn composer(chat: &ChatPane, width: usize, now: Instant) -> Vec<Line> {
         line.push(hint, Style::tone(Tone::Muted));
         content = vec![lines::clip(line, inner)];
     }
-    let hint = if focused { composer_hint(chat) } else { "i writes".to_owned() };
+    let hint = match &chat.focus {
+        Focus::Composer => composer_hint(chat),
+        Focus::Transcript => "i writes".to_owned(),
+        Focus::Question(_) | Focus::Queue(_) => "esc comes back here".to_owned(),
+    };
     let border = if focused { Style::tone(Tone::Accent) } else { Style::gutter() };
     let mut out = frame(&status(chat, now), &hint, content, width, &border);
     if let Some(completion) = chat.composer.completion.as_ref().filter(|_| focused) {
@@ -165,6 +169,9 @@ fn composer_hint(chat: &ChatPane) -> String {
         (true, true) => "",
     };
     let mode = if chat.option("mode").is_some() { " · shift-tab mode" } else { "" };
+    if chat.is_over() {
+        return "enter starts the agent and sends this · alt-enter new line".to_owned();
+    }
     let sends = match (&chat.editing, chat.state.phase) {
         (Some(_), _) => "enter changes the message",
         (None, Phase::Running | Phase::Cancelling) => "enter queues",

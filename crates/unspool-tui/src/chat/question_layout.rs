@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unspool_live::form::FieldKind;
 use unspool_live::protocol::{OpenQuestion, RequestedInput};
-use unspool_view::block::{Block, Code, Tone};
+use unspool_view::block::{Block, Code, Field, Span, Tone};
 use unspool_view::lines::{self, Break, Line, LineOptions, Style};
 use unspool_view::present::{diff, format};
 
@@ -227,24 +227,28 @@ fn subject_blocks(subject: &Value) -> Vec<Block> {
             Some(_) | None => {}
         }
     }
-    // Whatever else the call gets is shown too: a mail has a recipient.
-    let shown = |name: &str, value: &Value| {
-        let repeated =
-            subject["content"].as_array().into_iter().flatten().any(|content| {
-                ["path", "oldText", "newText"].iter().any(|of| content[of] == *value)
-            });
-        (name == "command" && has_command) || repeated
-    };
-    let rest: serde_json::Map<String, Value> = input
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, value)| !shown(name, value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    if !rest.is_empty() {
-        let text = serde_json::to_string_pretty(&rest).unwrap_or_default();
-        blocks.push(code("json", text));
-    }
+    blocks.extend(other_input(subject, has_command));
     blocks
+}
+
+/// Whatever else the call gets: a mail has a recipient. What is shown already is left out.
+fn other_input(subject: &Value, has_command: bool) -> Vec<Block> {
+    let contents = || subject["content"].as_array().into_iter().flatten();
+    let is_shown = |value: &Value| {
+        contents().any(|content| {
+            let texts = [&content["path"], &content["oldText"], &content["newText"]];
+            let lines = content["content"]["text"].as_str().into_iter().flat_map(str::lines);
+            texts.contains(&value)
+                || value.as_str().is_some_and(|text| lines.into_iter().any(|line| line == text))
+        })
+    };
+    let input = subject["rawInput"].as_object().into_iter().flatten();
+    let rest =
+        input.filter(|(name, value)| !(has_command && *name == "command" || is_shown(value)));
+    let field = |(name, value): (&String, &Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Field::new(name.as_str(), vec![Span::plain(text)])
+    };
+    let fields: Vec<Field> = rest.map(field).collect();
+    if fields.is_empty() { Vec::new() } else { vec![Block::Fields { fields }] }
 }

@@ -111,6 +111,7 @@ impl State {
         let now = self.now;
         let is_enter = key.code == KeyCode::Enter;
         if self.chat.as_mut().is_some_and(|chat| chat.is_meant_elsewhere(is_enter, read)) {
+            self.set_status("enter again sends the message");
             return Vec::new();
         }
         let width = self.transcript().map_or(1, |held| held.width.saturating_sub(4).max(1));

@@ -54,8 +54,11 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         let style = if last { strong.clone() } else { muted.clone() };
         match screen {
             Screen::Session(transcript) => {
-                let title =
-                    transcript.session_row.as_ref().map_or("…", |session_row| &session_row.title);
+                let is_chat =
+                    state.chat.as_ref().is_some_and(|chat| chat.session == transcript.session);
+                let unnamed = if is_chat { "New chat" } else { "…" };
+                let row = transcript.session_row.as_ref();
+                let title = row.map_or(unnamed, |session_row| &session_row.title);
                 let max_chars = if last { 200 } else { 18 };
                 line.push(&format::first_line(title, max_chars), style);
             }
@@ -120,7 +123,8 @@ fn facts(state: &State) -> (Line, Line) {
             if let Some(chat) = state.visible_chat() {
                 hint = match chat.focus {
                     Focus::Transcript => "i write  tab questions  enter open  / find  ? help",
-                    Focus::Composer | Focus::Question(_) | Focus::Queue(_) => "esc transcript",
+                    Focus::Composer => "esc transcript",
+                    Focus::Question(_) | Focus::Queue(_) => "esc composer",
                 };
             }
             if state.replay.is_some() {

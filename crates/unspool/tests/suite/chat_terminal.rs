@@ -479,9 +479,11 @@ fn enter_for_a_question_that_is_gone_sends_no_draft() {
     first.shows("enter sends");
     assert_eq!(prompts(&stage), ["go"], "{}", first.text());
     assert!(first.text().contains("│ half a thought"), "{}", first.text());
-    first.press("\x03\x03");
-    first.ends();
-    second.press("\x03");
-    second.ends();
+    for terminal in [&mut first, &mut second] {
+        terminal.press("\x1b");
+        terminal.shows("i write");
+        terminal.press("qq");
+        terminal.ends();
+    }
     ends(&stage);
 }
