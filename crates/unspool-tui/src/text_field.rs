@@ -1,4 +1,4 @@
-//! Editable text with a cursor: the composer of a chat and the text of an answer.
+//! Editable text with a cursor: the input line, the composer of a chat, the text of an answer.
 
 // Most keys mean nothing here.
 #![allow(clippy::wildcard_enum_match_arm)]
@@ -46,7 +46,8 @@ impl TextField {
         self.text.get(..self.at).unwrap_or_default()
     }
 
-    fn after_cursor(&self) -> &str {
+    /// The text behind the cursor.
+    pub fn after_cursor(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
 

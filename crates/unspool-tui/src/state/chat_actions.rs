@@ -107,11 +107,11 @@ impl State {
                 effects
             }
             ChatEvent::Host(message) => {
-                let ended = matches!(&message, HostMessage::Done { .. });
+                let is_reply = matches!(&message, HostMessage::Done { .. });
                 if let Some(notice) = chat.take(message, now) {
                     self.set_status(notice);
                 }
-                if ended { Vec::new() } else { self.follow_session() }
+                if is_reply { Vec::new() } else { self.follow_session() }
             }
             ChatEvent::Failed(_) if chat.tentative => {
                 self.chat = None;

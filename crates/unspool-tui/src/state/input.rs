@@ -8,13 +8,13 @@ use std::time::Instant;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use unicode_segmentation::UnicodeSegmentation;
 use unspool_query::reader::Query;
 use unspool_query::request::Request;
 use unspool_query::search::Reading;
 
 use super::{Effect, Input, InputPurpose, Overlay, PendingQuery, Screen, Search, State};
 use crate::keys::Action;
+use crate::text_field::TextField;
 
 /// Lines per wheel step.
 const WHEEL_LINES: isize = 3;
@@ -88,7 +88,7 @@ impl State {
     }
 
     pub(super) fn begin_input(&mut self, what: InputPurpose, text: &str) {
-        let input = Input { what, text: text.to_owned(), at: text.len() };
+        let input = Input { what, field: TextField::new(text) };
         self.overlay = Some(Overlay::Input(input));
     }
 
@@ -98,42 +98,17 @@ impl State {
             KeyCode::Esc => return self.cancel_input(&input),
             KeyCode::Char('c') if control => return self.cancel_input(&input),
             KeyCode::Enter => return self.submit_input(input),
-            KeyCode::Char('u') if control => {
-                input.text.drain(..input.at);
-                input.at = 0;
-            }
-            KeyCode::Char('w') if control => {
-                let kept = input.text.get(..input.at).unwrap_or_default().trim_end();
-                let kept = kept.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-                input.text.drain(kept..input.at);
-                input.at = kept;
-            }
-            KeyCode::Char('a') if control => input.at = 0,
-            KeyCode::Char('e') if control => input.at = input.text.len(),
-            KeyCode::Home => input.at = 0,
-            KeyCode::End => input.at = input.text.len(),
-            KeyCode::Left => input.at = input.before_cursor(),
-            KeyCode::Right => input.at = input.after_cursor(),
-            KeyCode::Backspace => {
-                let from = input.before_cursor();
-                input.text.drain(from..input.at);
-                input.at = from;
-            }
-            KeyCode::Delete => {
-                let to = input.after_cursor();
-                input.text.drain(input.at..to);
-            }
             KeyCode::Down | KeyCode::Up if input.what == InputPurpose::Filter => {
                 self.list.move_by(if key.code == KeyCode::Down { 1 } else { -1 });
             }
-            KeyCode::Char(letter) if !control => {
-                input.text.insert(input.at, letter);
-                input.at += letter.len_utf8();
+            // One line.
+            KeyCode::Char('j') if control => {}
+            _ => {
+                input.field.press(key);
             }
-            _ => {}
         }
-        if input.what == InputPurpose::Filter && input.text != self.list.filter {
-            self.list.set_filter(&input.text);
+        if input.what == InputPurpose::Filter && input.field.text() != self.list.filter {
+            self.list.set_filter(input.field.text());
         }
         let effects = self.search_while_typing(&input);
         self.overlay = Some(Overlay::Input(input));
@@ -142,7 +117,7 @@ impl State {
 
     /// Shows the hits of what is typed so far.
     fn search_while_typing(&mut self, input: &Input) -> Vec<Effect> {
-        let text = input.text.trim();
+        let text = input.field.text().trim();
         if input.what != InputPurpose::Search || text.chars().count() < MIN_TYPED_CHARS {
             return Vec::new();
         }
@@ -172,10 +147,9 @@ impl State {
             return self.paste_in_chat(text).unwrap_or_default();
         };
         let line: String = text.chars().filter(|c| !c.is_control()).collect();
-        input.text.insert_str(input.at, &line);
-        input.at += line.len();
+        input.field.insert(&line);
         if input.what == InputPurpose::Filter {
-            let filter = input.text.clone();
+            let filter = input.field.text().to_owned();
             self.list.set_filter(&filter);
         }
         Vec::new()
@@ -200,7 +174,7 @@ impl State {
     }
 
     fn submit_input(&mut self, input: Input) -> Vec<Effect> {
-        let text = input.text.trim().to_owned();
+        let text = input.field.text().trim().to_owned();
         match input.what {
             InputPurpose::Filter => Vec::new(),
             InputPurpose::Find => {
@@ -322,18 +296,5 @@ impl State {
                 Vec::new()
             }
         }
-    }
-}
-
-impl Input {
-    fn before_cursor(&self) -> usize {
-        let before_cursor = self.text.get(..self.at).unwrap_or_default();
-        before_cursor.grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
-    }
-
-    fn after_cursor(&self) -> usize {
-        let after_cursor = self.text.get(self.at..).unwrap_or_default();
-        let next = after_cursor.graphemes(true).next().map_or(0, str::len);
-        self.at + next
     }
 }

@@ -4,6 +4,8 @@ use unspool_live::protocol::AgentOption;
 use unspool_model::id::SessionId;
 use unspool_model::note::NoteTarget;
 
+use crate::text_field::TextField;
+
 /// What is drawn above all screens.
 pub enum Overlay {
     Help {
@@ -27,9 +29,7 @@ pub enum Overlay {
 /// The input line.
 pub struct Input {
     pub what: InputPurpose,
-    pub text: String,
-    /// The cursor: a byte offset on a character boundary.
-    pub at: usize,
+    pub field: TextField,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -128,7 +128,7 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.fill(row, canvas.theme.status());
     let mut line =
         Line::of(&format!(" {label} "), Style { strong: true, ..Style::tone(Tone::Accent) });
-    let before = input.text.get(..input.at).unwrap_or_default();
+    let before = input.field.before_cursor();
     // Keep the cursor visible: drop characters from the start of the text.
     let room = usize::from(row.width).saturating_sub(line.width() + 2);
     let mut shown = before;
@@ -139,8 +139,8 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     }
     line.push(shown, Style::default());
     let cursor = line.width();
-    line.push(input.text.get(input.at..).unwrap_or_default(), Style::default());
-    if input.text.is_empty() {
+    line.push(input.field.after_cursor(), Style::default());
+    if input.field.is_empty() {
         line.push(&format!(" {hint}"), Style::tone(Tone::Muted));
     }
     canvas.line(&line, row);

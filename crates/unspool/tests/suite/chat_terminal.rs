@@ -62,6 +62,14 @@ fn ends(stage: &Stage) {
     }
 }
 
+/// Leaves the composer, the session and the application.
+fn quit(terminal: &mut Terminal) {
+    terminal.press("\x1b");
+    terminal.shows("i write");
+    terminal.press("qq");
+    terminal.ends();
+}
+
 /// R-003-12, R-003-43, R-003-52, R-X-10: the question is below its call, with a rounded border, and
 /// only a person who saw it answers it.
 #[test]
@@ -241,10 +249,7 @@ fn a_question_and_a_draft_survive_the_application() {
     terminal.shows("tab answers");
     terminal.press("half a thought");
     terminal.shows("│ half a thought");
-    terminal.press("\x1b");
-    terminal.shows("i write");
-    terminal.press("qq");
-    terminal.ends();
+    quit(&mut terminal);
     assert_eq!(stage.chats()[0]["live"], true);
     // Another one: whoever opens the session is in the chat.
     let mut terminal = application(&stage);
@@ -257,10 +262,7 @@ fn a_question_and_a_draft_survive_the_application() {
     terminal.shows("Allowed.");
     let screen = terminal.shows("· ready");
     assert!(screen.contains("│ half a thought"), "{screen}");
-    terminal.press("\x1b");
-    terminal.shows("i write");
-    terminal.press("qq");
-    terminal.ends();
+    quit(&mut terminal);
     ends(&stage);
 }
 
@@ -281,10 +283,7 @@ fn another_surface_that_answers_first_is_named() {
     let screen = first.shows("Allowed.");
     assert!(!screen.contains("tab answers"), "the question is gone: {screen}");
     for terminal in [&mut first, &mut second] {
-        terminal.press("\x1b");
-        terminal.shows("i write");
-        terminal.press("qq");
-        terminal.ends();
+        quit(terminal);
     }
     ends(&stage);
 }
@@ -484,10 +483,7 @@ fn enter_for_a_question_that_is_gone_sends_no_draft() {
     assert_eq!(prompts(&stage), ["go"], "{}", first.text());
     assert!(first.text().contains("│ half a thought"), "{}", first.text());
     for terminal in [&mut first, &mut second] {
-        terminal.press("\x1b");
-        terminal.shows("i write");
-        terminal.press("qq");
-        terminal.ends();
+        quit(terminal);
     }
     ends(&stage);
 }

@@ -5,29 +5,19 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use serde_json::json;
 use unspool_live::chat::ChatSpec;
-use unspool_live::client::{attach, start_detached};
-use unspool_live::host::folder::ChatFolders;
+use unspool_live::client::attach;
 use unspool_live::protocol::{ChatState, ClientMessage, Command, HostMessage, Outcome, Phase};
 
 use super::headless::BY;
+use super::open::start;
 use crate::archive::Archive;
 use crate::terminal_writer;
 
 /// Starts the host in a process of its own and returns when the agent has the message.
-pub(super) fn detach(
-    archive: &Archive,
-    folders: &ChatFolders,
-    spec: ChatSpec,
-    text: String,
-    json: bool,
-) -> Result<()> {
-    let data = archive.folder()?.path().display().to_string();
-    let arguments = ["--data".to_owned(), data];
+pub(super) fn detach(archive: &Archive, spec: ChatSpec, text: String, json: bool) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (id, state) = runtime.block_on(async {
-        let program = std::env::current_exe()?;
-        let kept = ChatState::default();
-        let folder = start_detached(folders, program, &arguments, spec, kept).await?;
+        let folder = start(archive, spec, ChatState::default()).await?;
         let mut attached = attach(&folder).await?;
         let command = Command::Prompt { text };
         attached.commands.send(ClientMessage { number: 0, by: BY.to_owned(), command }).await?;

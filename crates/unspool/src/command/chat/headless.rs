@@ -48,7 +48,7 @@ pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
     data.create().with_context(|| format!("cannot use {}", data.path().display()))?;
     let folders = folders(&data);
     if chat.detach {
-        return super::detach::detach(archive, &folders, spec, text, chat.json);
+        return super::detach::detach(archive, spec, text, chat.json);
     }
     let folder = folders.create()?;
     let resumes = spec.resume.is_some();

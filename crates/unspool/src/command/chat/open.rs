@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::start_detached;
-use unspool_live::host::folder::{ChatFolder, ChatFolders, StoredChat};
+use unspool_live::host::folder::{ChatFolder, StoredChat};
 use unspool_live::protocol::{ChatState, Phase};
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
@@ -38,7 +38,7 @@ pub(super) fn run(chat: &Chat, archive: &Archive) -> Result<()> {
         Some(session) => resume(archive, &chat.launch(Policy::Ask)?, session)?,
         None => {
             let spec = chat.launch(Policy::Ask)?.spec(archive)?;
-            start(archive, spec, ChatState::default())?
+            start_now(archive, spec, ChatState::default())?
         }
     };
     terminal::open_chat(archive, folder.id, session)
@@ -93,10 +93,11 @@ fn chats_of(archive: &Archive, session: SessionId) -> Result<Vec<(ChatFolder, St
         own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
     };
     let all = folders(&archive.folder()?).all().into_iter();
-    Ok(all
-        .filter_map(|folder| Some((folder.read().filter(is_it)?, folder)))
-        .map(|(stored, folder)| (folder, stored))
-        .collect())
+    let stored = all.filter_map(|folder| {
+        let stored = folder.read().filter(is_it)?;
+        Some((folder, stored))
+    });
+    Ok(stored.collect())
 }
 
 /// The chat of a session: the one that runs, or a new one that goes on with the session.
@@ -117,7 +118,7 @@ fn resume(archive: &Archive, launch: &Launch, session: SessionId) -> Result<Chat
         }
     }
     let spec = launch.spec(archive)?;
-    let folder = start(archive, spec, kept)?;
+    let folder = start_now(archive, spec, kept)?;
     // Its queue and drafts are in the new chat.
     left.iter().for_each(|(folder, _lock)| drop(folder.remove()));
     Ok(folder)
@@ -180,7 +181,7 @@ fn restart(
         Some(own) => resumed(archive, own, true)?.prompts,
         None => Default::default(),
     };
-    let folder = start(archive, spec, kept)?;
+    let folder = start_now(archive, spec, kept)?;
     if let Some(old) = old.filter(|old| !old.is_live()) {
         let _ = old.remove();
     }
@@ -195,12 +196,20 @@ fn has_turns(archive: &Archive, session: &str) -> Result<bool> {
     })
 }
 
-fn start(archive: &Archive, spec: ChatSpec, kept: ChatState) -> Result<ChatFolder> {
+/// Starts a host in a process of its own.
+pub(super) async fn start(
+    archive: &Archive,
+    spec: ChatSpec,
+    kept: ChatState,
+) -> Result<ChatFolder> {
     let data = archive.folder()?;
     data.create().with_context(|| format!("cannot use {}", data.path().display()))?;
-    let folders: ChatFolders = folders(&data);
     let arguments = ["--data".to_owned(), data.path().display().to_string()];
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let program = std::env::current_exe()?;
-    Ok(runtime.block_on(start_detached(&folders, program, &arguments, spec, kept))?)
+    Ok(start_detached(&folders(&data), program, &arguments, spec, kept).await?)
+}
+
+fn start_now(archive: &Archive, spec: ChatSpec, kept: ChatState) -> Result<ChatFolder> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(start(archive, spec, kept))
 }
