@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
+use unspool_model::id::SessionId;
 
 use crate::chat::ChatSpec;
 use crate::host::CLIENT_QUEUE;
@@ -58,6 +59,20 @@ pub fn list(folders: &ChatFolders) -> Vec<ListedChat> {
         Some(ListedChat { id: folder.id, live, process: host.filter(|_| live), state })
     };
     folders.all().into_iter().filter_map(entry).collect()
+}
+
+/// The chats of a session that have files.
+pub fn chats_of(folders: &ChatFolders, session: SessionId) -> Vec<(ChatFolder, StoredChat)> {
+    let is_it = |stored: &StoredChat| {
+        let own = stored.state.session.as_deref();
+        own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
+    };
+    let all = folders.all().into_iter();
+    let stored = all.filter_map(|folder| {
+        let stored = folder.read().filter(is_it)?;
+        Some((folder, stored))
+    });
+    stored.collect()
 }
 
 /// Cleans up after hosts that were killed: ends what is left of their agents, and notes the end in

@@ -8,9 +8,12 @@
 //! What can be answered lives in the host; what happened lives in the archive.
 
 pub mod agents;
+mod answer;
 pub mod chat;
 pub mod form;
+pub mod open;
 pub mod outgoing;
+pub mod project_files;
 pub mod protocol;
 pub mod wire;
 

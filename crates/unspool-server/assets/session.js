@@ -2,6 +2,7 @@
 
 import "./beside.js";
 import { isTyping } from "./app.js";
+import { Chat } from "./chat.js";
 import { Cursor } from "./cursor.js";
 import { Edits } from "./edits.js";
 import { Find } from "./find.js";
@@ -15,6 +16,7 @@ const outline = page.querySelector(".outline ol");
 const state = document.querySelector(".link-state");
 
 let follow;
+let chat;
 const view = new View(page, {
   state: (text) => { state.textContent = text; },
   head: (head) => document.getElementById("session-head").replaceWith(head),
@@ -31,7 +33,7 @@ const view = new View(page, {
     held.replaceWith(made);
   },
   entries: (entries) => { for (const entry of [...entries]) putEntry(entry); },
-  put: (fresh) => { follow?.put(fresh); cursor?.keep(); },
+  put: (fresh) => { follow?.put(fresh); cursor?.keep(); chat?.asks.place(); },
 });
 follow = new Follow(view, page.querySelector(".news"));
 const cursor = new Cursor(view, follow);
@@ -43,6 +45,22 @@ cursor.addButtons([
   ["Note", "Write a note (m)", () => edits.note()],
 ]);
 const find = new Find(view, follow, page.querySelector(".find-here"));
+
+// ---- the chat ----
+
+const panel = page.querySelector(".chat");
+if (panel) {
+  chat = new Chat(panel, {
+    turns: view.turns,
+    target: view.session,
+    begin: () => ({ resume: { session: view.session } }),
+    // `/clear` began another session in the same chat.
+    recorded: (session) => { if (session !== view.session) location.href = `/s/${session}`; },
+  });
+  // Growth of the composer keeps the end in view for who is there.
+  new ResizeObserver(() => { if (follow.following) follow.stay(); }).observe(panel);
+  addAction({ name: "Write to the agent", keys: "i", run: () => chat.focus() });
+}
 
 // ---- the outline ----
 
@@ -217,6 +235,7 @@ const keys = {
   N: () => find.next(-1),
   h: () => page.querySelector("[data-act=brief]").click(),
   G: () => follow.toEnd(),
+  i: () => chat?.focus(),
 };
 
 document.addEventListener("keydown", (event) => {

@@ -22,15 +22,19 @@ macro_rules! modules {
 
 const MODULES: &[(&str, &str)] = modules![
     "app.js",
+    "ask.js",
     "attention.js",
     "beside.js",
     "changes.js",
+    "chat.js",
+    "complete.js",
     "cursor.js",
     "edits.js",
     "find.js",
     "flow.js",
     "follow.js",
     "list.js",
+    "new.js",
     "actions.js",
     "palette.js",
     "session.js",
@@ -42,6 +46,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let mut assets = vec![
         asset("style.css", "text/css; charset=utf-8", style::sheet().to_owned()),
+        asset("chat.css", "text/css; charset=utf-8", include_str!("../assets/chat.css").to_owned()),
         asset("icon.svg", "image/svg+xml", include_str!("../assets/icon.svg").to_owned()),
         asset(
             "icon-waiting.svg",

@@ -8,6 +8,7 @@
 
 mod browser_login;
 mod client;
+mod drive;
 pub mod login;
 mod one_time_code;
 mod password;
@@ -33,6 +34,7 @@ use unspool_store::store::Store;
 use crate::App;
 use crate::problem::Problem;
 use client::BrowserMarks;
+use drive::{DRIVE, DriveAccess};
 use one_time_code::OneTimeCodes;
 use password::PasswordAuth;
 use request_limits::{malformed, too_large};
@@ -63,6 +65,8 @@ pub struct Auth {
     logins: LoginStore,
     codes: OneTimeCodes,
     marks: BrowserMarks,
+    /// Set if browsers may drive agents.
+    drive: Option<DriveAccess>,
     remote: Option<Remote>,
 }
 
@@ -99,7 +103,7 @@ impl Auth {
     /// Loopback only.
     pub fn new(token: String, port: u16, logins: LoginStore) -> Auth {
         let (codes, marks) = (OneTimeCodes::default(), BrowserMarks::new(&token));
-        Auth { token, port, logins, codes, marks, remote: None }
+        Auth { token, port, logins, codes, marks, drive: None, remote: None }
     }
 
     /// For remote clients that know the password, at this address or under these names.
@@ -110,16 +114,22 @@ impl Auth {
         Auth { remote: Some(remote), ..Auth::new(token, at.port(), logins) }
     }
 
-    /// The URL to open, with the token.
+    /// The URL to open, with the token; with a code for driving, if that is possible.
     pub fn address(&self) -> String {
-        format!("{}/?{TOKEN}={}", self.origin(), self.token)
+        format!("{}/?{TOKEN}={}{}", self.origin(), self.token, self.drive_code())
+    }
+
+    /// The parameter that lets one browser drive agents, if that is possible.
+    fn drive_code(&self) -> String {
+        let code = self.drive.as_ref().and_then(DriveAccess::issue_code);
+        code.map(|code| format!("&{DRIVE}={code}")).unwrap_or_default()
     }
 
     /// A URL that logs one browser in, once and within a minute. None if the system provides no
     /// random bytes.
     pub fn one_time_address(&self) -> Option<String> {
         let code = self.codes.issue(Instant::now())?;
-        Some(format!("{}/?{CODE}={code}", self.origin()))
+        Some(format!("{}/?{CODE}={code}{}", self.origin(), self.drive_code()))
     }
 
     /// Scheme, host and port of this server.

@@ -7,6 +7,8 @@ mod api;
 pub mod artifacts;
 mod assets;
 mod auth;
+#[cfg(unix)]
+pub mod chat;
 pub mod frames_encoder;
 mod large_responses;
 mod list_hub;
@@ -75,6 +77,9 @@ pub struct App<S: Store> {
     /// Executes the user's changes. Unset in a server that only reads.
     change_handler: OnceLock<ChangeHandler>,
     large_responses: LargeResponses,
+    /// Set if agents can be driven from the browser.
+    #[cfg(unix)]
+    chats: OnceLock<chat::Chats>,
 }
 
 impl<S: Store> App<S> {
@@ -92,6 +97,8 @@ impl<S: Store> App<S> {
             onboarding: OnceLock::new(),
             change_handler: OnceLock::new(),
             large_responses: LargeResponses::default(),
+            #[cfg(unix)]
+            chats: OnceLock::new(),
         })
     }
 
@@ -103,6 +110,12 @@ impl<S: Store> App<S> {
     /// Sets who executes the user's changes. Only the first call has an effect.
     pub fn change_handler(&self, handler: ChangeHandler) {
         let _ = self.change_handler.set(handler);
+    }
+
+    /// Lets browsers drive agents. Only the first call has an effect.
+    #[cfg(unix)]
+    pub fn chats(&self, chats: chat::Chats) {
+        let _ = self.chats.set(chats);
     }
 
     /// Sets the content of the empty-archive page. Only the first call has an effect.
@@ -128,7 +141,12 @@ pub async fn serve<S: Store>(
 }
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
-    Router::new()
+    let router = Router::new();
+    #[cfg(unix)]
+    let router = router
+        .route("/new", get(pages::new_chat).post(chat::start))
+        .route("/chats/{id}/files", get(chat::files));
+    router
         .route("/", get(pages::sessions))
         .route("/rows", get(pages::rows))
         .route("/found", get(pages::found))

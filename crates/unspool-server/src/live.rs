@@ -26,6 +26,8 @@ use crate::{App, api, list_hub};
 
 /// Read buffer per socket in bytes: small, since there may be thousands of sockets.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
+/// The largest message of a page that may drive: prompts and answers are longer than queries.
+const MAX_COMMAND_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
 struct SubscribeRequest {
@@ -33,6 +35,8 @@ struct SubscribeRequest {
     #[serde(default)]
     read: bool,
     subscribe: Option<String>,
+    /// A chat, or a session whose chat is wanted.
+    chat: Option<String>,
     #[serde(default)]
     form: Form,
     since: Option<u64>,
@@ -63,20 +67,26 @@ pub async fn connect<S: Store>(
             return Problem::new(StatusCode::UPGRADE_REQUIRED, what).into_response();
         }
     };
-    let up = up.max_message_size(MAX_QUERY_BYTES).max_frame_size(MAX_QUERY_BYTES);
+    let may_drive = app.auth.may_drive(&headers);
+    let max_bytes = if may_drive { MAX_COMMAND_BYTES } else { MAX_QUERY_BYTES };
+    let up = up.max_message_size(max_bytes).max_frame_size(max_bytes);
     up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
         move |socket| async move {
             let ended = app.auth.login_ended(headers);
             tokio::select! {
                 // A disconnected client is not an error.
-                _ = run(app.clone(), socket) => {}
+                _ = run(app.clone(), socket, may_drive) => {}
                 () = ended => {}
             }
         },
     )
 }
 
-async fn run<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), axum::Error> {
+async fn run<S: Store>(
+    app: Arc<App<S>>,
+    mut socket: WebSocket,
+    may_drive: bool,
+) -> Result<(), axum::Error> {
     let Some(request) = recv_text(&mut socket).await else { return Ok(()) };
     let text = request;
     let request: SubscribeRequest = match serde_json::from_str(&text) {
@@ -85,6 +95,17 @@ async fn run<S: Store>(app: Arc<App<S>>, mut socket: WebSocket) -> Result<(), ax
     };
     if request.read {
         return reader::serve(app, socket).await;
+    }
+    if let Some(chat) = request.chat {
+        if !may_drive {
+            let what = "this browser may not drive agents; `unspool serve --chat` prints an address \
+                        that allows it";
+            return send_json(&mut socket, json!({ "type": "error", "detail": what })).await;
+        }
+        #[cfg(unix)]
+        return crate::chat::serve(app, socket, &chat).await;
+        #[cfg(not(unix))]
+        return reject(&mut socket, &format!("there is no chat {chat}")).await;
     }
     let Some(subscribe) = request.subscribe else {
         return reject(&mut socket, "`subscribe` is missing").await;
@@ -123,7 +144,7 @@ async fn recv_text(socket: &mut WebSocket) -> Option<Utf8Bytes> {
     }
 }
 
-async fn send_json(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum::Error> {
+pub(crate) async fn send_json(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum::Error> {
     socket.send(Message::Text(what.to_string().into())).await
 }
 

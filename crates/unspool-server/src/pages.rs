@@ -5,6 +5,8 @@ pub mod beside;
 pub mod changes;
 mod chart;
 pub mod filters;
+#[cfg(unix)]
+pub mod new_chat;
 mod part;
 pub mod search;
 pub mod session;
@@ -29,6 +31,8 @@ use crate::problem::Problem;
 
 pub use beside::beside;
 pub use changes::changes;
+#[cfg(unix)]
+pub use new_chat::new_chat;
 pub use part::{copy_markdown, find, raw};
 pub use search::found;
 pub use session::{inline, session, tools, window};

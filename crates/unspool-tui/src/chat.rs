@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+pub use unspool_live::open::ChatRequest;
 use unspool_live::protocol::{
     AgentOption, ChatState, ClientMessage, Command, GivenAnswer, HostMessage, OpenQuestion,
     Outcome, Phase,
@@ -34,19 +35,6 @@ const GONE_DELAY: Duration = Duration::from_secs(1);
 
 /// The number of a connection to a host. Events of an older connection are ignored.
 pub type LinkId = u64;
-
-/// The chat to open.
-#[derive(Clone, PartialEq, Debug)]
-pub enum ChatRequest {
-    /// A chat that runs.
-    Attach(String),
-    /// The chat that runs for a session, if one does.
-    Find(SessionId),
-    /// Goes on with a session: in its chat, if one runs.
-    Resume(SessionId),
-    /// Starts the agent of a chat again that has ended.
-    Restart { chat: String, session: Option<String>, id: SessionId },
-}
 
 /// What the main loop does for a chat.
 #[derive(Clone, PartialEq, Debug)]

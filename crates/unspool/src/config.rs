@@ -37,6 +37,8 @@
 //! agent = "claude-code"
 //! # Minutes that an agent without work outlives the last surface that showed it.
 //! linger = 10
+//! # Folders below which an agent may work if the browser starts it, besides those of the archive.
+//! roots = ["/home/me/src"]
 //! [chat.agents.house]
 //! command = ["house-agent", "--acp"]
 //!
@@ -95,6 +97,8 @@ pub struct Chat {
     pub agent: Option<String>,
     /// Minutes that an agent without work outlives the last surface that showed it.
     pub linger: Option<u64>,
+    /// Folders below which the browser may start agents.
+    pub roots: Vec<PathBuf>,
     /// Commands by agent.
     pub agents: BTreeMap<String, ChatAgent>,
 }

@@ -231,6 +231,7 @@ fn paint_part(view: &PartView, turn: u32) -> Markup {
             .parallel[view.group.is_some()].leads[group_title(view).is_some()]
             .after-block[view.group.as_ref().is_some_and(|member| member.after_block)]
             id=(dom::part(view.id)) data-kind=(view.kind.name()) data-tool=[view.tool.as_deref().map(safe)]
+            data-call=[view.call.as_ref().map(|call| safe(call))]
             data-landmark=[landmarks(view)] data-at={ (turn) "." (view.place.0) } {
             @if let Some(title) = group_title(view) { p.group-title { (title) } }
             @if let Some(bookmark) = view.note.as_ref().filter(|view| view.is_bookmark()) { (note(bookmark)) }

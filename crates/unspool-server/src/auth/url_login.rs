@@ -6,11 +6,11 @@ use std::time::Instant;
 use axum::extract::Request;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::one_time_code::CodeUse;
 use super::{
-    Auth, BrowserLogin, CODE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path, login_cookie,
+    Auth, BrowserLogin, CODE, DRIVE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path, login_cookie,
 };
 use crate::problem::Problem;
 
@@ -20,14 +20,25 @@ pub fn exchange(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) ->
         (Some(token), _) if constant_time_eq(token, &auth.token) => log_in(auth, login),
         // A HEAD request shows a page to nobody, and would use the code up.
         (None, Some(code)) if request.method() == Method::GET => use_code(auth, code, login)?,
+        // A browser that is logged in gets the right to drive.
+        (None, None) if login.is_some() && secret(request, DRIVE).is_some() => log_in(auth, login),
         (Some(_) | None, _) => return None,
     };
     let answer = outcome.map(|cookie| {
-        let location = (LOCATION, target(request));
         let cookie = (SET_COOKIE, login_cookie(auth, &cookie, LOGIN_LIFETIME));
-        (StatusCode::SEE_OTHER, [location, cookie])
+        let drives = drive(auth, request).map(|cookie| (SET_COOKIE, cookie));
+        let location = (LOCATION, target(request));
+        let headers: Vec<_> = [location, cookie].into_iter().chain(drives).collect();
+        (StatusCode::SEE_OTHER, AppendHeaders(headers))
     });
     Some(answer.into_response())
+}
+
+/// The cookie with which the browser drives agents, for the code in its URL.
+fn drive(auth: &Auth, request: &Request) -> Option<String> {
+    let code = secret(request, DRIVE).filter(|_| request.method() == Method::GET)?;
+    let cookie = auth.drive.as_ref()?.exchange(code)?;
+    Some(auth.drive_cookie(&cookie))
 }
 
 /// The cookie of the browser's login: the one that it has, or a new one.
@@ -69,7 +80,7 @@ fn fields(request: &Request) -> impl Iterator<Item = &str> {
 /// The URL without its secrets.
 fn target(request: &Request) -> String {
     let is_secret =
-        |field: &&str| field.split_once('=').is_some_and(|(name, _)| [TOKEN, CODE].contains(&name));
+        |field: &&str| field.split_once('=').is_some_and(|(name, _)| [TOKEN, CODE, DRIVE].contains(&name));
     let rest: Vec<&str> = fields(request).filter(|field| !is_secret(field)).collect();
     let (path, query) = (request.uri().path(), rest.join("&"));
     local_path(&if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })

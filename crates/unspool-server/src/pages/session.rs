@@ -147,6 +147,7 @@ pub async fn session<S: Store>(
     State(app): State<Arc<App<S>>>,
     Path(id): Path<String>,
     UrlParams(requested): UrlParams<WindowParams>,
+    headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ErrorPage> {
     let stored = find(&app, &id).await?;
@@ -169,7 +170,8 @@ pub async fn session<S: Store>(
             errors: prompt.errors,
         })
         .collect();
-    let choice = template::Choice { only: requested.only.as_deref() };
+    let may_drive = app.auth.is_driver(&headers) && stored.summary.session.parent.is_none();
+    let choice = template::Choice { only: requested.only.as_deref(), may_drive };
     let tasks = tasks(&app, &stored).await?;
     let figures = head_figures(&app.view(), &stored, &app.settings.prices).await?;
     Ok(html(&with_page(&app, &stored, &shown, &prompts, &tasks, figures, |page| {

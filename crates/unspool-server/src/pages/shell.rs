@@ -20,6 +20,7 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
                 title { (unspool_export::html::text::safe(title)) " · Unspool" }
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/style.css";
+                link rel="stylesheet" href="/assets/chat.css";
                 script type="module" src="/assets/app.js" {}
                 script type="module" src={ "/assets/" (module) } {}
             }

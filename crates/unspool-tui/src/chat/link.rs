@@ -1,26 +1,20 @@
 //! The connection to the host of a chat, in a thread of its own. The binary starts hosts, because it
 //! knows the archive and the configuration.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use unspool_live::client::attach;
 use unspool_live::host::folder::ChatFolder;
+pub use unspool_live::open::ChatOpener;
+use unspool_live::project_files::project_files;
 use unspool_live::protocol::{ClientMessage, HostMessage};
 
 use super::{ChatEffect, ChatEvent, ChatRequest, LinkId};
 use crate::backend::EventSender;
 use crate::event::AppEvent;
 
-/// Finds or starts the host of a chat.
-pub type ChatOpener = Arc<dyn Fn(ChatRequest) -> Result<ChatFolder, String> + Send + Sync>;
-
-/// The most files that are offered for completion.
-const MAX_FILES: usize = 20_000;
 /// How long the last commands may take to reach the host when the application ends.
 const FAREWELL_TIME: Duration = Duration::from_millis(500);
 
@@ -54,7 +48,7 @@ impl Links {
             ChatEffect::ListFiles(folder) => {
                 let sender = self.sender.clone();
                 thread::spawn(move || {
-                    let event = ChatEvent::Files(files_of(&folder));
+                    let event = ChatEvent::Files(project_files(&folder));
                     let _ = sender.send(AppEvent::Chat(id, event));
                 });
             }
@@ -149,16 +143,4 @@ fn serve(
         }
         report(ChatEvent::Closed);
     });
-}
-
-/// The files below a folder that git does not ignore, relative to it.
-fn files_of(folder: &Path) -> Vec<String> {
-    let walk = WalkBuilder::new(folder).require_git(false).build();
-    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let paths = files.filter_map(|entry| {
-        let path = entry.path().strip_prefix(folder).ok()?;
-        // A name with a space would end the word.
-        path.to_str().filter(|path| !path.contains(char::is_whitespace)).map(str::to_owned)
-    });
-    paths.take(MAX_FILES).collect()
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent};
 use unspool_live::form::{FieldKind, FormField};
 use unspool_live::protocol::{
-    FieldValue, OpenQuestion, PermissionKind, PermissionOption, RequestedInput, UserAnswer,
+    FieldValue, OpenQuestion, RequestedInput, UserAnswer,
 };
 use unspool_view::lines::Line;
 
@@ -86,7 +86,7 @@ impl QuestionPane {
             texts: vec![TextField::default(); fields.len()],
             ..QuestionPane::default()
         };
-        let first_text = fields.iter().position(has_text);
+        let first_text = fields.iter().position(FormField::takes_text);
         if let Some((text, draft)) = first_text.and_then(|at| pane.texts.get_mut(at)).zip(draft) {
             *text = TextField::new(draft);
         }
@@ -227,7 +227,7 @@ impl QuestionPane {
                 }
                 QuestionKey::Answer(UserAnswer::Option(option.id.clone()))
             }
-            Some(QuestionRow::Discuss) => QuestionKey::Discuss(refusal(question)),
+            Some(QuestionRow::Discuss) => QuestionKey::Discuss(question.refusal()),
             Some(QuestionRow::Send) => QuestionKey::Answer(self.form(fields)),
             Some(QuestionRow::Choice { field, choice }) => {
                 let several =
@@ -279,16 +279,6 @@ impl QuestionPane {
     }
 }
 
-/// The answer of somebody who wants to talk first: no.
-fn refusal(question: &OpenQuestion) -> UserAnswer {
-    let RequestedInput::Permission(options) = &question.kind else { return UserAnswer::Decline };
-    let once = |option: &&PermissionOption| option.kind == PermissionKind::RejectOnce;
-    match options.iter().find(once) {
-        Some(option) => UserAnswer::Option(option.id.clone()),
-        None => UserAnswer::Decline,
-    }
-}
-
 pub fn fields_of(question: &OpenQuestion) -> &[FormField] {
     match &question.kind {
         RequestedInput::Form(fields) => fields,
@@ -296,25 +286,8 @@ pub fn fields_of(question: &OpenQuestion) -> &[FormField] {
     }
 }
 
-fn has_text(field: &FormField) -> bool {
-    field.own_words.is_some()
-        || matches!(field.kind, FieldKind::Text | FieldKind::Number | FieldKind::Integer)
-}
-
-/// The choices of a field: value, label, description.
-pub fn choices_of(field: &FormField) -> Vec<(String, String, Option<String>)> {
-    if field.kind == FieldKind::Switch {
-        let choice = |word: &str| (word.to_owned(), word.to_owned(), None);
-        return vec![choice("yes"), choice("no")];
-    }
-    let choices = field.choices.iter();
-    choices
-        .map(|choice| (choice.value.clone(), choice.label.clone(), choice.description.clone()))
-        .collect()
-}
-
 fn choice_value(fields: &[FormField], field: usize, choice: usize) -> Option<String> {
-    choices_of(fields.get(field)?).into_iter().nth(choice).map(|(value, _, _)| value)
+    fields.get(field)?.offered_choices().into_iter().nth(choice).map(|choice| choice.value)
 }
 
 fn field_of(row: QuestionRow) -> Option<usize> {
@@ -333,10 +306,10 @@ pub fn rows(question: &OpenQuestion) -> Vec<QuestionRow> {
         }
         RequestedInput::Form(fields) => {
             for (at, field) in fields.iter().enumerate() {
-                let choices = 0..choices_of(field).len();
+                let choices = 0..field.offered_choices().len();
                 rows.extend(choices.map(|choice| QuestionRow::Choice { field: at, choice }));
-                let is_empty = choices_of(field).is_empty();
-                if has_text(field) && (field.own_words.is_some() || is_empty) {
+                let is_empty = field.offered_choices().is_empty();
+                if field.takes_text() && (field.own_words.is_some() || is_empty) {
                     rows.push(QuestionRow::Text { field: at });
                 }
             }

@@ -1,14 +1,14 @@
 //! Lays an open question out: what it is about, and the answers that can be given.
 
-use serde_json::Value;
-use unspool_live::form::FieldKind;
+use unspool_live::form::{FieldChoice, FieldKind};
 use unspool_live::protocol::{OpenQuestion, RequestedInput};
-use unspool_view::block::{Block, Code, Field, Span, Tone};
+use unspool_view::block::Tone;
 use unspool_view::lines::{self, Break, Line, LineOptions, Style};
-use unspool_view::present::{diff, format};
+use unspool_view::present::format;
+use unspool_view::present::question_subject::question_subject;
 
 use super::layout::{frame, words};
-use super::question::{QuestionPane, QuestionRow, SubjectLayout, choices_of, fields_of, rows};
+use super::question::{QuestionPane, QuestionRow, SubjectLayout, fields_of, rows};
 use super::{ChatPane, Focus};
 use crate::transcript::PlacedQuestion;
 
@@ -100,9 +100,10 @@ fn row_label(
         }
         QuestionRow::Choice { field, choice } => {
             let Some(held) = fields.get(field) else { return (Line::default(), None) };
-            let Some((value, label, description)) = choices_of(held).into_iter().nth(choice) else {
+            let Some(offered) = held.offered_choices().into_iter().nth(choice) else {
                 return (Line::default(), None);
             };
+            let FieldChoice { value, label, description } = offered;
             let marked = pane.is_chosen(field, &value);
             let mark = match (held.kind == FieldKind::Several, marked) {
                 (true, true) => "☑ ",
@@ -158,17 +159,7 @@ pub fn lay_out_subject(open: &OpenQuestion, pane: &mut QuestionPane, width: usiz
         return;
     }
     let inner = inner_width(width);
-    // A command of one line may be the question already.
-    let repeats = |block: &Block| {
-        if let Block::Code(code) = block {
-            open.text == format!("Allow {}?", code.text)
-                || open.text == format!("Allow `{}`?", code.text)
-        } else {
-            false
-        }
-    };
-    let mut blocks = subject_blocks(&open.subject);
-    blocks.retain(|block| !repeats(block));
+    let blocks = question_subject(&open.subject, &open.text);
     let strong = Style { strong: true, ..Style::default() };
     let text = open.text.trim().lines();
     let mut head: Vec<Line> = text.flat_map(|line| words(line, strong.clone(), inner)).collect();
@@ -188,67 +179,4 @@ pub fn lay_out_subject(open: &OpenQuestion, pane: &mut QuestionPane, width: usiz
 
 fn inner_width(width: usize) -> usize {
     width.saturating_sub(4).max(1)
-}
-
-fn subject_blocks(subject: &Value) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let input = &subject["rawInput"];
-    let command = match &input["command"] {
-        Value::String(command) => Some(command.clone()),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" ")).filter(|command| !command.is_empty())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    };
-    let code = |language: &str, text: String| {
-        Block::Code(Code { language: Some(language.to_owned()), text, ..Code::default() })
-    };
-    let has_command = command.is_some();
-    blocks.extend(command.map(|command| code("sh", command)));
-    for content in subject["content"].as_array().into_iter().flatten() {
-        let text = |name: &str| content[name].as_str().unwrap_or_default();
-        match content["type"].as_str() {
-            Some("diff") => {
-                let path = content["path"].as_str();
-                blocks.push(Block::Diff(diff::between(
-                    path,
-                    text("oldText"),
-                    text("newText"),
-                    None,
-                )));
-            }
-            Some("content") => {
-                let text = content["content"]["text"].as_str().unwrap_or_default();
-                if !text.trim().is_empty() {
-                    blocks.push(code("", text.to_owned()));
-                }
-            }
-            Some(_) | None => {}
-        }
-    }
-    blocks.extend(other_input(subject, has_command));
-    blocks
-}
-
-/// Whatever else the call gets: a mail has a recipient. What is shown already is left out.
-fn other_input(subject: &Value, has_command: bool) -> Vec<Block> {
-    let contents = || subject["content"].as_array().into_iter().flatten();
-    let is_shown = |value: &Value| {
-        contents().any(|content| {
-            let texts = [&content["path"], &content["oldText"], &content["newText"]];
-            let lines = content["content"]["text"].as_str().into_iter().flat_map(str::lines);
-            texts.contains(&value)
-                || value.as_str().is_some_and(|text| lines.into_iter().any(|line| line == text))
-        })
-    };
-    let input = subject["rawInput"].as_object().into_iter().flatten();
-    let rest =
-        input.filter(|(name, value)| !(has_command && *name == "command" || is_shown(value)));
-    let field = |(name, value): (&String, &Value)| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Field::new(name.as_str(), vec![Span::plain(text)])
-    };
-    let fields: Vec<Field> = rest.map(field).collect();
-    if fields.is_empty() { Vec::new() } else { vec![Block::Fields { fields }] }
 }

@@ -1,3 +1,4 @@
+use unspool_live::protocol::{PermissionKind, PermissionOption};
 use crossterm::event::KeyModifiers;
 use serde_json::{Value, json};
 use unspool_live::form::FieldChoice;

@@ -1,5 +1,6 @@
 //! `unspool serve`: the web application over this machine's archive.
 
+mod chat;
 mod demo;
 mod onboarding;
 mod password;
@@ -41,6 +42,10 @@ pub struct Serve {
     /// Show recorded demo sessions from a separate archive instead of this machine's
     #[arg(long)]
     demo: bool,
+    /// Let the browser drive agents: start them, send messages, answer their questions. The printed
+    /// address lets one browser do so, once and within a minute; Enter prints another
+    #[arg(long, conflicts_with = "demo")]
+    chat: bool,
     /// Open the browser with a login link that works once, within a minute
     #[arg(long)]
     open: bool,
@@ -90,13 +95,13 @@ impl Serve {
         let sources = config::sources(&archive.folder()?, environment)?;
         let change_handler = change_handler(archive.clone());
         super::recover_chats(&archive)?;
-        let service = Service::begin(archive, sources)?;
+        let service = Service::begin(archive.clone(), sources)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .context("cannot start")?;
-        runtime.block_on(self.serve(service, change_handler, password))
+        runtime.block_on(self.serve(service, &archive, change_handler, password))
     }
 
     /// True if other machines can connect.
@@ -121,6 +126,7 @@ impl Serve {
     async fn serve(
         self,
         service: Service,
+        archive: &Archive,
         change_handler: ChangeHandler,
         password: Option<String>,
     ) -> Result<()> {
@@ -138,9 +144,13 @@ impl Serve {
                 Auth::remote(token, at, logins, access)
             }
         };
+        let auth = if self.chat { auth.with_drive() } else { auth };
         let address = auth.address();
         let app = app(&service, auth)?;
         app.change_handler(change_handler);
+        if self.chat {
+            chat::allow(&app, archive)?;
+        }
         if !self.demo {
             let folder = service.folder()?;
             app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));
@@ -158,6 +168,9 @@ impl Serve {
         });
         writeln!(io::stdout(), "{address}")?;
         io::stdout().flush()?;
+        if self.chat {
+            chat::print_addresses(&app);
+        }
         if self.open {
             open(app.auth.one_time_address());
         }

@@ -34,6 +34,30 @@ pub struct SessionPage<'a> {
     pub tasks: &'a Tasks,
 }
 
+/// The end of a transcript whose agent can be driven: open questions without a call, the queue and
+/// the composer, inside the scroll area (R-003-43). `chat.js` fills it.
+pub fn composer() -> Markup {
+    html! {
+        section.chat aria-label="Chat" hidden {
+            div.chat-questions {}
+            div.chat-notices role="status" {}
+            ol.chat-plan aria-label="Plan" {}
+            ol.chat-queue aria-label="Queue" {}
+            form.composer {
+                div.composer-status { span.chat-status {} span.chat-options {} }
+                textarea rows="1" aria-label="Message" placeholder="Message · / commands · @ files" spellcheck="false" {}
+                ul.chat-completions role="listbox" aria-label="Completions" hidden {}
+                div.composer-actions {
+                    span.composer-hint {}
+                    button.interrupt type="button" hidden { "Interrupt" }
+                    button.end-agent.plain type="button" hidden title="End the agent and the chat" { "End" }
+                    button.send type="submit" { "Send" }
+                }
+            }
+        }
+    }
+}
+
 /// The loaded turns of a session.
 pub struct TranscriptWindow<'a> {
     pub turns: &'a [TurnView],
@@ -53,10 +77,12 @@ pub struct Prompt {
     pub errors: u64,
 }
 
-/// The view options from the URL.
+/// What the page offers beside the content.
 pub struct Choice<'a> {
     /// The part filter.
     pub only: Option<&'a str>,
+    /// The browser may drive the agent.
+    pub may_drive: bool,
 }
 
 pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
@@ -84,6 +110,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 (actions(page, choice))
                 (find_here())
                 div.turns { (turns) }
+                @if choice.may_drive { (composer()) }
                 div.end aria-hidden="true" {}
             }
             button.news type="button" hidden { "0 new parts" }

@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use unspool_live::chat::{ChatSpec, Policy};
-use unspool_live::client::start_detached;
+use unspool_live::client::{self, start_detached};
 use unspool_live::host::folder::{ChatFolder, StoredChat};
+use unspool_live::open::{ChatOpener, ChatRequest};
 use unspool_live::protocol::{ChatState, Phase};
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
-use unspool_tui::chat::ChatRequest;
-use unspool_tui::chat::link::ChatOpener;
 
 use super::launch::{Launch, linger, resumed};
 use super::{Chat, folders};
@@ -44,7 +43,7 @@ pub(super) fn run(chat: &Chat, archive: &Archive) -> Result<()> {
     terminal::open_chat(archive, folder.id, session)
 }
 
-/// Finds and starts hosts for the terminal application.
+/// Finds and starts hosts for the terminal application and the web application.
 pub fn opener(archive: &Archive) -> ChatOpener {
     let archive = archive.clone();
     // How chats were started: the files of one that has ended may be gone.
@@ -52,6 +51,15 @@ pub fn opener(archive: &Archive) -> ChatOpener {
     Arc::new(move |request| {
         let open = || {
             let folder = match request {
+                ChatRequest::New { agent, project } => {
+                    let launch = Launch {
+                        agent: Some(agent),
+                        project: Some(project),
+                        linger: Some(linger()?),
+                        ..Launch::default()
+                    };
+                    start_now(&archive, launch.spec(&archive)?, ChatState::default())?
+                }
                 ChatRequest::Attach(chat) => {
                     let found = folders(&archive.folder()?).find(&chat);
                     found.ok_or_else(|| anyhow!("the chat has ended"))?
@@ -88,16 +96,7 @@ pub fn opener(archive: &Archive) -> ChatOpener {
 
 /// The chats of a session that have files.
 fn chats_of(archive: &Archive, session: SessionId) -> Result<Vec<(ChatFolder, StoredChat)>> {
-    let is_it = |stored: &StoredChat| {
-        let own = stored.state.session.as_deref();
-        own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
-    };
-    let all = folders(&archive.folder()?).all().into_iter();
-    let stored = all.filter_map(|folder| {
-        let stored = folder.read().filter(is_it)?;
-        Some((folder, stored))
-    });
-    Ok(stored.collect())
+    Ok(client::chats_of(&folders(&archive.folder()?), session))
 }
 
 /// The chat of a session: the one that runs, or a new one that goes on with the session.

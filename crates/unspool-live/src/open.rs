@@ -1,0 +1,29 @@
+//! What surfaces ask for when they open a chat. The binary starts hosts, because it knows the archive
+//! and the configuration.
+
+use std::path::PathBuf;
+
+use unspool_model::id::SessionId;
+
+#[cfg(unix)]
+use crate::host::folder::ChatFolder;
+
+/// The chat to open.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ChatRequest {
+    /// A new one: an agent by its name in the local list, and the folder in which it works.
+    New { agent: String, project: PathBuf },
+    /// A chat that runs.
+    Attach(String),
+    /// The chat that runs for a session, if one does.
+    Find(SessionId),
+    /// Goes on with a session: in its chat, if one runs.
+    Resume(SessionId),
+    /// Starts the agent of a chat again that has ended.
+    Restart { chat: String, session: Option<String>, id: SessionId },
+}
+
+/// Finds or starts the host of a chat.
+#[cfg(unix)]
+pub type ChatOpener =
+    std::sync::Arc<dyn Fn(ChatRequest) -> Result<ChatFolder, String> + Send + Sync>;

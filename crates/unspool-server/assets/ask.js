@@ -1,0 +1,163 @@
+// Open questions of the agent: below the call that they are about, or above the composer. A question
+// never takes the focus. Its buttons do nothing for a moment after they appeared or moved, so that a
+// click that was meant for something else answers nothing (R-X-10).
+
+import { element, hidingFolds } from "./view.js";
+
+const GUARD_MS = 300;
+const DRAFT_MS = 400;
+
+/** True if a call of the transcript is the one that a question is about. Some agents' calls are named
+ *  with their message in front, and a form is named by its request. */
+function isAbout(question, call) {
+  const own = call.slice(call.indexOf("/") + 1);
+  if (question.call === null) return call.startsWith("elicitation ") && own === question.request;
+  return call === question.call || own === question.call;
+}
+
+export class Asks {
+  /** `send` sends a command and returns a promise of its outcome. */
+  constructor(turns, fallback, send, talk) {
+    Object.assign(this, { turns, fallback, send, talk, open: new Map(), watching: false });
+    document.addEventListener("visibilitychange", () => { for (const ask of this.open.values()) ask.movedAt = performance.now(); });
+  }
+
+  update(questions) {
+    const ids = new Set(questions.map(({ id }) => id));
+    for (const [id, ask] of this.open) {
+      if (!ids.has(id)) { ask.box.remove(); this.open.delete(id); }
+    }
+    for (const question of questions) if (!this.open.has(question.id)) this.add(question);
+    this.place();
+    this.watch();
+  }
+
+  add(question) {
+    const box = element(question.html);
+    const ask = { question, box, movedAt: performance.now(), at: "", pressed: null, read: false };
+    this.open.set(question.id, ask);
+    const text = box.querySelector("[data-text]");
+    if (text && question.draft) text.value = question.draft;
+    box.addEventListener("input", () => this.keepDraft(ask));
+    box.addEventListener("pointerdown", (event) => {
+      ask.pressed = this.isArmed(ask) ? event.target.closest("button") : null;
+    });
+    box.addEventListener("focusin", () => { ask.focusedAt = performance.now(); });
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { event.target.blur(); event.stopPropagation(); }
+      // A key that is held down was pressed for something else.
+      if (event.key === "Enter" && (event.repeat || event.target.matches("input"))) event.preventDefault();
+    });
+    box.addEventListener("click", (event) => this.click(ask, event));
+  }
+
+  isArmed(ask) { return performance.now() - ask.movedAt >= GUARD_MS && document.visibilityState === "visible"; }
+
+  click(ask, event) {
+    const button = event.target.closest("button");
+    if (!button || button.disabled) return;
+    const byPointer = event.detail > 0;
+    const meant = byPointer ? ask.pressed === button : this.isArmed(ask) && performance.now() - ask.focusedAt >= GUARD_MS;
+    ask.pressed = null;
+    if (!meant) { this.hint(ask, "This appeared just now: read it, then answer."); return; }
+    if (button.matches(".ask-all")) this.readAll(ask);
+    else if ("option" in button.dataset) this.choose(ask, button);
+    else if ("send" in button.dataset) this.answer(ask, { form: this.form(ask) });
+    else if ("decline" in button.dataset) this.answer(ask, "decline");
+    else if ("discuss" in button.dataset) { this.answer(ask, ask.question.refusal); this.talk(); }
+  }
+
+  choose(ask, button) {
+    // Nobody allows what they could not see.
+    if ("allows" in button.dataset && !ask.read && this.isCut(ask)) {
+      this.readAll(ask);
+      this.hint(ask, "Read all of it first; then answer.");
+      return;
+    }
+    this.answer(ask, { option: ask.question.options[Number(button.dataset.option)] });
+  }
+
+  isCut(ask) {
+    const subject = ask.box.querySelector(".ask-subject");
+    return ask.box.querySelector(".ask-omitted") !== null || subject.scrollHeight > subject.clientHeight + 2;
+  }
+
+  readAll(ask) {
+    ask.read = true;
+    ask.box.classList.add("whole");
+    ask.box.querySelector(".ask-all").hidden = true;
+    // A call that is too long for the box is in the part itself.
+    if (ask.box.querySelector(".ask-omitted")) {
+      for (const fold of ask.box.parentElement.querySelectorAll("details")) fold.open = true;
+    }
+  }
+
+  form(ask) {
+    const values = {};
+    for (const set of ask.box.querySelectorAll("fieldset")) {
+      const field = ask.question.fields[Number(set.dataset.field)];
+      const chosen = [...set.querySelectorAll("input:checked")].map(({ value }) => field.values[Number(value)]);
+      const text = set.querySelector("[data-text]")?.value.trim() ?? "";
+      values[field.name] = { chosen, own_words: null };
+      if (text && field.has_own_words) values[field.name].own_words = text;
+      else if (text) values[field.name].chosen = [text];
+    }
+    return values;
+  }
+
+  async answer(ask, answer) {
+    const buttons = ask.box.querySelectorAll("button");
+    for (const button of buttons) button.disabled = true;
+    const outcome = await this.send({ answer: { question: ask.question.id, answer } });
+    if (outcome === "accepted") return;
+    for (const button of buttons) button.disabled = false;
+    this.hint(ask, outcome.refused ?? `The ${outcome.already?.by} was first: ${outcome.already?.answer}`);
+  }
+
+  hint(ask, text) { ask.box.querySelector(".ask-hint").textContent = text; }
+
+  keepDraft(ask) {
+    clearTimeout(ask.draftTimer);
+    ask.draftTimer = setTimeout(() => {
+      const text = ask.box.querySelector("[data-text]")?.value ?? "";
+      if (this.open.has(ask.question.id)) this.send({ draft: { question: ask.question.id, text } });
+    }, DRAFT_MS);
+  }
+
+  // ---- where it stands ----
+
+  /** Puts each question where it belongs. Called whenever the transcript changed. */
+  place() {
+    if (this.open.size === 0) return;
+    const calls = [...this.turns.querySelectorAll("[data-call]")];
+    for (const ask of this.open.values()) {
+      const part = calls.find((one) => isAbout(ask.question, one.dataset.call));
+      const home = part && hidingFolds(part).length === 0 ? part : this.fallback;
+      if (ask.box.parentElement === home && ask.box.isConnected) continue;
+      const { activeElement } = document;
+      home.append(ask.box);
+      // Moving an element takes its focus away.
+      if (ask.box.contains(activeElement)) activeElement.focus({ preventScroll: true });
+      const all = ask.box.querySelector(".ask-all");
+      all.hidden = ask.read || !this.isCut(ask);
+    }
+  }
+
+  /** Notices in every frame whether a question has moved. */
+  watch() {
+    if (this.watching || this.open.size === 0) return;
+    this.watching = true;
+    const look = () => {
+      if (this.open.size === 0) { this.watching = false; return; }
+      for (const ask of this.open.values()) {
+        if (!ask.box.isConnected) this.place();
+        const { top, left, width } = ask.box.getBoundingClientRect();
+        const at = `${Math.round(top)} ${Math.round(left)} ${Math.round(width)}`;
+        if (at !== ask.at) { ask.at = at; ask.movedAt = performance.now(); }
+        ask.box.classList.toggle("armed", this.isArmed(ask));
+      }
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  }
+}

@@ -1,0 +1,23 @@
+// The page that begins a chat. When the archive has its session, the page of the session goes on.
+
+import "./app.js";
+import { Chat } from "./chat.js";
+
+const page = document.querySelector(".new-chat");
+const panel = page.querySelector(".chat");
+if (panel) {
+  const [agent, project] = [page.querySelector("[name=agent]"), page.querySelector("[name=project]")];
+  const chat = new Chat(panel, {
+    turns: page,
+    target: null,
+    begin: ({ chat: ended, session, agent: name }) => (ended
+      ? { restart: { chat: ended, session: session ?? null, agent: name } }
+      : { new: { agent: agent.value, project: project.value } }),
+    recorded: (session) => { location.href = `/s/${session}`; },
+  });
+  chat.started = (id) => {
+    for (const field of [agent, project]) field.disabled = true;
+    chat.follow(id);
+  };
+  chat.focus();
+}
