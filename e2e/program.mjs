@@ -1,7 +1,7 @@
 // The real program and a real browser, for tests: each test has its own data folder and home.
 
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -115,4 +115,13 @@ export async function until(what, look, seconds = 10) {
     if (Date.now() > end) throw new Error(`${what}: ${JSON.stringify(seen)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** The newest build of the puppet, a scripted agent (`crates/unspool/tests/puppet`). */
+export async function puppet() {
+  const built = join(dirname(program), "deps");
+  const names = (await readdir(built)).filter((name) => /^puppet-[0-9a-f]+$/.test(name));
+  const found = await Promise.all(names.map(async (name) => [join(built, name), (await stat(join(built, name))).mtimeMs]));
+  if (found.length === 0) throw new Error("build the puppet first: cargo test --workspace --no-run");
+  return found.sort(([, a], [, b]) => b - a)[0][0];
 }

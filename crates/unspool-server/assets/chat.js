@@ -63,9 +63,14 @@ export class Chat {
   receive(message) {
     const { type } = message;
     if (type === "chat") this.take(message);
-    else if (type === "done") { this.waiting.get(message.number)?.resolve(message.outcome); this.waiting.delete(message.number); }
+    else if (type === "done") {
+      this.waiting.get(message.number)?.resolve(message.outcome);
+      this.waiting.delete(message.number);
+      // After whoever waits for it.
+      setTimeout(() => this.goOn(), 0);
+    }
     else if (type === "notice") notify(message.text);
-    else if (type === "recorded") this.recorded?.(message.session);
+    else if (type === "recorded") { this.recordedAs = message.session; this.goOn(); }
     else if (type === "closed") {
       this.state.closed = true;
       this.asks.update([]);
@@ -94,6 +99,12 @@ export class Chat {
       this.unsent = null;
       this.prompt(text);
     }
+  }
+
+  /** Tells that the archive has the session. A page that leaves then must have sent its message. */
+  goOn() {
+    const busy = this.unsent !== null || this.waiting.size > 0 || this.starting || this.trouble !== undefined;
+    if (this.recordedAs && !busy) this.recorded?.(this.recordedAs);
   }
 
   /** Sends a command. The promise is what became of it. */

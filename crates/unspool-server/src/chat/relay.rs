@@ -77,10 +77,10 @@ impl<S: Store> Relay<'_, S> {
     async fn run(&mut self) -> Result<(), axum::Error> {
         let mut look = interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut idle = Panel::default();
         self.look().await?;
+        self.show().await?;
         if self.chat.is_none()
-            && let Some(message) = idle.update(no_chat())
+            && let Some(message) = Panel::default().update(no_chat())
         {
             send_json(&mut self.socket, message).await?;
         }
