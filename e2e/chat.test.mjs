@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { closeBrowser, folder, open, puppet, run, serve, until } from "./program.mjs";
@@ -18,6 +18,14 @@ const permission = (id, command = "cargo test") => ({
   },
 });
 
+/** The chats that have files, with what they keep. */
+async function chats(data) {
+  const folder = join(data, "chats");
+  const ids = existsSync(folder) ? (await readdir(folder)).filter((name) => name !== "sessions") : [];
+  const read = async (id) => ({ id, ...JSON.parse(await readFile(join(folder, id, "state.json"), "utf8")) });
+  return Promise.all(ids.map((id) => read(id).catch(() => ({ id, state: {} }))));
+}
+
 /** A machine with a puppet that is named claude-code, and a server that lets browsers drive it. */
 async function stage(t, script, options = []) {
   const data = await folder(t);
@@ -30,11 +38,8 @@ async function stage(t, script, options = []) {
   const command = JSON.stringify([await puppet(), file, log]);
   await writeFile(join(home, ".config/unspool/config.toml"), `[chat]\nroots = [${JSON.stringify(data)}]\n[chat.agents.claude-code]\ncommand = ${command}\n`);
   const server = await serve(t, data, ["--chat", ...options]);
-  t.after(async () => {
-    // Chats outlive the server.
-    const chats = existsSync(join(data, "chats")) ? (await import("node:fs")).readdirSync(join(data, "chats")) : [];
-    for (const chat of chats.filter((name) => name !== "sessions")) await run(data, ["chat", "--end", chat]);
-  });
+  // Chats outlive the server.
+  t.after(async () => { for (const { id } of await chats(data)) await run(data, ["chat", "--end", id]); });
   const received = async () => (existsSync(log) ? (await readFile(log, "utf8")).trim().split("\n").map((line) => JSON.parse(line)) : []);
   const answers = async () => (await received()).filter((line) => line.result && !line.method).map((line) => line.result);
   const prompts = async () => (await received()).filter((line) => line.method === "session/prompt").map((line) => line.params.prompt[0].text);
@@ -74,4 +79,222 @@ test("R-003-13, R-003-43: a chat begins in the browser, and a permission is answ
   await page.waitForSelector(".ask", { state: "detached" });
   await settled(page);
   assert.deepEqual(page.troubles, []);
+});
+
+test("R-X-10: a click that was meant for something else answers nothing, and what is cut is read first", async (t) => {
+  const long = Array.from({ length: 60 }, (_, nth) => `echo step ${nth}`).join("\n");
+  const it = await stage(t, { prompts: { go: [call("c", long), permission("c", long), { say: "Done." }] } });
+  const page = await open(t);
+  // The first click comes in the frame in which the button appears.
+  await page.addInitScript(() => {
+    window.early = 0;
+    new MutationObserver(() => {
+      const button = document.querySelector(".ask [data-option='0']");
+      if (!button || window.early > 0) return;
+      window.early += 1;
+      for (const type of ["pointerdown", "pointerup"]) button.dispatchEvent(new PointerEvent(type, { bubbles: true }));
+      button.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await begin(page, it, "go");
+  await armed(page);
+  assert.equal(await page.evaluate(() => window.early), 1);
+  assert.match(await page.textContent(".ask-hint"), /appeared just now/);
+  assert.equal(await page.evaluate(() => document.activeElement.closest(".ask")), null, "a question takes no focus");
+  // A button that moves away under the pointer is not pressed.
+  await page.evaluate(() => { document.querySelector(".ask").style.transform = "translateY(30px)"; });
+  await page.waitForSelector(".ask:not(.armed)");
+  await armed(page);
+  await page.click(".ask [data-option='0']");
+  assert.match(await page.textContent(".ask-hint"), /Read all of it first/);
+  assert.ok(await page.isVisible(".ask >> text=echo step 59"));
+  assert.deepEqual(await it.answers(), []);
+  await armed(page);
+  await page.click(".ask [data-option='0']");
+  await page.waitForSelector("text=Done.");
+  assert.equal((await it.answers()).length, 1);
+});
+
+const form = {
+  form: {
+    message: "How shall it look?",
+    requestedSchema: {
+      type: "object",
+      properties: {
+        unit: { type: "string", title: "Unit", oneOf: [{ const: "c", title: "Celsius" }, { const: "f", title: "<b>Fahrenheit</b>" }] },
+        parts: { type: "array", title: "Parts", items: { anyOf: [{ const: "wind", title: "Wind" }, { const: "rain", title: "Rain" }, { const: "sun", title: "Sun" }] } },
+        parts_custom: { type: "string", title: "Other" },
+      },
+      required: ["unit"],
+    },
+  },
+};
+
+test("R-003-13, R-X-09: several fields are one answer, with several choices and own words", async (t) => {
+  const it = await stage(t, { prompts: { go: [form, { say: "Fine." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await armed(page);
+  assert.ok(await page.isVisible(".ask >> text=<b>Fahrenheit</b>"), "labels are text");
+  for (const label of ["Celsius", "Wind", "Sun"]) await page.check(`.ask label:has-text("${label}") input`);
+  await page.fill(".ask [data-text]", "and the tide");
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-form.png"), fullPage: true });
+  await armed(page);
+  await page.click("[data-send]");
+  await page.waitForSelector("text=Fine.");
+  const [answer] = await it.answers();
+  assert.deepEqual(answer, { action: "accept", content: { unit: "c", parts: ["wind", "sun"], parts_custom: "and the tide" } });
+});
+
+test("R-X-11: a question, a draft and the queue survive a reload; queued messages are edited, moved and taken back", async (t) => {
+  const it = await stage(t, { prompts: { go: [call("c"), permission("c"), { say: "First." }], "*": [{ say: "Then." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await armed(page);
+  for (const text of ["two", "three", "four"]) {
+    await page.fill("textarea", text);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.chat-queue :text-is("${text}")`);
+  }
+  await page.click(".chat-queue li:nth-child(3) [data-queue=up]");
+  await page.waitForFunction(() => document.querySelector(".chat-queue li:nth-child(2)").textContent.includes("four"));
+  await page.click(".chat-queue li:nth-child(1) [data-queue=edit]");
+  await page.fill("textarea", "two, changed");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector('.chat-queue :text-is("two, changed")');
+  await page.click(".chat-queue li:nth-child(3) [data-queue=remove]");
+  await page.waitForFunction(() => document.querySelectorAll(".chat-queue li").length === 2);
+  await page.fill("textarea", "not sent yet");
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-queue.png"), fullPage: true });
+  await until("the host has the draft", async () => (await chats(it.data)).some(({ state }) => state.draft === "not sent yet"));
+  await page.reload();
+  await armed(page);
+  assert.equal(await page.inputValue("textarea"), "not sent yet");
+  assert.equal(await page.locator(".chat-queue li").count(), 2);
+  await page.click(".ask [data-option='0']");
+  await settled(page);
+  assert.deepEqual(await it.prompts(), ["go", "two, changed", "four"]);
+  // The token alone reads and does not drive.
+  const other = await open(t);
+  await other.goto(it.server.address.replace(/&drive=.*/, ""));
+  await other.goto(page.url());
+  await other.waitForSelector("text=First.");
+  assert.equal(await other.locator(".chat").count(), 0);
+});
+
+test("C-24: the first answer of two surfaces counts, and the other is told", async (t) => {
+  const it = await stage(t, { prompts: { go: [call("c"), permission("c"), { say: "Done." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await armed(page);
+  const second = await page.context().newPage();
+  await second.goto(page.url());
+  await armed(second);
+  // Both answer at once: the host takes one.
+  await Promise.all([page.click(".ask [data-option='0']"), second.click(".ask [data-option='1']")]);
+  await page.waitForSelector("text=Done.");
+  assert.equal((await it.answers()).length, 1);
+  await second.waitForSelector(".ask", { state: "detached" });
+  await page.waitForSelector(".ask", { state: "detached" });
+});
+
+test("an agent is interrupted, ended, and goes on from the page of its session", async (t) => {
+  const it = await stage(t, { prompts: { go: [{ say: "Working." }, { wait: "cancel" }], again: [{ say: "Here again." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await page.waitForSelector("text=Working.");
+  await page.click(".interrupt");
+  await settled(page);
+  assert.ok((await it.received()).some((line) => line.method === "session/cancel"));
+  await page.fill("textarea", "/end");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".send").textContent === "Start and send");
+  await page.fill("textarea", "again");
+  await page.waitForTimeout(2100);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("text=Here again.");
+  assert.deepEqual(await it.prompts(), ["go", "again"]);
+  assert.ok((await it.received()).some((line) => line.method === "session/resume"));
+});
+
+test("R-004-24: an agent that does not start says why, and the message is still there", async (t) => {
+  const it = await stage(t, { start: [{ stderr: "no key for <b>this</b> model" }, { exit: 3 }] });
+  const page = await open(t);
+  await page.goto(it.server.address);
+  await page.goto(`${it.server.origin}/new`);
+  await page.fill("[name=project]", it.project);
+  await page.fill("textarea", "go");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("text=no key for <b>this</b> model");
+  await until("the message is back", async () => (await page.inputValue("textarea")) === "go");
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-refused.png"), fullPage: true });
+  assert.deepEqual(await it.prompts(), []);
+});
+
+test("commands and files are completed", async (t) => {
+  const commands = { update: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "review", description: "Review the changes" }] } };
+  const it = await stage(t, { prompts: { go: [commands, { say: "Hello." }], "*": [{ say: "Ok." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await settled(page);
+  await page.keyboard.press("i");
+  await page.keyboard.type("/re");
+  await page.waitForSelector(".chat-completions li");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("@main");
+  await page.waitForSelector('.chat-completions :text-is("@src/main.rs")');
+  await page.keyboard.press("Enter");
+  assert.equal(await page.inputValue("textarea"), "/review @src/main.rs ");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("text=Ok.");
+  assert.deepEqual(await it.prompts(), ["go", "/review @src/main.rs"]);
+});
+
+// ---- who may drive ----
+
+test("only the browser that used the code drives; no other program, page or site does", async (t) => {
+  const it = await stage(t, { prompts: { go: [{ say: "Hello." }] } });
+  const { origin } = it.server;
+  const token = new URL(it.server.address).searchParams.get("token");
+  const page = await open(t);
+  await begin(page, it, "go");
+  const session = new URL(page.url()).pathname.split("/")[2];
+  const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+  assert.match(cookies, /unspool-drive-/);
+  const drive = (await page.context().cookies()).find(({ name }) => name.startsWith("unspool-drive-"));
+  assert.ok(drive.httpOnly && drive.sameSite === "Strict");
+
+  const start = (headers) => fetch(`${origin}/new`, { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify({ new: { agent: "claude-code", project: it.project } }) });
+  assert.equal((await start({ Authorization: `Bearer ${token}`, Origin: origin })).status, 403, "the token reads");
+  assert.equal((await start({ Cookie: cookies })).status, 403, "no Origin");
+  for (const foreign of ["http://evil.example", "http://127.0.0.1:1", "null"]) {
+    assert.equal((await start({ Cookie: cookies, Origin: foreign })).status, 403, foreign);
+  }
+  const asked = async (body) => (await fetch(`${origin}/new`, { method: "POST", headers: { "Content-Type": "application/json", Cookie: cookies, Origin: origin }, body: JSON.stringify(body) }));
+  assert.equal((await asked({ new: { agent: "sh", project: it.project } })).status, 400, "an agent that is not in the list");
+  assert.equal((await asked({ new: { agent: "claude-code", project: "/" } })).status, 403, "a folder that is not in the list");
+  assert.equal((await asked({ new: { agent: "claude-code", project: it.project, command: ["sh"] } })).status, 422, "no browser names a program");
+
+  // The code in the address works once. Whoever uses it again ends the right of the first.
+  const thief = await open(t);
+  await thief.goto(it.server.address);
+  const answer = await thief.goto(`${origin}/new`);
+  assert.equal(answer.status(), 403);
+  assert.equal((await page.goto(`${origin}/new`)).status(), 403);
+  // A browser without the right gets no chat on the socket.
+  const said = await thief.evaluate((id) => new Promise((resolve) => {
+    const socket = new WebSocket(`ws://${location.host}/api/live`);
+    socket.onopen = () => socket.send(JSON.stringify({ chat: id }));
+    socket.onmessage = ({ data }) => resolve(JSON.parse(data));
+  }), session);
+  assert.equal(said.type, "error");
+});
+
+test("without --chat nothing is driven", async (t) => {
+  const data = await folder(t);
+  const server = await serve(t, data);
+  assert.doesNotMatch(server.address, /drive=/);
+  const page = await open(t);
+  await page.goto(server.address);
+  assert.equal((await page.goto(`${server.origin}/new`)).status(), 404);
 });

@@ -148,14 +148,17 @@ export class Asks {
     if (this.watching || this.open.size === 0) return;
     this.watching = true;
     const look = () => {
-      if (this.open.size === 0) { this.watching = false; return; }
+      let visible = false;
+      if (this.open.size === 0) { this.watching = false; document.body.classList.remove("ask-visible"); return; }
       for (const ask of this.open.values()) {
         if (!ask.box.isConnected) this.place();
         const { top, left, width } = ask.box.getBoundingClientRect();
         const at = `${Math.round(top)} ${Math.round(left)} ${Math.round(width)}`;
         if (at !== ask.at) { ask.at = at; ask.movedAt = performance.now(); }
         ask.box.classList.toggle("armed", this.isArmed(ask));
+        visible ||= top < innerHeight - 40 && ask.box.getBoundingClientRect().bottom > 100;
       }
+      document.body.classList.toggle("ask-visible", visible);
       requestAnimationFrame(look);
     };
     requestAnimationFrame(look);

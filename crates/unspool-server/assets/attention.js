@@ -25,7 +25,10 @@ function showBar(own) {
   bar.hidden = !own;
   if (!own) return;
   const what = Object.assign(document.createElement("code"), { textContent: own.what });
-  bar.replaceChildren("Waiting for you: ", what, ". Answer in the agent’s terminal.");
+  const there = Object.assign(document.createElement("span"), { className: "answer-there", textContent: "Answer in the agent’s terminal." });
+  const here = Object.assign(document.createElement("button"), { className: "answer-here", type: "button", textContent: "Show the question" });
+  here.addEventListener("click", () => document.querySelector(".ask")?.scrollIntoView({ block: "center" }));
+  bar.replaceChildren("Waiting for you: ", what, ". ", there, here);
 }
 
 function showWaiting(waiting) {

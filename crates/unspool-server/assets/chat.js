@@ -18,7 +18,7 @@ export class Chat {
     this.completion = new Completion(this.area, panel.querySelector(".chat-completions"), {
       commands: () => this.state.commands ?? [],
       files: async () => {
-        const response = await fetch(`/chats/${this.state.chat}/files`);
+        const response = await fetch(`/chats/${this.target}/files`);
         return response.ok ? response.json() : [];
       },
     });
@@ -35,7 +35,8 @@ export class Chat {
     this.show();
   }
 
-  get isRunning() { return this.state.phase !== "none" && this.state.phase !== "ended" && !this.state.closed; }
+  /** True if an agent runs that is driven from here. */
+  get isRunning() { return this.state.phase !== "none" && this.state.phase !== "ended" && !this.state.answers_only; }
 
   focus() { this.area.focus(); }
 
@@ -71,13 +72,7 @@ export class Chat {
     }
     else if (type === "notice") notify(message.text);
     else if (type === "recorded") { this.recordedAs = message.session; this.goOn(); }
-    else if (type === "closed") {
-      this.state.closed = true;
-      this.asks.update([]);
-      for (const { resolve } of this.waiting.values()) resolve({ refused: "the agent has ended" });
-      this.waiting.clear();
-      this.show();
-    } else if (type === "gone" || type === "error") {
+    else if (type === "gone" || type === "error") {
       this.gone = true;
       this.say(message.text ?? message.detail);
     }
@@ -85,11 +80,8 @@ export class Chat {
 
   take(message) {
     this.wait = 250;
-    const first = this.state.chat !== message.chat && message.chat !== undefined;
-    const phase = this.state.phase;
-    if (first) this.state = {};
+    const { phase } = this.state;
     Object.assign(this.state, message, { lost: false });
-    if (message.chat) this.state.closed = false;
     if (this.state.phase !== phase) this.since = performance.now();
     if (message.draft !== undefined) this.takeDraft(message.draft);
     if (message.notice) notify(message.notice);
@@ -129,13 +121,12 @@ export class Chat {
     put(".chat-plan", state.plan);
     put(".chat-queue", state.queue);
     if (!panel.querySelector(".chat-options").contains(document.activeElement)) put(".chat-options", this.isRunning ? state.options : "");
-    this.asks.update(this.isRunning ? state.questions ?? [] : []);
+    this.asks.update(state.questions ?? []);
     const works = this.isRunning && WORKING.has(state.phase);
     panel.querySelector(".interrupt").hidden = !works || state.stuck;
     const end = panel.querySelector(".end-agent");
-    end.hidden = !this.isRunning || state.answers_only;
+    end.hidden = !this.isRunning;
     end.classList.toggle("plain", !state.stuck);
-    panel.querySelector(".composer").hidden = Boolean(state.answers_only) && this.isRunning;
     panel.classList.toggle("works", works);
     this.showStatus();
   }
@@ -147,8 +138,7 @@ export class Chat {
     let text = state.status ?? "";
     if (state.lost) text = "not connected";
     else if (this.starting) text = "starting the agent";
-    else if (state.closed) text = `${state.agent ?? "the agent"} · ended`;
-    else if (!this.isRunning && state.phase === "none") text = "the agent does not run";
+    else if (state.phase === "none") text = this.target ? "connecting" : "";
     else if (counts) text += seconds < 60 ? ` ${seconds} s` : ` ${Math.floor(seconds / 60)} min ${seconds % 60} s`;
     const held = this.panel.querySelector(".chat-status");
     if (held.textContent !== text) held.textContent = text;
@@ -196,6 +186,7 @@ export class Chat {
 
   key(event) {
     const { completion } = this;
+    if (event.key === "Enter" && completion.isExact) completion.close();
     if (completion.isOpen && ["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key) && !event.shiftKey) {
       event.preventDefault();
       if (event.key === "Escape") completion.close();

@@ -19,6 +19,9 @@ export class Completion {
 
   get isOpen() { return !this.list.hidden; }
 
+  /** True if what is chosen is written already. */
+  get isExact() { return this.found[this.at]?.[0] === this.word().text; }
+
   word() {
     const { value, selectionStart } = this.area;
     const start = value.slice(0, selectionStart).search(/\S*$/);

@@ -10,8 +10,8 @@ if (panel) {
   const chat = new Chat(panel, {
     turns: page,
     target: null,
-    begin: ({ chat: ended, session, agent: name }) => (ended
-      ? { restart: { chat: ended, session: session ?? null, agent: name } }
+    begin: ({ session, agent: name }) => (chat.target
+      ? { restart: { chat: chat.target, session: session ?? null, agent: name } }
       : { new: { agent: agent.value, project: project.value } }),
     recorded: (session) => { location.href = `/s/${session}`; },
   });

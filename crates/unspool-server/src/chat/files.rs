@@ -1,5 +1,6 @@
 //! The files that the composer offers after `@`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -11,16 +12,24 @@ use unspool_store::store::Store;
 use crate::App;
 use crate::problem::Problem;
 
-/// The files of the agent's folder.
+/// The files of the folder in which the agent of a chat, or of a session, works.
 pub async fn files<S: Store>(
     State(app): State<Arc<App<S>>>,
-    Path(chat): Path<String>,
+    Path(target): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // A page sends no Origin when it reads.
-    let chats = app.chats.get().filter(|_| app.auth.is_driver(&headers));
-    let found = chats.and_then(|chats| chats.folders.find(&chat)?.read());
-    let Some(stored) = found else { return Err(Problem::not_found("there is no such chat")) };
-    let files = tokio::task::spawn_blocking(move || project_files(&stored.state.folder)).await;
+    let Some(chats) = app.chats.get().filter(|_| app.auth.is_driver(&headers)) else {
+        return Err(Problem::not_found("this browser may not drive agents"));
+    };
+    let folder = match chats.folders.find(&target).and_then(|folder| folder.read()) {
+        Some(stored) => Some(stored.state.folder),
+        None => {
+            let stored = crate::api::find(&app, &target).await?;
+            stored.summary.session.facts.project.map(PathBuf::from)
+        }
+    };
+    let list = move || folder.map(|folder| project_files(&folder)).unwrap_or_default();
+    let files = tokio::task::spawn_blocking(list).await;
     Ok(axum::Json(files.unwrap_or_default()).into_response())
 }

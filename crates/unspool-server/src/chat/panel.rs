@@ -29,7 +29,7 @@ impl Panel {
     }
 
     /// The message with what changed of a chat, if anything did.
-    pub fn show(&mut self, chat: &str, state: &ChatState) -> Option<Value> {
+    pub fn show(&mut self, state: &ChatState) -> Option<Value> {
         self.questions.retain(|id, _| state.questions.iter().any(|open| open.id == *id));
         for open in &state.questions {
             let held = self.questions.entry(open.id.clone());
@@ -37,12 +37,12 @@ impl Panel {
             held.draft = state.answer_drafts.get(&open.id).cloned().unwrap_or_default();
         }
         let questions = state.questions.iter().filter_map(|open| self.questions.get(&open.id));
-        let fields = fields(chat, state, &questions.collect::<Vec<_>>());
+        let fields = fields(state, &questions.collect::<Vec<_>>());
         self.update(fields)
     }
 
     /// The message with the fields that changed.
-    pub fn update(&mut self, fields: Map<String, Value>) -> Option<Value> {
+    fn update(&mut self, fields: Map<String, Value>) -> Option<Value> {
         let mut differing = changed(&self.sent, &fields);
         self.sent = fields;
         if differing.is_empty() {
@@ -66,18 +66,13 @@ impl Panel {
     }
 }
 
-/// The fields of a session that no agent runs.
-pub fn no_chat() -> Map<String, Value> {
-    Map::from_iter([("phase".to_owned(), Value::from("none")), ("chat".to_owned(), Value::Null)])
-}
-
 /// The fields of a chat.
-fn fields(chat: &str, state: &ChatState, questions: &[&QuestionView]) -> Map<String, Value> {
+fn fields(state: &ChatState, questions: &[&QuestionView]) -> Map<String, Value> {
     let commands = state.commands.iter().map(|command| {
         json!([safe(&command.name), format::first_line(&safe(&command.description), 80)])
     });
     let value = json!({
-        "chat": chat,
+        "answers_only": state.answers_only,
         "phase": state.phase,
         "agent": safe(&state.agent),
         "session": state.session,
@@ -106,6 +101,7 @@ fn fields(chat: &str, state: &ChatState, questions: &[&QuestionView]) -> Map<Str
 /// `Claude Code 1.2 · works`; the page counts the seconds.
 fn status(state: &ChatState) -> String {
     let phase = match state.phase {
+        _ if state.answers_only => "not driven from here".to_owned(),
         Phase::Starting => "starting".to_owned(),
         Phase::Idle => "ready".to_owned(),
         Phase::Running | Phase::Cancelling if !state.questions.is_empty() => {
