@@ -1,64 +1,11 @@
 // Driving an agent from the browser: the real server, a real browser, and the puppet as the agent.
 
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, test } from "node:test";
-import { closeBrowser, folder, open, puppet, run, serve, until } from "./program.mjs";
+import { armed, begin, call, chats, done, form, permission, settled, stage } from "./chat_stage.mjs";
+import { closeBrowser, folder, open, serve, until } from "./program.mjs";
 
 after(closeBrowser);
-
-const call = (id, command = "cargo test") => ({ call: { toolCallId: id, title: command, kind: "execute", status: "pending", rawInput: { command } } });
-const done = (id, text) => ({ update: { sessionUpdate: "tool_call_update", toolCallId: id, status: "completed", content: [{ type: "content", content: { type: "text", text } }] } });
-const permission = (id, command = "cargo test") => ({
-  permission: {
-    toolCall: { toolCallId: id, title: command, kind: "execute", rawInput: { command } },
-    options: [{ optionId: "y", name: "Yes", kind: "allow_once" }, { optionId: "n", name: "No", kind: "reject_once" }],
-  },
-});
-
-/** The chats that have files, with what they keep. */
-async function chats(data) {
-  const folder = join(data, "chats");
-  const ids = existsSync(folder) ? (await readdir(folder)).filter((name) => name !== "sessions") : [];
-  const read = async (id) => ({ id, ...JSON.parse(await readFile(join(folder, id, "state.json"), "utf8")) });
-  return Promise.all(ids.map((id) => read(id).catch(() => ({ id, state: {} }))));
-}
-
-/** A machine with a puppet that is named claude-code, and a server that lets browsers drive it. */
-async function stage(t, script, options = []) {
-  const data = await folder(t);
-  const [home, project] = [join(data, "home"), join(data, "project")];
-  await mkdir(join(home, ".config/unspool"), { recursive: true });
-  await mkdir(join(project, "src"), { recursive: true });
-  await writeFile(join(project, "src/main.rs"), "fn main() {}\n");
-  const [file, log] = [join(data, "script.json"), join(data, "puppet.log")];
-  await writeFile(file, JSON.stringify({ session: "s-1", ...script }));
-  const command = JSON.stringify([await puppet(), file, log]);
-  await writeFile(join(home, ".config/unspool/config.toml"), `[chat]\nroots = [${JSON.stringify(data)}]\n[chat.agents.claude-code]\ncommand = ${command}\n`);
-  const server = await serve(t, data, ["--chat", ...options]);
-  // Chats outlive the server.
-  t.after(async () => { for (const { id } of await chats(data)) await run(data, ["chat", "--end", id]); });
-  const received = async () => (existsSync(log) ? (await readFile(log, "utf8")).trim().split("\n").map((line) => JSON.parse(line)) : []);
-  const answers = async () => (await received()).filter((line) => line.result && !line.method).map((line) => line.result);
-  const prompts = async () => (await received()).filter((line) => line.method === "session/prompt").map((line) => line.params.prompt[0].text);
-  return { data, project, server, received, answers, prompts };
-}
-
-/** Begins a chat with a first message; ends on the page of its session. */
-async function begin(page, { server, project }, text, address = server.address) {
-  await page.goto(address);
-  await page.goto(`${server.origin}/new`);
-  await page.fill("[name=project]", project);
-  await page.fill("textarea", text);
-  await page.keyboard.press("Enter");
-  await page.waitForURL(/\/s\//);
-  await page.waitForSelector(".chat:not([hidden])");
-}
-
-const armed = (page) => page.waitForSelector(".ask.armed");
-const settled = (page) => page.waitForFunction(() => /ready/.test(document.querySelector(".chat-status").textContent));
 
 test("R-003-13, R-003-43: a chat begins in the browser, and a permission is answered below its call", async (t) => {
   const it = await stage(t, { prompts: { go: [{ say: "Tests first." }, call("c"), permission("c"), done("c", "12 passed"), { say: "All pass." }] } });
@@ -71,7 +18,6 @@ test("R-003-13, R-003-43: a chat begins in the browser, and a permission is answ
   });
   assert.equal(place.part, "c", "it is at its call");
   assert.ok(place.after, "the composer is the last thing in the page");
-  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-permission.png"), fullPage: true });
   assert.deepEqual(await it.answers(), []);
   await page.click(".ask [data-option='0']");
   await page.waitForSelector("text=All pass.");
@@ -115,21 +61,6 @@ test("R-X-10: a click that was meant for something else answers nothing, and wha
   assert.equal((await it.answers()).length, 1);
 });
 
-const form = {
-  form: {
-    message: "How shall it look?",
-    requestedSchema: {
-      type: "object",
-      properties: {
-        unit: { type: "string", title: "Unit", oneOf: [{ const: "c", title: "Celsius" }, { const: "f", title: "<b>Fahrenheit</b>" }] },
-        parts: { type: "array", title: "Parts", items: { anyOf: [{ const: "wind", title: "Wind" }, { const: "rain", title: "Rain" }, { const: "sun", title: "Sun" }] } },
-        parts_custom: { type: "string", title: "Other" },
-      },
-      required: ["unit"],
-    },
-  },
-};
-
 test("R-003-13, R-X-09: several fields are one answer, with several choices and own words", async (t) => {
   const it = await stage(t, { prompts: { go: [form, { say: "Fine." }] } });
   const page = await open(t);
@@ -138,7 +69,6 @@ test("R-003-13, R-X-09: several fields are one answer, with several choices and 
   assert.ok(await page.isVisible(".ask >> text=<b>Fahrenheit</b>"), "labels are text");
   for (const label of ["Celsius", "Wind", "Sun"]) await page.check(`.ask label:has-text("${label}") input`);
   await page.fill(".ask [data-text]", "and the tide");
-  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-form.png"), fullPage: true });
   await armed(page);
   await page.click("[data-send]");
   await page.waitForSelector("text=Fine.");
@@ -165,7 +95,6 @@ test("R-X-11: a question, a draft and the queue survive a reload; queued message
   await page.click(".chat-queue li:nth-child(3) [data-queue=remove]");
   await page.waitForFunction(() => document.querySelectorAll(".chat-queue li").length === 2);
   await page.fill("textarea", "not sent yet");
-  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-queue.png"), fullPage: true });
   await until("the host has the draft", async () => (await chats(it.data)).some(({ state }) => state.draft === "not sent yet"));
   await page.reload();
   await armed(page);
@@ -227,7 +156,6 @@ test("R-004-24: an agent that does not start says why, and the message is still 
   await page.keyboard.press("Enter");
   await page.waitForSelector("text=no key for <b>this</b> model");
   await until("the message is back", async () => (await page.inputValue("textarea")) === "go");
-  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "chat-refused.png"), fullPage: true });
   assert.deepEqual(await it.prompts(), []);
 });
 

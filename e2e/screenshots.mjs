@@ -3,6 +3,7 @@
 
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { armed, begin, call, done, form, permission, stage } from "./chat_stage.mjs";
 import { closeBrowser, folder, open, root, run, serve, until } from "./program.mjs";
 
 const into = process.argv[2] ?? "docs/images";
@@ -84,8 +85,60 @@ async function take(server, theme) {
   if (page.troubles.length > 0) throw new Error(page.troubles.join("\n"));
 }
 
+async function picture(page, name) {
+  await page.mouse.move(0, 0);
+  const path = join(into, `web-chat-${name}-dark.png`);
+  await page.screenshot({ path, animations: "disabled", caret: "hide" });
+  console.log(`${path}  ${Math.round((await stat(path)).size / 1024)} KB`);
+}
+
+/** Pictures of a chat, with the puppet as the agent. */
+async function takeChats() {
+  const plan = { update: { sessionUpdate: "plan", entries: [
+    { content: "Read the parser", priority: "high", status: "completed" },
+    { content: "Run the tests", priority: "high", status: "in_progress" },
+    { content: "Mend the parser", priority: "high", status: "pending" }] } };
+  const diff = "rm -rf target/cache\ncargo test --workspace -- --nocapture parser::";
+  const script = { prompts: {
+    "Why do the parser tests fail?": [{ say: "I clear the cache and run the tests of the parser first." }, call("c", diff), permission("c", diff), done("c", "2 failed"), { say: "Two tests fail." }],
+    "Show the forecast": [{ say: "Before I begin:" }, JSON.parse(JSON.stringify(form).replace("<b>", "").replace("</b>", ""))],
+    "Mend it": [plan, { say: "Two tests fail: the parser drops the last line." }, { wait: "cancel" }],
+  } };
+  const show = async (name, text, prepare, changed = script) => {
+    const it = await stage(here, changed, ["--port", "0"]);
+    const page = await open(here, { viewport: { width: 1000, height: 620 }, colorScheme: "dark", reducedMotion: "reduce", timezoneId: "UTC", locale: "en-GB" });
+    await (changed === script ? begin(page, it, text) : page.goto(it.server.address));
+    await prepare(page, it);
+    await picture(page, name);
+  };
+  await show("permission", "Why do the parser tests fail?", armed);
+  await show("question", "Show the forecast", async (page) => {
+    await armed(page);
+    for (const label of ["Celsius", "Wind", "Sun"]) await page.check(`.ask label:has-text("${label}") input`);
+    await page.fill(".ask [data-text]", "the tide");
+    await armed(page);
+  });
+  await show("queue", "Mend it", async (page) => {
+    await page.waitForSelector(".chat-plan li");
+    for (const text of ["Then run the linter.", "And write the changelog."]) {
+      await page.fill("textarea", text);
+      await page.keyboard.press("Enter");
+      await page.waitForSelector(`.chat-queue :text-is("${text}")`);
+    }
+  });
+  await show("refused", "", async (page, it) => {
+    await page.goto(`${it.server.origin}/new`);
+    await page.fill("[name=project]", it.project);
+    await page.fill("textarea", "Why do the parser tests fail?");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("text=no API key");
+    await page.evaluate(() => { document.querySelector("[name=project]").value = "/home/dev/weather-app"; });
+  }, { start: [{ stderr: "Error: no API key; set ANTHROPIC_API_KEY or log in" }, { exit: 1 }] });
+}
+
 await mkdir(into, { recursive: true });
 try {
+  await takeChats();
   const data = await folder(here);
   const server = await serve(here, data, ["--demo", "--port", "0"]);
   for (const theme of ["dark", "light"]) await take({ ...server, data }, theme);

@@ -43,6 +43,8 @@ export class Asks {
       ask.pressed = this.isArmed(ask) ? event.target.closest("button") : null;
     });
     box.addEventListener("focusin", () => { ask.focusedAt = performance.now(); });
+    // The transcript would choose the part.
+    for (const type of ["pointerover", "focusin", "click"]) box.addEventListener(type, (event) => event.stopPropagation());
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") { event.target.blur(); event.stopPropagation(); }
       // A key that is held down was pressed for something else.

@@ -7,17 +7,19 @@ const page = document.querySelector(".new-chat");
 const panel = page.querySelector(".chat");
 if (panel) {
   const [agent, project] = [page.querySelector("[name=agent]"), page.querySelector("[name=project]")];
+  const chosen = () => JSON.stringify({ new: { agent: agent.value, project: project.value } });
+  let tried;
   const chat = new Chat(panel, {
     turns: page,
     target: null,
-    begin: ({ session, agent: name }) => (chat.target
-      ? { restart: { chat: chat.target, session: session ?? null, agent: name } }
-      : { new: { agent: agent.value, project: project.value } }),
+    // The same agent starts again with what it kept; another one is another chat.
+    begin: ({ session, agent: name }) => {
+      const again = chat.target && (session || tried === chosen());
+      tried = chosen();
+      return again ? { restart: { chat: chat.target, session: session ?? null, agent: name } } : JSON.parse(tried);
+    },
     recorded: (session) => { location.href = `/s/${session}`; },
   });
-  chat.started = (id) => {
-    for (const field of [agent, project]) field.disabled = true;
-    chat.follow(id);
-  };
+  chat.started = (id) => chat.follow(id);
   chat.focus();
 }

@@ -67,12 +67,15 @@ fn paint(open: &OpenQuestion) -> Markup {
         RequestedInput::Permission(_) => "Permission",
         RequestedInput::Form(_) => "Question",
     };
-    let subject = question_subject(&open.subject, &open.text);
+    let subject = question_subject(&open.subject, "");
+    // The command is shown as code, and not in the sentence.
+    let is_repeated = question_subject(&open.subject, &open.text).len() < subject.len();
+    let text = if is_repeated { "Allow this command?" } else { open.text.trim() };
     html! {
         section.ask aria-label=(title) {
             p.ask-title { (title) }
             div.ask-subject {
-                p.ask-text { (safe(open.text.trim())) }
+                p.ask-text { (safe(text)) }
                 (blocks(&subject))
                 @if let Some(bytes) = open.subject["omitted_bytes"].as_u64() {
                     p.ask-omitted { "The call has " (format::number(bytes)) " bytes. It is shown above: open it before you answer." }

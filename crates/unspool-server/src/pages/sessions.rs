@@ -5,6 +5,7 @@ pub mod template;
 
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use axum::extract::State;
 use jiff::{Timestamp, Zoned};
 use unspool_model::live::MAX_SILENCE;
@@ -99,6 +100,7 @@ async fn live<S: Store>(
 pub async fn sessions<S: Store>(
     State(app): State<Arc<App<S>>>,
     UrlParams(params): UrlParams<ListParams>,
+    headers: HeaderMap,
 ) -> Page {
     if let Some(words) = params.words() {
         return search::search(&app, words, &params).await;
@@ -154,6 +156,7 @@ pub async fn sessions<S: Store>(
             is_estimated: facets.is_estimated,
         },
         prices: &app.settings.prices,
+        may_drive: app.auth.is_driver(&headers),
     };
     Ok(html(&template::sessions(&shown)))
 }

@@ -461,6 +461,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
             ..templates::sessions::Sum::default()
         },
         prices: &prices,
+        may_drive: false,
     };
     let html = templates::sessions::sessions(&list).into_string();
     check(&html, "list");

@@ -58,6 +58,8 @@ pub struct SessionsPage<'a> {
     pub choices: &'a [FilterMenu],
     pub sum: Sum,
     pub prices: &'a Prices,
+    /// The browser may start agents.
+    pub may_drive: bool,
 }
 
 /// The labels of the filter chips.
@@ -86,6 +88,7 @@ pub fn sessions(page: &SessionsPage<'_>) -> Markup {
         div.sessions data-list data-query=(chosen.text()) {
             h1.visually-hidden { "Sessions" }
             div.bar {
+                @if page.may_drive { a.begin-chat href="/new" { "New chat" } }
                 (form("/", chosen, page.choices, &switches))
                 div.by role="group" aria-label="Group by" {
                     a href=(chosen.without("by").at("/")) aria-current=[(!by_project).then_some("true")] { "By day" }
