@@ -1,15 +1,13 @@
-//! The order of items across feeds, kept up to date. A change at the end of its feeds concerns only
-//! the items after the last one that all feeds have, so only those are ordered again. The result
-//! always equals `order::arrange` over all items.
-//!
-//! Why an item that every feed has (an anchor) divides the order: if all items after it in one feed
-//! come after it in every feed, then no item moves across it, since `arrange` puts an item between
-//! its neighbours in its feed. Steps are the exception: `arrange` also looks for the last item of an
-//! item's step. So a step on both sides of the anchor must be the anchor's own.
+//! The order of items across feeds, kept up to date. The result always equals `order::arrange` over
+//! all items, but a change costs no more than the items that it concerns: `append` knows changes
+//! that move few items or none, as when one feed follows another at any distance. For all other
+//! changes, `tail` finds the items to order again.
+
+mod append;
+mod tail;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
-use std::ops::Bound;
 
 use rustc_hash::FxHashMap;
 
@@ -18,6 +16,11 @@ use crate::provenance::Feed;
 
 use super::names::small;
 use super::order::{Item, arrange};
+use append::Append;
+use tail::Tail;
+
+/// How many changes may wait for `arrange` one by one. More are applied together.
+const MAX_WAITING: usize = 16;
 
 /// Items by index, in their order.
 #[derive(Clone, Debug)]
@@ -25,21 +28,86 @@ pub(super) struct FeedOrder<G> {
     /// Each item, and the place at which it was put.
     items: Vec<(Option<Item<G>>, Place)>,
     by_place: BTreeSet<(Place, u32)>,
-    /// The item at each rank of each feed. May be outdated; the item says where it is. A map,
-    /// because positions of an imported session may have any value.
+    /// The item at each rank of each feed. A map, because positions of an imported session may have
+    /// any value. If two items have the same rank, it lacks one of them.
     by_rank: [BTreeMap<u64, u32>; 3],
-    /// The number of items of each feed and of each group.
+    /// The number of items of each feed.
     feed_sizes: [usize; 3],
-    group_sizes: FxHashMap<G, usize>,
-    /// Items that changed since they were ordered, and what they were then.
+    groups: FxHashMap<G, GroupSizes>,
+    /// No item that two feeds have is behind this rank of the weaker one, by `pair_of` the feeds.
+    last_shared: [Option<u64>; 3],
+    /// Items to set, in the order in which they changed.
+    waiting: Vec<(u32, Option<Item<G>>)>,
+    /// Items that were set since they were ordered, and what they were then.
     changed: BTreeMap<u32, Option<(Item<G>, Place)>>,
+    /// The number of items that were given a place, and of changes that `append` knew.
+    #[cfg(test)]
+    counted: Counted,
 }
 
-/// What `arrange` ordered again.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub placed: usize,
+    pub appended: [usize; 5],
+    pub changes: usize,
+}
+
+/// What `arrange_tail` ordered again.
 pub(super) struct Rearranged {
     /// The item before them.
     pub anchor: Option<usize>,
     pub items: Vec<(usize, Place)>,
+}
+
+/// The number of items of a group, by the set of feeds that have them.
+#[derive(Clone, Copy, Debug, Default)]
+struct GroupSizes([usize; 8]);
+
+impl GroupSizes {
+    /// The number of items whose set of feeds is like this.
+    fn count(&self, is_like: impl Fn(FeedSet) -> bool) -> usize {
+        (0u8..)
+            .zip(self.0)
+            .filter(|(feeds, _)| is_like(FeedSet(*feeds)))
+            .map(|(_, size)| size)
+            .sum()
+    }
+}
+
+/// The feeds that have an item, one bit each.
+#[derive(Clone, Copy)]
+struct FeedSet(u8);
+
+impl FeedSet {
+    fn of<G>(item: &Item<G>) -> FeedSet {
+        let bit = |feed: &Feed| u8::from(item.at.of(*feed).is_some()) << feed.index();
+        FeedSet(Feed::ALL.iter().map(bit).sum())
+    }
+
+    /// The feed that has the item, if there is exactly one.
+    fn only(self) -> Option<Feed> {
+        Feed::ALL.into_iter().find(|feed| self.0 == 1 << feed.index())
+    }
+
+    fn has(self, feed: Feed) -> bool {
+        self.0 >> feed.index() & 1 == 1
+    }
+
+    /// True if this feed or a stronger one has the item.
+    fn has_from(self, feed: Feed) -> bool {
+        self.0 >> feed.index() != 0
+    }
+
+    /// True if a feed that is stronger than this one has the item.
+    fn has_above(self, feed: Feed) -> bool {
+        self.0 >> feed.index() > 1
+    }
+}
+
+/// The index of two different feeds.
+fn pair_of(a: Feed, b: Feed) -> usize {
+    a.index() + b.index() - 1
 }
 
 impl<G> Default for FeedOrder<G> {
@@ -49,8 +117,12 @@ impl<G> Default for FeedOrder<G> {
             by_place: BTreeSet::new(),
             by_rank: Default::default(),
             feed_sizes: [0; 3],
-            group_sizes: FxHashMap::default(),
+            groups: FxHashMap::default(),
+            last_shared: [None; 3],
+            waiting: Vec::new(),
             changed: BTreeMap::new(),
+            #[cfg(test)]
+            counted: Counted::default(),
         }
     }
 }
@@ -59,6 +131,61 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
     /// Adds, changes or removes an item. An item that no feed placed has no order.
     pub fn set(&mut self, at: usize, item: Option<Item<G>>) {
         let item = item.filter(|item| item.at.0.iter().any(Option::is_some));
+        let part = small(at);
+        if !self.changed.is_empty() {
+            return self.apply(part, item);
+        }
+        if let Some((_, waiting)) = self.waiting.iter_mut().find(|(other, _)| *other == part) {
+            *waiting = item;
+            return;
+        }
+        if self.items.get(at).and_then(|(held, _)| *held) == item {
+            return;
+        }
+        self.waiting.push((part, item));
+        if self.waiting.len() > MAX_WAITING {
+            self.apply_waiting();
+        }
+    }
+
+    /// Orders again what the changes since the last call concern. Returns the items whose place may
+    /// be another now.
+    pub fn arrange(&mut self) -> Vec<(usize, Place)> {
+        let mut moved = Vec::new();
+        for (item, to) in std::mem::take(&mut self.waiting) {
+            self.apply(item, to);
+            #[cfg(test)]
+            {
+                self.counted.changes += 1;
+            }
+            if self.changed.len() == 1
+                && let Some(before) = self.changed.get(&item).copied()
+                && let Some(placed) = self.append(item, before)
+            {
+                self.changed.clear();
+                moved.extend(placed);
+            }
+        }
+        moved.extend(self.arrange_changed().items.into_iter().map(|(item, _)| item));
+        // An item that moved twice has one place.
+        moved.iter().map(|item| (*item, self.items[*item].1)).collect()
+    }
+
+    /// As `arrange`, but returns all items after the anchor, in order, also those that stay where
+    /// they are: for callers that count them.
+    pub fn arrange_tail(&mut self) -> Rearranged {
+        self.apply_waiting();
+        self.arrange_changed()
+    }
+
+    fn apply_waiting(&mut self) {
+        for (item, to) in std::mem::take(&mut self.waiting) {
+            self.apply(item, to);
+        }
+    }
+
+    fn apply(&mut self, part: u32, item: Option<Item<G>>) {
+        let at = part as usize;
         if self.items.len() <= at {
             self.items.resize(at + 1, (None, Place::default()));
         }
@@ -67,32 +194,56 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             return;
         }
         self.items[at].0 = item;
-        let part = small(at);
         if self.by_place.remove(&(place, part)) {
             self.changed.insert(part, held.map(|held| (held, place)));
         } else {
             self.changed.entry(part).or_insert(None);
         }
-        for feed in Feed::ALL {
-            let at = feed.index();
-            if held.is_some_and(|held| held.at.of(feed).is_some()) {
-                self.feed_sizes[at] -= 1;
-            }
-            if let Some(rank) = item.and_then(|item| item.rank(feed)) {
-                self.feed_sizes[at] += 1;
-                self.by_rank[at].insert(rank, part);
-            }
+        if let Some(held) = held {
+            self.uncount(part, &held);
         }
-        if let Some(size) = held.and_then(|held| self.group_sizes.get_mut(&held.group?)) {
-            *size -= 1;
-        }
-        if let Some(group) = item.and_then(|item| item.group) {
-            *self.group_sizes.entry(group).or_default() += 1;
+        if let Some(item) = item {
+            self.count(part, &item);
         }
     }
 
-    /// Orders again what the changes since the last call concern.
-    pub fn arrange(&mut self) -> Rearranged {
+    fn count(&mut self, part: u32, item: &Item<G>) {
+        for feed in Feed::ALL {
+            let Some(rank) = item.rank(feed) else { continue };
+            self.feed_sizes[feed.index()] += 1;
+            self.by_rank[feed.index()].insert(rank, part);
+            for stronger in Feed::ALL.into_iter().filter(|other| *other > feed) {
+                if item.at.of(stronger).is_some() {
+                    let last = &mut self.last_shared[pair_of(stronger, feed)];
+                    *last = (*last).max(Some(rank));
+                }
+            }
+        }
+        if let Some(group) = item.group {
+            self.groups.entry(group).or_default().0[usize::from(FeedSet::of(item).0)] += 1;
+        }
+    }
+
+    fn uncount(&mut self, part: u32, item: &Item<G>) {
+        for feed in Feed::ALL {
+            let Some(rank) = item.rank(feed) else { continue };
+            self.feed_sizes[feed.index()] -= 1;
+            let ranks = &mut self.by_rank[feed.index()];
+            if ranks.get(&rank) == Some(&part) {
+                ranks.remove(&rank);
+            }
+        }
+        if let Some(sizes) = item.group.and_then(|group| self.groups.get_mut(&group)) {
+            sizes.0[usize::from(FeedSet::of(item).0)] -= 1;
+        }
+    }
+
+    fn group_size(&self, group: G) -> usize {
+        self.groups.get(&group).map_or(0, |sizes| sizes.count(|_| true))
+    }
+
+    /// Orders again the items from the first one that a change concerns.
+    fn arrange_changed(&mut self) -> Rearranged {
         let changed = std::mem::take(&mut self.changed);
         if changed.is_empty() {
             return Rearranged { anchor: None, items: Vec::new() };
@@ -117,133 +268,34 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         placed.drain(..usize::from(anchor.is_some()));
         for (item, place) in &mut placed {
             *item = found[*item];
-            let before = std::mem::replace(&mut self.items[*item].1, *place);
-            self.by_place.remove(&(before, small(*item)));
-            self.by_place.insert((*place, small(*item)));
+            self.put(small(*item), *place);
         }
         Rearranged { anchor, items: placed }
     }
-}
 
-/// The items to order again.
-struct Tail<'a, G> {
-    order: &'a FeedOrder<G>,
-    items: Vec<usize>,
-    feeds: [FeedTail; 3],
-    /// The number of its items of each group, and of groups that it does not have complete.
-    groups: FxHashMap<G, usize>,
-    incomplete: usize,
-    /// The first place that one of its items had before it changed.
-    first_place: Option<Place>,
-}
-
-/// The ranks of one feed in the tail. They are the last ones of the feed if their sum is the
-/// greatest that as many ranks can have.
-#[derive(Clone, Copy, Default)]
-struct FeedTail {
-    sum: u64,
-    greatest: u64,
-    /// The rank down to which `greatest` counts; none yet.
-    down_to: Option<u64>,
-    /// The first rank that one of its items had before it changed.
-    first: Option<u64>,
-}
-
-impl<'a, G: Copy + Eq + Hash> Tail<'a, G> {
-    fn new(order: &'a FeedOrder<G>) -> Self {
-        Tail {
-            order,
-            items: Vec::new(),
-            feeds: Default::default(),
-            groups: FxHashMap::default(),
-            incomplete: 0,
-            first_place: None,
+    /// Counts a change that `append` knew.
+    fn note_append(&mut self, kind: Append) {
+        let _ = kind;
+        #[cfg(test)]
+        {
+            self.counted.appended[kind as usize] += 1;
         }
     }
 
-    /// The anchor must be before what a changed item was: it was ordered by that.
-    fn exclude(&mut self, before: Option<&(Item<G>, Place)>) {
-        let Some((item, place)) = before else { return };
-        self.first_place = Some(self.first_place.map_or(*place, |first| first.min(*place)));
-        for feed in Feed::ALL {
-            let first = &mut self.feeds[feed.index()].first;
-            *first = match (*first, item.rank(feed)) {
-                (Some(first), Some(rank)) => Some(first.min(rank)),
-                (first, rank) => first.or(rank),
-            };
+    fn put(&mut self, item: u32, place: Place) {
+        let before = std::mem::replace(&mut self.items[item as usize].1, place);
+        self.by_place.remove(&(before, item));
+        self.by_place.insert((place, item));
+        #[cfg(test)]
+        {
+            self.counted.placed += 1;
         }
-        self.add_to_group(item.group, 0);
-    }
-
-    fn push(&mut self, item: usize) {
-        let Some(pushed) = self.order.items[item].0 else { return };
-        self.items.push(item);
-        for feed in Feed::ALL {
-            if let Some(rank) = pushed.rank(feed) {
-                self.feeds[feed.index()].sum += rank;
-                self.count_one_more(feed);
-            }
-        }
-        self.add_to_group(pushed.group, 1);
-    }
-
-    /// Counts the next rank from the end that an item has.
-    fn count_one_more(&mut self, feed: Feed) {
-        let next = self.next_rank(feed).unwrap_or_default();
-        let tail = &mut self.feeds[feed.index()];
-        tail.down_to = Some(next);
-        tail.greatest += next;
-    }
-
-    /// The last rank that an item has, before those that were counted.
-    fn next_rank(&self, feed: Feed) -> Option<u64> {
-        let ranks = &self.order.by_rank[feed.index()];
-        let counted = self.feeds[feed.index()].down_to;
-        let end = counted.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = ranks.range((Bound::Unbounded, end)).rev();
-        let found = rest.find(|(rank, item)| {
-            let item = self.order.items.get(**item as usize);
-            item.and_then(|(item, _)| item.as_ref()?.rank(feed)) == Some(**rank)
-        });
-        found.map(|(rank, _)| *rank)
-    }
-
-    fn add_to_group(&mut self, group: Option<G>, more: usize) {
-        let Some(group) = group else { return };
-        let size = self.order.group_sizes.get(&group).copied().unwrap_or_default();
-        let held = self.groups.get(&group).copied();
-        let now = held.unwrap_or_default() + more;
-        self.groups.insert(group, now);
-        let was_incomplete = held.is_some_and(|held| held != size);
-        self.incomplete = self.incomplete + usize::from(now != size) - usize::from(was_incomplete);
-    }
-
-    /// True if this item divides the order: the tail comes after it in every feed, everything else
-    /// before it.
-    fn can_follow(&self, item: usize, place: Place) -> bool {
-        let Some(anchor) = &self.order.items[item].0 else { return false };
-        let divides = |feed: Feed| {
-            let tail = &self.feeds[feed.index()];
-            // A feed that lost its last item took part in the order until now.
-            (self.order.feed_sizes[feed.index()] == 0 && tail.first.is_none())
-                || anchor.rank(feed).is_some_and(|rank| {
-                    tail.sum == tail.greatest
-                        && self.next_rank(feed) == Some(rank)
-                        && tail.first.is_none_or(|first| rank < first)
-                })
-        };
-        let own_group = || {
-            let group = anchor.group.and_then(|group| Some((group, *self.groups.get(&group)?)));
-            group.is_some_and(|(group, held)| {
-                self.order.group_sizes.get(&group).is_some_and(|size| *size != held)
-            })
-        };
-        self.first_place.is_none_or(|first| place < first)
-            && (self.incomplete == 0 || (self.incomplete == 1 && own_group()))
-            && Feed::ALL.into_iter().all(divides)
     }
 }
 
 #[cfg(test)]
 #[path = "feed_order_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod growth_tests;

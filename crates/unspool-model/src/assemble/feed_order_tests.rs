@@ -1,6 +1,10 @@
+use std::cell::Cell;
+
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 use super::*;
+use crate::assemble::order::Beside;
 use crate::provenance::Positions;
 
 /// What happens to the items of a turn.
@@ -107,6 +111,11 @@ impl Turn {
         }
     }
 
+    /// All items and their places, as they are kept.
+    fn ordered(&self) -> Vec<(usize, Place)> {
+        self.order.by_place.iter().map(|(place, item)| (*item as usize, *place)).collect()
+    }
+
     /// All items and their places, ordered from scratch.
     fn expected(&self) -> Vec<(usize, Place)> {
         let held: Vec<usize> =
@@ -130,10 +139,168 @@ proptest! {
                 continue;
             }
             turn.order.arrange();
-            let order = turn.order.by_place.iter().map(|(place, item)| (*item as usize, *place));
-            prop_assert_eq!(order.collect::<Vec<_>>(), turn.expected());
+            prop_assert_eq!(turn.ordered(), turn.expected());
         }
     }
+}
+
+/// What really happened: an item, and who reports it.
+#[derive(Clone, Debug)]
+struct Reported {
+    feeds: [bool; 3],
+    /// The item starts a new group.
+    starts_group: bool,
+    /// The stream has the words of this item of the log in its last item.
+    beside: Option<bool>,
+    /// The log has it before the previous one.
+    swapped: bool,
+}
+
+/// A turn that several feeds report, and who reports how many items at a time.
+#[derive(Clone, Debug)]
+struct Account {
+    items: Vec<Reported>,
+    /// The feeds that know groups.
+    grouped: [bool; 3],
+    bursts: Vec<(usize, usize)>,
+    /// One of so many changes is not ordered at once.
+    defer: usize,
+}
+
+fn accounts() -> impl Strategy<Value = Account> {
+    // Which feeds have most of the items.
+    let usual = prop_oneof![
+        6 => Just([false, true, true]),
+        3 => Just([true, true, true]),
+        2 => Just([true, false, true]),
+        1 => Just([true, true, false]),
+    ];
+    let odd = prop_oneof![Just(1usize), Just(4), Just(1000)];
+    (usual, odd).prop_flat_map(|(usual, odd)| {
+        let odd_feeds = prop::array::uniform3(any::<bool>());
+        let reported = (0..1000usize, odd_feeds, 0..5u8, 0..40u8, any::<bool>(), 0..40u8).prop_map(
+            move |(nth, other, group, beside, before, swapped)| {
+                let feeds = if nth % (odd + 2) == 0 && odd < 1000 { other } else { usual };
+                let beside = (beside == 0).then_some(before);
+                Reported { feeds, starts_group: group == 0, beside, swapped: swapped == 0 }
+            },
+        );
+        let length = prop_oneof![3 => Just(1usize..4), 1 => Just(5..60)];
+        let bursts =
+            prop::collection::vec((0..3usize, length.prop_flat_map(|length| length)), 0..40);
+        let items = prop::collection::vec(reported, 1..50);
+        let grouped = (any::<bool>(), prop::bool::weighted(0.8))
+            .prop_map(|(stream, log)| [false, stream, log]);
+        (items, grouped, bursts, 1..8usize).prop_map(|(items, grouped, bursts, defer)| Account {
+            items,
+            grouped,
+            bursts,
+            defer,
+        })
+    })
+}
+
+/// The items of an account in the order in which a feed reports them.
+fn report(account: &Account, feed: usize) -> Vec<usize> {
+    let mut order: Vec<usize> =
+        (0..account.items.len()).filter(|item| account.items[*item].feeds[feed]).collect();
+    for nth in 1..order.len() {
+        if feed == 2 && account.items[order[nth]].swapped {
+            order.swap(nth - 1, nth);
+        }
+    }
+    order
+}
+
+/// Gives the items of an account to an order, and calls `check` whenever it is up to date.
+fn follow(
+    account: &Account,
+    mut check: impl FnMut(&Turn) -> Result<(), TestCaseError>,
+) -> Result<Turn, TestCaseError> {
+    let reports = [0, 1, 2].map(|feed| report(account, feed));
+    let mut groups = Vec::new();
+    for item in &account.items {
+        let group = groups.last().copied().unwrap_or_default() + u8::from(item.starts_group);
+        groups.push(group);
+    }
+    let mut turn = Turn { items: vec![None; account.items.len()], ..Turn::default() };
+    let mut read = [0; 3];
+    let mut changes = 0;
+    let rest = [(0, usize::MAX), (1, usize::MAX), (2, usize::MAX)];
+    for (feed, length) in account.bursts.iter().copied().chain(rest) {
+        let end = read[feed] + length.min(reports[feed].len() - read[feed]);
+        for at in reports[feed][read[feed]..end].iter().copied() {
+            let position = turn.next[feed];
+            turn.next[feed] += 1;
+            let had_group = turn.items[at].and_then(|item| item.group);
+            let group = Some(groups[at]).filter(|_| account.grouped[feed]);
+            let is_new = turn.items[at].is_none();
+            let item = turn.items[at].get_or_insert(Item::new(Positions::default(), None));
+            // A text that stands beside a part of the stream is not reported there itself.
+            if feed == 1 && item.beside.is_some() {
+                continue;
+            }
+            item.at.0[feed] = Some(position);
+            if is_new {
+                item.group = group;
+            }
+            turn.order.set(at, turn.items[at]);
+            changes += 1;
+            if changes % account.defer != 0 || account.defer == 1 {
+                turn.order.arrange();
+                check(&turn)?;
+            }
+            // As the fold does: a step and the side of a run are known after the position.
+            let previous = turn.next[1].checked_sub(1);
+            let Some(item) = &mut turn.items[at] else { continue };
+            item.group = had_group.filter(|_| feed < 2).or(group).or(item.group);
+            if let (2, Some(before), Some(run), None) =
+                (feed, account.items[at].beside, previous, item.at.0[1])
+            {
+                item.at.0[1] = Some(run);
+                item.beside = Some(if before { Beside::Before } else { Beside::After });
+            }
+            let taken = turn.items[at].and_then(|item| item.rank(Feed::Stream));
+            let is_taken = |(other, item): (usize, &Option<Item<u8>>)| {
+                other != at
+                    && taken.is_some()
+                    && item.and_then(|item| item.rank(Feed::Stream)) == taken
+            };
+            if turn.items.iter().enumerate().any(is_taken)
+                && let Some(item) = &mut turn.items[at]
+            {
+                (item.at.0[1], item.beside) = (None, None);
+            }
+            turn.order.set(at, turn.items[at]);
+        }
+        read[feed] = end;
+    }
+    turn.order.arrange();
+    check(&turn)?;
+    Ok(turn)
+}
+
+#[test]
+fn the_order_of_feeds_that_follow_each_other_equals_one_from_scratch() {
+    let config =
+        ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() };
+    let (kinds, changes) = (Cell::new([0; 5]), Cell::new(0));
+    let followed = TestRunner::new(config).run(&accounts(), |account| {
+        let turn = follow(&account, |turn| {
+            prop_assert_eq!(turn.ordered(), turn.expected());
+            Ok(())
+        })?;
+        let Counted { appended, changes: more, .. } = turn.order.counted;
+        let sum = |nth: usize| kinds.get()[nth] + appended[nth];
+        kinds.set([0, 1, 2, 3, 4].map(sum));
+        changes.set(changes.get() + more);
+        Ok(())
+    });
+    assert!(followed.is_ok(), "{}", followed.unwrap_err());
+    // Otherwise this test would say nothing about them.
+    let (kinds, changes) = (kinds.get(), changes.get());
+    assert!(kinds.iter().sum::<usize>() * 2 > changes, "{kinds:?} of {changes}");
+    assert!(kinds.iter().all(|kind| kind * 100 > changes), "{kinds:?} of {changes}");
 }
 
 #[test]
@@ -144,7 +311,7 @@ fn feeds_that_advance_together_are_not_ordered_again() {
         // Hooks report a call, the log a text and then the call.
         for (feed, back) in [(0, usize::MAX), (2, usize::MAX), (2, 1)] {
             turn.take(Step::Reach { feed, back }, (nth / 10) as u8);
-            ordered += turn.order.arrange().items.len();
+            ordered += turn.order.arrange().len();
         }
     }
     assert!(ordered < 10 * 1000, "{ordered}");

@@ -136,18 +136,28 @@ fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Feed>) -> Vec<(usi
         .iter()
         .enumerate()
         .map(|(nth, &item)| {
-            let between = Place(last.0 + 2);
-            last = match by_spine(item) {
-                Some(position) => spine_place(position),
-                None if nth >= ahead => {
-                    let own = items[item].at.0.into_iter().rev().flatten().next();
-                    own.map_or(between, spine_place).max(between)
-                }
-                None => between,
-            };
+            last = place_after(last, &items[item], spine, nth >= ahead);
             (item, last)
         })
         .collect()
+}
+
+/// The place of an item that follows one at `last`. `is_ahead`: no item of the spine follows.
+pub(super) fn place_after<G>(
+    last: Place,
+    item: &Item<G>,
+    spine: Option<Feed>,
+    is_ahead: bool,
+) -> Place {
+    let between = Place(last.0 + 2);
+    match spine.and_then(|spine| item.at.of(spine)) {
+        Some(position) => spine_place(position),
+        None if is_ahead => {
+            let own = item.at.0.into_iter().rev().flatten().next();
+            own.map_or(between, spine_place).max(between)
+        }
+        None => between,
+    }
 }
 
 #[cfg(test)]

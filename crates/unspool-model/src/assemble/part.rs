@@ -307,7 +307,7 @@ impl Assembler {
             (0..).zip(parts.iter()).for_each(|(at, part)| order.set(at, part.item()));
             order
         });
-        for (part, place) in order.arrange().items {
+        for (part, place) in order.arrange() {
             let at = (turn, part);
             if self.peek(at).place != place {
                 self.part(at).place = place;

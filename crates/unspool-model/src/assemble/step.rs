@@ -156,7 +156,7 @@ impl Assembler {
             (0..).zip(steps.iter()).for_each(|(at, step)| order.set(at, step.item()));
             order
         });
-        for (step, place) in order.arrange().items {
+        for (step, place) in order.arrange() {
             if self.turns[turn].steps[step].place != place {
                 self.turns[turn].steps[step].place = place;
                 self.emit_step(turn, step);

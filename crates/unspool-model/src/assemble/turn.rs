@@ -317,7 +317,7 @@ impl Assembler {
             (0..).zip(turns.iter()).for_each(|(at, turn)| order.set(at, turn.item()));
             order
         });
-        let Rearranged { anchor, items } = order.arrange();
+        let Rearranged { anchor, items } = order.arrange_tail();
         let before = anchor.map_or(0, |anchor| self.turns[anchor].number);
         for (number, (turn, _)) in (before + 1..).zip(items) {
             self.set_number(turn, number);
