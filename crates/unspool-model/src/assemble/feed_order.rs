@@ -4,6 +4,7 @@
 //! changes, `tail` finds the items to order again.
 
 mod append;
+mod follow;
 mod tail;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,8 +12,6 @@
 //! groups of rest items. If it begins with the same sequence and these are the same, so is its
 //! result. S is the last item of the spine and X the item that changed:
 //!
-//! - A weaker feed reaches X (`reach`). If its neighbours in this feed are shared, then no rest item
-//!   is between other shared items than before.
 //! - X changes its group (`regroup`). If all items of both groups are in the spine, then no rest item
 //!   looks for them.
 //! - The spine reaches X (`advance`), which was ahead in the second feed. X becomes the last item of
@@ -24,8 +22,7 @@
 //! - The spine adds X, which no other feed has (`add_to_spine`). It comes behind S and the rest items
 //!   of the group of S, and before all others that are ahead. Items that only the third feed has
 //!   must not be around it, since their place depends on the items of stronger feeds beside them.
-//! - A weaker feed adds X at its end (`add_ahead`). It comes last if its group has no items of
-//!   stronger feeds, or the group is that of S.
+//! - A weaker feed reaches or adds X: see `follow`.
 //!
 //! X may also replace the last item of its group in the spine. Rest items of the group then look for
 //! X, which is behind everything. That makes no difference if they are ahead and were at the end
@@ -44,7 +41,7 @@ use crate::provenance::Feed;
 use super::{FeedOrder, FeedSet, GroupSizes, pair_of};
 
 /// How many items are visited in search of those of a group.
-const MAX_GROUP_WALK: usize = 64;
+pub(super) const MAX_GROUP_WALK: usize = 64;
 
 /// The kinds of changes, for tests.
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +86,12 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             Some((was, place)) => {
                 let feed = was.feed_that_reached(&item)?;
                 if feeds.has_above(feed) {
-                    self.reach(&item, feed)?;
                     self.put(changed, place);
-                    (Append::Reach, Vec::new())
+                    let Some(moved) = self.reach(&item, place, feed) else {
+                        self.by_place.remove(&(place, changed));
+                        return None;
+                    };
+                    (Append::Reach, moved)
                 } else if feed == spine {
                     (Append::Advance, self.advance(changed, &item, place, spine)?)
                 } else {
@@ -101,17 +101,6 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         };
         self.note_append(kind);
         Some(moved)
-    }
-
-    /// A weaker feed reaches an item.
-    fn reach(&self, item: &Item<G>, feed: Feed) -> Option<()> {
-        let rank = item.rank(feed)?;
-        let is_shared = |other: Option<u32>| {
-            other
-                .and_then(|other| self.item(other))
-                .is_none_or(|other| FeedSet::of(&other).has_above(feed))
-        };
-        (is_shared(self.previous(feed, rank)) && is_shared(self.next(feed, rank))).then_some(())
     }
 
     /// An item of the spine is in another group.
@@ -214,37 +203,6 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         Some(self.put_stretch(Some(last), &stretch, end))
     }
 
-    /// A weaker feed has a new item at its end that no other feed has.
-    fn add_ahead(
-        &mut self,
-        changed: u32,
-        item: &Item<G>,
-        spine: Feed,
-        feed: Feed,
-    ) -> Option<Vec<usize>> {
-        let (_, last) = self.by_rank[feed.index()].last_key_value()?;
-        let (_, last_of_spine) = self.by_rank[spine.index()].last_key_value()?;
-        if *last != changed {
-            return None;
-        }
-        let sizes = self.sizes(item.group);
-        let is_second = Feed::ALL
-            .into_iter()
-            .all(|other| other <= feed || other == spine || self.feed_sizes[other.index()] == 0);
-        let continues = is_second && self.item(*last_of_spine)?.group == item.group;
-        if sizes.count(|feeds| feeds.has_above(feed)) > 0 && !continues {
-            return None;
-        }
-        let (place, end) = *self.by_place.last()?;
-        if self.weaker(feed).is_some()
-            && (!FeedSet::of(&self.item(end)?).has_from(feed)
-                || sizes.count(|feeds| !feeds.has_from(feed)) > 0)
-        {
-            return None;
-        }
-        Some(self.put_stretch(Some(end), &[changed], (place, end)))
-    }
-
     /// True if this item may become the last of its group in the spine, after `last`: no rest item
     /// of the group moves.
     fn may_end_group(&self, item: &Item<G>, last: u32, spine: Feed) -> bool {
@@ -256,7 +214,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
 
     /// Puts items behind `after`, in this order, and the items that follow behind them. `end`: the
     /// place and item in front of these until now.
-    fn put_stretch(
+    pub(super) fn put_stretch(
         &mut self,
         after: Option<u32>,
         stretch: &[u32],
@@ -291,7 +249,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         placed.into_iter().map(|(item, _)| item as usize).collect()
     }
 
-    fn item(&self, at: u32) -> Option<Item<G>> {
+    pub(super) fn item(&self, at: u32) -> Option<Item<G>> {
         self.items.get(at as usize).and_then(|(item, _)| *item)
     }
 
@@ -300,16 +258,16 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
     }
 
     /// The strongest feed with items below this one.
-    fn weaker(&self, than: Feed) -> Option<Feed> {
+    pub(super) fn weaker(&self, than: Feed) -> Option<Feed> {
         let mut weaker = Feed::ALL.into_iter().rev().filter(|feed| *feed < than);
         weaker.find(|feed| self.feed_sizes[feed.index()] > 0)
     }
 
-    fn previous(&self, feed: Feed, rank: u64) -> Option<u32> {
+    pub(super) fn previous(&self, feed: Feed, rank: u64) -> Option<u32> {
         self.by_rank[feed.index()].range(..rank).next_back().map(|(_, item)| *item)
     }
 
-    fn next(&self, feed: Feed, rank: u64) -> Option<u32> {
+    pub(super) fn next(&self, feed: Feed, rank: u64) -> Option<u32> {
         let next = self.by_rank[feed.index()].range((Excluded(rank), Unbounded)).next();
         next.map(|(_, item)| *item)
     }
@@ -320,7 +278,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         self.next(spine, rank).is_none().then(|| self.previous(spine, rank)).flatten()
     }
 
-    fn sizes(&self, group: Option<G>) -> GroupSizes {
+    pub(super) fn sizes(&self, group: Option<G>) -> GroupSizes {
         group.and_then(|group| self.groups.get(&group)).copied().unwrap_or_default()
     }
 
