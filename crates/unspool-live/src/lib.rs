@@ -17,4 +17,6 @@ pub mod wire;
 #[cfg(unix)]
 pub mod client;
 #[cfg(unix)]
+pub mod follow;
+#[cfg(unix)]
 pub mod host;

@@ -142,6 +142,8 @@ pub enum Phase {
 #[serde(default)]
 pub struct ChatState {
     pub phase: Phase,
+    /// The agent runs in its own terminal: its questions can be answered here, and nothing else.
+    pub answers_only: bool,
     /// Why the chat ended, in a sentence.
     pub reason: Option<String>,
     /// The agent's name in the archive, such as `claude-code`.
@@ -225,6 +227,9 @@ impl OpenQuestion {
         }
     }
 }
+
+/// Who answers in the dialog of the agent itself, as `by` of an answer.
+pub const AGENT_TERMINAL: &str = "agent's terminal";
 
 /// An answer that was given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -332,6 +337,7 @@ impl Default for ChatState {
     fn default() -> ChatState {
         ChatState {
             phase: Phase::Starting,
+            answers_only: false,
             reason: None,
             agent: String::new(),
             program: None,
