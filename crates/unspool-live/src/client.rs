@@ -55,6 +55,10 @@ pub fn list(folders: &ChatFolders) -> Vec<ListedChat> {
     let entry = |folder: ChatFolder| {
         let StoredChat { state, host, .. } = folder.read()?;
         let live = folder.is_live();
+        // A hook that was killed: its question is the agent's alone again.
+        if state.answers_only && !live {
+            return None;
+        }
         Some(ListedChat { id: folder.id, live, process: host.filter(|_| live), state })
     };
     folders.all().into_iter().filter_map(entry).collect()
@@ -67,6 +71,10 @@ pub fn recover(folders: &ChatFolders) {
         // A chat that is about to start is not locked yet, and has no agent.
         let Ok(Some(_lock)) = folder.lock() else { continue };
         let Some(mut stored) = folder.read() else { continue };
+        if stored.state.answers_only {
+            let _ = folder.remove();
+            continue;
+        }
         let Some(agent) = stored.agent.take() else { continue };
         kill_left_processes(agent, &folder.id);
         if stored.state.phase != Phase::Ended {

@@ -8,6 +8,8 @@
 //! What can be answered lives in the host; what happened lives in the archive.
 
 pub mod agents;
+#[cfg(unix)]
+pub mod answer_hook;
 pub mod chat;
 pub mod form;
 pub mod outgoing;
