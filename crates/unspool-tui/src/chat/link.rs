@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use unspool_live::client::attach;
-use unspool_live::host::folder::ChatFolder;
+use unspool_live::follow::{follow_chat, follow_session};
+use unspool_live::host::folder::{ChatFolder, ChatFolders};
 use unspool_live::protocol::{ClientMessage, HostMessage};
 
 use super::{ChatEffect, ChatEvent, ChatRequest, LinkId};
@@ -17,7 +17,15 @@ use crate::backend::EventSender;
 use crate::event::AppEvent;
 
 /// Finds or starts the host of a chat.
-pub type ChatOpener = Arc<dyn Fn(ChatRequest) -> Result<ChatFolder, String> + Send + Sync>;
+pub type ChatOpener = Arc<dyn Fn(ChatRequest) -> Result<OpenedChat, String> + Send + Sync>;
+
+/// What to connect to.
+pub enum OpenedChat {
+    /// The chat that drives the agent.
+    Chat(ChatFolders, ChatFolder),
+    /// No chat drives the session: one may come, and its agent may ask from its own terminal.
+    Session { folders: ChatFolders, agent: String, session: String },
+}
 
 /// The most files that are offered for completion.
 const MAX_FILES: usize = 20_000;
@@ -73,7 +81,7 @@ impl Links {
         let thread = thread::spawn(move || {
             let report = |event| sender.send(AppEvent::Chat(id, event)).is_ok();
             match opener(request) {
-                Ok(folder) => serve(&folder, incoming, report),
+                Ok(opened) => serve(opened, incoming, report),
                 Err(reason) => {
                     report(ChatEvent::Failed(reason));
                 }
@@ -95,21 +103,29 @@ impl Links {
 
 /// Carries messages between a host and the application until one of them ends.
 fn serve(
-    folder: &ChatFolder,
+    opened: OpenedChat,
     mut commands: UnboundedReceiver<ClientMessage>,
     report: impl Fn(ChatEvent) -> bool,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
-        let mut attached = match attach(folder).await {
+        let (chat, attached) = match opened {
+            OpenedChat::Chat(folders, folder) => {
+                (Some(folder.id.clone()), follow_chat(folders, &folder).await)
+            }
+            OpenedChat::Session { folders, agent, session } => {
+                (None, Ok(follow_session(folders, agent, session).await))
+            }
+        };
+        let mut attached = match attached {
             Ok(attached) => attached,
             Err(error) => {
                 report(ChatEvent::Failed(error.to_string()));
                 return;
             }
         };
-        let (chat, state) = (folder.id.clone(), Box::new(attached.state));
+        let state = Box::new(attached.state);
         if !report(ChatEvent::Attached { chat, state }) {
             return;
         }

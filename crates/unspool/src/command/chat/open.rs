@@ -15,7 +15,7 @@ use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_tui::chat::ChatRequest;
-use unspool_tui::chat::link::ChatOpener;
+use unspool_tui::chat::link::{ChatOpener, OpenedChat};
 
 use super::launch::{Launch, linger, resumed};
 use super::{Chat, folders};
@@ -51,15 +51,24 @@ pub fn opener(archive: &Archive) -> ChatOpener {
     let specs: Mutex<HashMap<String, ChatSpec>> = Mutex::default();
     Arc::new(move |request| {
         let open = || {
+            let all = folders(&archive.folder()?);
             let folder = match request {
                 ChatRequest::Attach(chat) => {
-                    let found = folders(&archive.folder()?).find(&chat);
+                    let found = all.find(&chat);
                     found.ok_or_else(|| anyhow!("the chat has ended"))?
                 }
                 ChatRequest::Find(session) => {
                     let found = chats_of(&archive, session)?.into_iter();
                     let mut live = found.filter(|(folder, stored)| runs(folder, stored));
-                    live.next().map(|(folder, _)| folder).ok_or_else(|| anyhow!("no chat runs"))?
+                    match live.next() {
+                        Some((folder, _)) => folder,
+                        None => {
+                            let stored = find(&archive.view()?, &session.to_string())?;
+                            let head = stored.summary.session;
+                            let (agent, session) = (head.agent, head.agent_session_id);
+                            return Ok(OpenedChat::Session { folders: all, agent, session });
+                        }
+                    }
                 }
                 ChatRequest::Resume(session) => {
                     let launch = Launch {
@@ -80,17 +89,18 @@ pub fn opener(archive: &Archive) -> ChatOpener {
                 let mut held = specs.lock().unwrap_or_else(PoisonError::into_inner);
                 held.insert(folder.id.clone(), stored.spec);
             }
-            Ok::<ChatFolder, anyhow::Error>(folder)
+            Ok::<OpenedChat, anyhow::Error>(OpenedChat::Chat(all, folder))
         };
         open().map_err(|error| format!("{error:#}"))
     })
 }
 
-/// The chats of a session that have files.
+/// The chats of a session that have files. Hooks that wait for an answer are none.
 fn chats_of(archive: &Archive, session: SessionId) -> Result<Vec<(ChatFolder, StoredChat)>> {
     let is_it = |stored: &StoredChat| {
         let own = stored.state.session.as_deref();
-        own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
+        !stored.state.answers_only
+            && own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
     };
     let all = folders(&archive.folder()?).all().into_iter();
     let stored = all.filter_map(|folder| {
