@@ -72,7 +72,9 @@ pub async fn wait(
         tokio::pin!(terminated);
         while host.state.phase != Phase::Ended {
             tokio::select! {
-                () = &mut terminated => host.over(QuestionEnd::Gone("the agent has ended")),
+                () = &mut terminated => {
+                    host.over(QuestionEnd::Gone("the agent took the question back"));
+                }
                 Some(connection) = connections.recv() => host.connect(connection),
                 Some((client, message)) = host.events.1.recv() => match message {
                     Some(message) => host.take(client, message, &mut watch),

@@ -2,7 +2,7 @@
 //! the agent's process. Only what is new is read, so that a look costs next to nothing, and the
 //! other hooks do nothing for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,7 @@ pub struct Watch {
     spool_file: SpoolFile,
     spool: GrowingFile,
     logs: Vec<GrowingFile>,
+    status: Option<DialogStatus>,
     agent: Option<StoredProcess>,
     parent: Option<u32>,
     deadline: Instant,
@@ -51,6 +52,7 @@ impl Watch {
         let logs = logs_of(&question).into_iter().map(GrowingFile::at_end).collect();
         Watch {
             spool: GrowingFile::at_end(spool_file()),
+            status: agent.and_then(|agent| DialogStatus::of(&question, agent)),
             question,
             spool_file,
             logs,
@@ -82,6 +84,9 @@ impl Watch {
                 return Some(end);
             }
         }
+        if self.status.as_mut().is_some_and(DialogStatus::is_closed) {
+            return Some(QuestionEnd::Answered("answered"));
+        }
         // A shell between the agent and the hook outlives the agent.
         let orphaned =
             parent() != self.parent || self.agent.is_some_and(|agent| !is_running(agent));
@@ -89,6 +94,41 @@ impl Watch {
             return Some(QuestionEnd::Gone("the agent has ended"));
         }
         (Instant::now() > self.deadline).then_some(QuestionEnd::Gone("nobody answered here"))
+    }
+}
+
+/// The file in which the agent says what it does. A call that was allowed may run for hours before a
+/// hook or the log has anything about it.
+struct DialogStatus {
+    path: PathBuf,
+    /// It has said that it waits for a person.
+    was_open: bool,
+    /// How often in a row it then said something else. Between two dialogs it does for a moment.
+    closed: u32,
+}
+
+impl DialogStatus {
+    /// `sessions/PID.json` beside the folder with the logs of all projects.
+    fn of(question: &HookQuestion, agent: StoredProcess) -> Option<DialogStatus> {
+        let folder = question.log.as_ref()?.ancestors().nth(3)?;
+        let path = folder.join("sessions").join(format!("{}.json", agent.group));
+        Some(DialogStatus { path, was_open: false, closed: 0 })
+    }
+
+    fn is_closed(&mut self) -> bool {
+        #[derive(Deserialize)]
+        struct Entry {
+            status: String,
+        }
+        let text = std::fs::read(&self.path).unwrap_or_default();
+        // It may be just being written, or not be there at all.
+        let Ok(Entry { status }) = serde_json::from_slice(&text) else { return false };
+        if status == "waiting" {
+            (self.was_open, self.closed) = (true, 0);
+        } else if self.was_open {
+            self.closed += 1;
+        }
+        self.closed > 1
     }
 }
 
@@ -108,8 +148,9 @@ fn logs_of(question: &HookQuestion) -> Vec<PathBuf> {
     std::iter::once(log.clone()).chain(own).collect()
 }
 
-/// The call that a question is about, which its payload does not name: the oldest open one with this
-/// tool and input that no other waiting hook is about.
+/// The call that a question is about, which its payload does not name. As in the archive, a request
+/// is about the oldest call of its turn with this tool and input that has no request yet; ours is the
+/// last request. No other waiting hook is about the same call.
 pub fn find_call(
     question: &HookQuestion,
     agent: &str,
@@ -122,25 +163,37 @@ pub fn find_call(
     let length = spool.metadata().ok()?.len();
     let offset = length.saturating_sub(SEARCHED);
     let mut file = GrowingFile { path: spool.to_owned(), offset, rest: Vec::new() };
-    let mut open: Vec<String> = Vec::new();
+    // Calls without a request, and those with one.
+    let (mut open, mut asked): (VecDeque<String>, Vec<String>) = Default::default();
     for line in file.new_lines().iter().filter(|line| contains(line, &question.session)) {
         let Ok(Spooled { payload }) = serde_json::from_slice(line) else { continue };
-        let Some(call) = payload["tool_use_id"].as_str() else { continue };
-        if payload["session_id"] != question.session.as_str() {
-            continue;
-        }
-        let is_same = payload["tool_name"] == question.tool.as_str()
-            && payload["tool_input"] == question.input;
+        let call = payload["tool_use_id"].as_str();
         match payload["hook_event_name"].as_str() {
-            Some("PreToolUse") if is_same => open.push(call.to_owned()),
+            Some("PreToolUse") if is_alike(question, &payload) => {
+                open.extend(call.map(str::to_owned));
+            }
+            Some("PermissionRequest") if is_alike(question, &payload) => {
+                asked.extend(open.pop_front());
+            }
             Some("PostToolUse" | "PostToolUseFailure" | "PermissionDenied") => {
-                open.retain(|other| other != call);
+                open.retain(|other| Some(other.as_str()) != call);
+                asked.retain(|other| Some(other.as_str()) != call);
             }
             Some(_) | None => {}
         }
     }
     let taken = taken_calls(agent, &question.session, folders);
-    open.into_iter().find(|call| !taken.contains(call))
+    asked.into_iter().rev().chain(open).find(|call| !taken.contains(call))
+}
+
+/// True if a payload is about a call that the question could be about.
+fn is_alike(question: &HookQuestion, payload: &Value) -> bool {
+    let is = |name: &str, value: Option<&str>| payload[name].as_str() == value;
+    is("session_id", Some(&question.session))
+        && is("prompt_id", question.prompt.as_deref())
+        && is("agent_id", question.sub_agent.as_deref())
+        && is("tool_name", Some(&question.tool))
+        && payload["tool_input"] == question.input
 }
 
 /// The calls that other waiting hooks of the session are about.

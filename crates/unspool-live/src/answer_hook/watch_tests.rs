@@ -46,7 +46,7 @@ fn only_whole_new_lines_are_read() {
 }
 
 #[test]
-fn the_call_is_the_oldest_open_one_with_this_input() {
+fn the_call_is_the_one_of_the_last_request() {
     let folder = tempfile::tempdir().unwrap();
     let spool = folder.path().join("spool");
     let folders = folders(folder.path());
@@ -54,12 +54,20 @@ fn the_call_is_the_oldest_open_one_with_this_input() {
     for (event, call, command) in [
         ("PreToolUse", "t0", "ls"),
         ("PostToolUse", "t0", "ls"),
-        ("PreToolUse", "t1", "pwd"),
+        // Refused: nothing more is reported about it.
+        ("PreToolUse", "t1", "ls"),
+        ("PermissionRequest", "", "ls"),
+        ("PreToolUse", "other", "pwd"),
         ("PreToolUse", "t2", "ls"),
         ("PreToolUse", "t3", "ls"),
+        ("PermissionRequest", "", "ls"),
     ] {
-        append(&spool, &spooled(&payload(event, Some(call), command)));
+        let call = Some(call).filter(|call| !call.is_empty());
+        append(&spool, &spooled(&payload(event, call, command)));
     }
+    let mut earlier = payload("PreToolUse", Some("t9"), "ls");
+    earlier["prompt_id"] = "earlier".into();
+    append(&spool, &spooled(&earlier));
     let found = || find_call(&question(), "claude-code", &spool, &folders);
     assert_eq!(found().as_deref(), Some("t2"));
     // Another hook waits for the answer about that one.
@@ -73,6 +81,7 @@ fn the_call_is_the_oldest_open_one_with_this_input() {
     };
     let stored = crate::host::folder::StoredChat { state, ..Default::default() };
     folders.create().unwrap().write(&stored).unwrap();
+    append(&spool, &spooled(&payload("PermissionRequest", None, "ls")));
     assert_eq!(found().as_deref(), Some("t3"));
 }
 
@@ -100,6 +109,31 @@ fn a_question_ends_when_the_spool_or_the_log_says_so() {
         {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]}});
     append(&log, &format!("{result}\n"));
     assert_eq!(second.poll(), Some(QuestionEnd::Answered("allowed")));
+}
+
+#[test]
+fn the_agent_says_that_its_dialog_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = crate::host::process::identify(std::process::id());
+    let status = folder.path().join("sessions").join(format!("{}.json", agent.group));
+    std::fs::create_dir(status.parent().unwrap()).unwrap();
+    let log = folder.path().join("projects/-w/s.jsonl");
+    let question = HookQuestion { log: Some(log), ..question() };
+    let file: SpoolFile = Box::new(|| PathBuf::from("/nowhere"));
+    let mut watch = Watch::new(question, file, Some(agent), Duration::from_secs(60));
+    let mut says = |text: &str| {
+        std::fs::write(&status, text).unwrap();
+        watch.poll()
+    };
+    // What it did before the dialog, and a file that is being written, say nothing.
+    assert_eq!(says(r#"{"status": "busy"}"#), None);
+    assert_eq!(says(r#"{"status": "busy"}"#), None);
+    assert_eq!(says(r#"{"status": "waiting"}"#), None);
+    assert_eq!(says(r#"{"status": "busy"}"#), None);
+    assert_eq!(says(r#"{"status": "waiting"}"#), None);
+    assert_eq!(says(""), None);
+    assert_eq!(says(r#"{"status": "busy"}"#), None);
+    assert_eq!(says(r#"{"status": "busy"}"#), Some(QuestionEnd::Answered("answered")));
 }
 
 #[test]

@@ -193,7 +193,18 @@ pub fn is_running(process: StoredProcess) -> bool {
     let exists = pid.is_some_and(|pid| {
         !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
     });
-    exists && start_time(process.group) == process.started
+    exists && !is_dead(process.group) && start_time(process.group) == process.started
+}
+
+/// True for a process that has ended and that nobody has waited for.
+#[cfg(target_os = "linux")]
+fn is_dead(process: u32) -> bool {
+    stat_fields(process).is_none_or(|fields| fields.first().is_some_and(|state| state == "Z"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_dead(_: u32) -> bool {
+    false
 }
 
 /// All processes with the mark of a chat.

@@ -150,8 +150,9 @@ impl Client<'_> {
 
     /// Takes the next message. None if the connection is closed.
     fn next(&mut self) -> Option<Option<Outcome>> {
-        let wait = tokio::time::timeout(Duration::from_secs(20), self.attached.messages.recv());
-        let message = self.stage.runtime.block_on(async { wait.await.unwrap() })?;
+        let messages = &mut self.attached.messages;
+        let wait = async { tokio::time::timeout(Duration::from_secs(20), messages.recv()).await };
+        let message = self.stage.runtime.block_on(wait).unwrap()?;
         match message {
             HostMessage::Hello { state, .. } => self.fields = state,
             HostMessage::Changed(changed) => self.fields.extend(changed),
@@ -449,7 +450,7 @@ fn a_question_is_answered_in_the_terminal_application() {
     stage.report(payload("UserPromptSubmit", json!({"prompt": "Clean up."})));
     let hook = stage.ask_for("t1", "rm -rf build");
     let mut terminal = application(&stage);
-    terminal.shows("Clean up.");
+    terminal.shows("Waiting for you");
     terminal.press("\r");
     let screen = terminal.until("the question below its call", |text| {
         let below = text.split("rm -rf build").nth(1).unwrap_or_default();
