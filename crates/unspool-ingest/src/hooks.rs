@@ -22,6 +22,11 @@ pub use settings::NotSettings;
 pub enum HooksError {
     #[error("hooks are not supported for {0}; they are supported for {agents}", agents = supported_agents(" and "))]
     Agent(String),
+    #[error(
+        "questions of {0} cannot be answered from here: that is not yet known to be possible without \
+         making its dialog wait; leave out --answer"
+    )]
+    NoAnswers(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),
     #[error("cannot read {path}")]
@@ -34,6 +39,10 @@ pub enum HooksError {
 
 /// The hook timeout given to agents. `unspool hook` returns within 50 ms.
 const HOOK_TIMEOUT_SECONDS: u32 = 5;
+/// How long a hook may wait for an answer. When it is over, the agent's dialog stays as it is.
+pub const ANSWER_TIMEOUT_SECONDS: u32 = 24 * 60 * 60;
+/// The option of `unspool hook` with which it waits.
+const ANSWER_OPTION: &str = " --answer";
 
 /// Whether our hooks are installed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -41,6 +50,8 @@ const HOOK_TIMEOUT_SECONDS: u32 = 5;
 pub enum HookStatus {
     Yes {
         path: String,
+        /// Questions can be answered from here.
+        answers: bool,
     },
     No,
     /// The settings are unreadable, or some hooks are missing.
@@ -140,13 +151,19 @@ fn agent_of(name: &str) -> Result<HookedAgent, HooksError> {
     agent.ok_or_else(|| HooksError::Agent(name.to_owned()))
 }
 
-/// Plans the settings with which the agent runs `program hook`.
+/// Plans the settings with which the agent runs `program hook`. With `answers`, the hook of a question
+/// waits until somebody answers it.
 pub fn plan_install(
     environment: &Environment,
     agent: &str,
     program: &str,
+    answers: bool,
 ) -> Result<HooksPlan, HooksError> {
     let agent = agent_of(agent)?;
+    let answer_event = agent.setup.answer_event.filter(|_| answers);
+    if answers && answer_event.is_none() {
+        return Err(HooksError::NoAnswers(agent.name.to_owned()));
+    }
     let (path, before) = read(environment, agent)?;
     let after = match agent.setup.form {
         HookForm::OwnFile => settings::own(
@@ -155,9 +172,19 @@ pub fn plan_install(
             HOOK_TIMEOUT_SECONDS,
         ),
         HookForm::Settings { second } => {
-            let group =
-                settings::group(&command(agent, program, ""), HOOK_TIMEOUT_SECONDS * second);
-            settings::with_hooks(before.as_deref(), agent.setup.events, &group, &mark(agent))
+            let group = |event: &str| {
+                let command = command(agent, program, "");
+                match answer_event {
+                    Some(answered) if answered == event => {
+                        let command = format!("{command}{ANSWER_OPTION}");
+                        settings::group(&command, ANSWER_TIMEOUT_SECONDS * second)
+                    }
+                    Some(_) | None => settings::group(&command, HOOK_TIMEOUT_SECONDS * second),
+                }
+            };
+            let groups: Vec<(&str, String)> =
+                agent.setup.events.iter().map(|event| (*event, group(event))).collect();
+            settings::with_hooks(before.as_deref(), &groups, &mark(agent))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?
         }
     };
@@ -209,7 +236,8 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
         );
         HookStatus::Other { path, what }
     } else {
-        HookStatus::Yes { path }
+        let answers = text.contains(&format!("{}{ANSWER_OPTION}", mark(agent)));
+        HookStatus::Yes { path, answers }
     })
 }
 

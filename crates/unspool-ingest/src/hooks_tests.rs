@@ -23,7 +23,7 @@ fn hooks_go_in_and_come_out_and_everything_else_stays() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, SETTINGS).unwrap();
     assert_eq!(status(&environment, "claude-code"), Some(HookStatus::No));
-    let plan = plan_install(&environment, "claude-code", "unspool").unwrap();
+    let plan = plan_install(&environment, "claude-code", "unspool", false).unwrap();
     let backup = plan.apply().unwrap().unwrap();
     assert_eq!(fs::read_to_string(backup).unwrap(), SETTINGS);
     let text = fs::read_to_string(&path).unwrap();
@@ -36,7 +36,7 @@ fn hooks_go_in_and_come_out_and_everything_else_stays() {
     assert!(places.is_sorted(), "{text}");
     assert!(matches!(status(&environment, "claude-code"), Some(HookStatus::Yes { .. })));
     // Twice is once.
-    assert!(plan_install(&environment, "claude-code", "unspool").unwrap().changes_nothing());
+    assert!(plan_install(&environment, "claude-code", "unspool", false).unwrap().changes_nothing());
     let removed = plan_remove(&environment, "claude-code").unwrap();
     removed.apply().unwrap();
     let after: serde_json::Value =
@@ -51,7 +51,7 @@ fn every_agent_gets_hooks_in_its_own_form() {
     let environment = environment(home.path());
     for agent in Agent::with_hooks() {
         assert_eq!(status(&environment, agent.name), Some(HookStatus::No), "{}", agent.name);
-        let plan = plan_install(&environment, agent.name, "unspool").unwrap();
+        let plan = plan_install(&environment, agent.name, "unspool", false).unwrap();
         assert_eq!(plan.before, None);
         assert_eq!(plan.apply().unwrap(), None);
         assert!(matches!(status(&environment, agent.name), Some(HookStatus::Yes { .. })));
@@ -66,7 +66,7 @@ fn every_agent_gets_hooks_in_its_own_form() {
     assert!(home.path().join(".gemini/settings.json").exists());
     assert!(!home.path().join(".copilot/hooks/unspool.json").exists());
     assert_eq!(status(&environment, "rows"), None);
-    assert!(plan_install(&environment, "rows", "unspool").is_err());
+    assert!(plan_install(&environment, "rows", "unspool", false).is_err());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn settings_that_cannot_be_read_are_left_alone() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     for text in ["{ // a comment\n}", "[]", r#"{"hooks": 7}"#, r#"{"hooks": {"Stop": 1}}"#] {
         fs::write(&path, text).unwrap();
-        let error = plan_install(&environment, "gemini", "unspool").unwrap_err();
+        let error = plan_install(&environment, "gemini", "unspool", false).unwrap_err();
         assert!(error.to_string().contains("manually"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
@@ -93,7 +93,7 @@ fn a_backup_is_as_private_as_the_settings() {
     for mode in [0o600, 0o644] {
         fs::write(&path, SETTINGS).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let plan = plan_install(&environment(home.path()), "claude-code", "unspool").unwrap();
+        let plan = plan_install(&environment(home.path()), "claude-code", "unspool", false).unwrap();
         let backup = plan.apply().unwrap().unwrap();
         for file in [&backup, &path] {
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, mode, "{file:?}");
@@ -110,12 +110,12 @@ fn settings_behind_a_link_are_written_there_and_a_pipe_is_refused() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::create_dir(home.path().join("dotfiles")).unwrap();
     std::os::unix::fs::symlink("../dotfiles/claude.json", &path).unwrap();
-    plan_install(&environment, "claude-code", "unspool").unwrap().apply().unwrap();
+    plan_install(&environment, "claude-code", "unspool", false).unwrap().apply().unwrap();
     assert!(path.is_symlink());
     assert!(home.path().join("dotfiles/claude.json").is_file());
     fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let error = plan_install(&environment, "claude-code", "unspool").unwrap_err();
+    let error = plan_install(&environment, "claude-code", "unspool", false).unwrap_err();
     assert!(matches!(error, HooksError::Read { .. }), "{error}");
 }
 
@@ -126,7 +126,7 @@ fn a_byte_order_mark_stays() {
     let path = home.path().join(".gemini/settings.json");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "\u{feff}{\"model\": \"pro\"}").unwrap();
-    plan_install(&environment, "gemini", "unspool").unwrap().apply().unwrap();
+    plan_install(&environment, "gemini", "unspool", false).unwrap().apply().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("\u{feff}{") && text.contains("unspool hook"), "{text}");
     plan_remove(&environment, "gemini").unwrap().apply().unwrap();
@@ -143,7 +143,7 @@ fn a_program_that_is_gone_is_noticed() {
     fs::write(&program, "").unwrap();
     for agent in Agent::with_hooks() {
         let command = format!("'{}' --data /x", program.display());
-        plan_install(&environment, agent.name, &command).unwrap().apply().unwrap();
+        plan_install(&environment, agent.name, &command, false).unwrap().apply().unwrap();
         let found = status(&environment, agent.name);
         assert!(matches!(found, Some(HookStatus::Yes { .. })), "{found:?}");
     }
@@ -154,4 +154,43 @@ fn a_program_that_is_gone_is_noticed() {
         };
         assert!(what.contains("my programs/unspool, which no longer exists"), "{what}");
     }
+}
+
+#[test]
+fn answering_is_installed_and_removed_with_the_hooks() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = environment(home.path());
+    let path = home.path().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, SETTINGS).unwrap();
+    let install = |answers| {
+        let plan = plan_install(&environment, "claude-code", "unspool", answers).unwrap();
+        plan.apply().unwrap();
+        plan.after.unwrap()
+    };
+    let answers = || match status(&environment, "claude-code") {
+        Some(HookStatus::Yes { answers, .. }) => answers,
+        other => panic!("{other:?}"),
+    };
+    let plain = install(false);
+    assert!(!answers());
+    let text = install(true);
+    assert!(answers());
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let hook = |event: &str| value["hooks"][event][0]["hooks"][0].clone();
+    let waiting = hook("PermissionRequest");
+    assert_eq!(waiting["command"], "unspool hook --agent claude-code --answer");
+    assert_eq!(waiting["timeout"], ANSWER_TIMEOUT_SECONDS);
+    assert_eq!(hook("PreToolUse")["command"], "unspool hook --agent claude-code");
+    assert_eq!(hook("PreToolUse")["timeout"], HOOK_TIMEOUT_SECONDS);
+    assert_eq!(value["hooks"]["PermissionRequest"].as_array().unwrap().len(), 1);
+    assert!(plan_install(&environment, "claude-code", "unspool", true).unwrap().changes_nothing());
+    assert_eq!(install(false), plain);
+    install(true);
+    plan_remove(&environment, "claude-code").unwrap().apply().unwrap();
+    let after: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(after, serde_json::from_str::<serde_json::Value>(SETTINGS).unwrap());
+    let refused = plan_install(&environment, "codex", "unspool", true).unwrap_err().to_string();
+    assert!(refused.contains("not yet known to be possible"), "{refused}");
 }

@@ -23,7 +23,7 @@ use crate::protocol::{ChatState, Command, Outcome, Phase};
 use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
 pub use exit::Exit;
-pub use question::{MIN_READING_TIME, Policy};
+pub use question::{MAX_SUBJECT_BYTES, MIN_READING_TIME, Policy, ValidAnswer, validate};
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
 const INITIALIZE_TIMEOUT: u64 = 120_000;

@@ -56,16 +56,21 @@ pub fn list(folders: &ChatFolders) -> Vec<ListedChat> {
     let entry = |folder: ChatFolder| {
         let StoredChat { state, host, .. } = folder.read()?;
         let live = folder.is_live();
+        // A hook that was killed: its question is the agent's alone again.
+        if state.answers_only && !live {
+            return None;
+        }
         Some(ListedChat { id: folder.id, live, process: host.filter(|_| live), state })
     };
     folders.all().into_iter().filter_map(entry).collect()
 }
 
-/// The chats of a session that have files.
+/// The chats of a session that have files. Hooks that wait for an answer are none.
 pub fn chats_of(folders: &ChatFolders, session: SessionId) -> Vec<(ChatFolder, StoredChat)> {
     let is_it = |stored: &StoredChat| {
         let own = stored.state.session.as_deref();
-        own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
+        !stored.state.answers_only
+            && own.is_some_and(|own| SessionId::of(&stored.state.agent, own) == session)
     };
     let all = folders.all().into_iter();
     let stored = all.filter_map(|folder| {
@@ -82,6 +87,10 @@ pub fn recover(folders: &ChatFolders) {
         // A chat that is about to start is not locked yet, and has no agent.
         let Ok(Some(_lock)) = folder.lock() else { continue };
         let Some(mut stored) = folder.read() else { continue };
+        if stored.state.answers_only {
+            let _ = folder.remove();
+            continue;
+        }
         let Some(agent) = stored.agent.take() else { continue };
         kill_left_processes(agent, &folder.id);
         if stored.state.phase != Phase::Ended {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::client::{Attached, ClientError, attach};
 use crate::host::CLIENT_QUEUE;
@@ -19,6 +19,10 @@ use merge::{AnswerLog, merged, own_question};
 
 /// How often new chats are looked for.
 const SCAN_TIME: Duration = Duration::from_millis(300);
+/// How long a chat that is found may take to greet, and how long one that did not is left alone: its
+/// process may be stopped, and the others must not wait for it.
+const GREETING_TIME: Duration = Duration::from_millis(500);
+const SILENT_TIME: Duration = Duration::from_secs(10);
 /// Why a command is refused that only a driven agent could obey.
 pub const ONLY_ANSWERS: &str = "this agent runs in its own terminal; it can only be answered here";
 
@@ -70,6 +74,8 @@ struct Follower {
     links: BTreeMap<String, Link>,
     /// Chats that are none of this session, or that speak another version.
     others: BTreeSet<String>,
+    /// Chats that did not greet, and when they are tried again.
+    silent: BTreeMap<String, Instant>,
     /// The last state of the chat that drove the agent: how it ended is shown until another comes.
     ended: Option<ChatState>,
     answers: AnswerLog,
@@ -88,6 +94,7 @@ impl Follower {
             session,
             links: BTreeMap::new(),
             others: BTreeSet::new(),
+            silent: BTreeMap::new(),
             ended: None,
             answers: AnswerLog::default(),
             handed_on: BTreeMap::new(),
@@ -154,21 +161,22 @@ impl Follower {
                 continue;
             }
             let id = folder.id.clone();
-            if stored.state.phase == Phase::Ended || !folder.is_live() {
+            let is_silent = self.silent.get(&id).is_some_and(|until| Instant::now() < *until);
+            if stored.state.phase == Phase::Ended || is_silent || !folder.is_live() {
                 continue;
             }
-            match attach(&folder).await {
-                Ok(attached) => self.add(id, attached),
-                Err(ClientError::Version { .. }) => {
+            match timeout(GREETING_TIME, attach(&folder)).await {
+                Ok(Ok(attached)) => self.add(id, attached),
+                Ok(Err(ClientError::Version { .. })) => {
                     self.others.insert(id);
                 }
                 // It has not begun to listen, or has ended.
-                Err(
-                    ClientError::Unknown(_)
-                    | ClientError::NotStarted(_)
-                    | ClientError::Silent
-                    | ClientError::Io(_),
-                ) => {}
+                Ok(Err(
+                    ClientError::Unknown(_) | ClientError::NotStarted(_) | ClientError::Io(_),
+                )) => {}
+                Ok(Err(ClientError::Silent)) | Err(_) => {
+                    self.silent.insert(id, Instant::now() + SILENT_TIME);
+                }
             }
         }
     }

@@ -9,6 +9,8 @@
 
 pub mod agents;
 mod answer;
+#[cfg(unix)]
+pub mod answer_hook;
 pub mod chat;
 pub mod form;
 pub mod open;

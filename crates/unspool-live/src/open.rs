@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use unspool_model::id::SessionId;
 
 #[cfg(unix)]
-use crate::host::folder::ChatFolder;
+use crate::host::folder::{ChatFolder, ChatFolders};
 
 /// The chat to open.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,4 +26,13 @@ pub enum ChatRequest {
 /// Finds or starts the host of a chat.
 #[cfg(unix)]
 pub type ChatOpener =
-    std::sync::Arc<dyn Fn(ChatRequest) -> Result<ChatFolder, String> + Send + Sync>;
+    std::sync::Arc<dyn Fn(ChatRequest) -> Result<OpenedChat, String> + Send + Sync>;
+
+/// What to connect to.
+#[cfg(unix)]
+pub enum OpenedChat {
+    /// The chat that drives the agent.
+    Chat(ChatFolders, ChatFolder),
+    /// No chat drives the session: one may come, and its agent may ask from its own terminal.
+    Session { folders: ChatFolders, agent: String, session: String },
+}

@@ -89,7 +89,8 @@ pub enum Command {
         option: String,
         value: Value,
     },
-    /// Keeps text that is not sent yet: of the composer, or of a question.
+    /// Keeps text that is not sent yet: of the composer, or of a question. An agent in its own
+    /// terminal is told the text of its question if the answer is a refusal.
     Draft {
         question: Option<String>,
         text: String,
@@ -241,6 +242,14 @@ pub struct GivenAnswer {
     /// A surface, or `rule`.
     pub by: String,
     pub answer: String,
+}
+
+impl GivenAnswer {
+    /// Who answered what, for those who did not.
+    pub fn sentence(&self) -> String {
+        let place = if self.by == AGENT_TERMINAL { "in" } else { "by" };
+        format!("answered {place} the {}: {}", self.by, self.answer)
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -66,6 +66,9 @@ pub struct HookSetup {
     pub form: HookForm,
     /// The events that carry information missing from logs.
     pub events: &'static [&'static str],
+    /// The event whose hook can answer a question while the agent's own dialog stands. None if that
+    /// is not known to be possible.
+    pub answer_event: Option<&'static str>,
     /// A field that identifies a payload without the agent's folder in its transcript path.
     pub payload_field: Option<&'static str>,
     /// What the user must still do after the hooks are installed.

@@ -49,7 +49,11 @@ pub enum ChatEffect {
 /// What comes from a connection.
 #[derive(Debug)]
 pub enum ChatEvent {
-    Attached { chat: String, state: Box<ChatState> },
+    /// The chat that drives the agent, if one does, and the state of the session.
+    Attached {
+        chat: Option<String>,
+        state: Box<ChatState>,
+    },
     Host(HostMessage),
     Failed(String),
     Closed,
@@ -70,13 +74,15 @@ pub enum Focus {
 
 pub struct ChatPane {
     pub link: LinkId,
-    /// The id of the chat, once it is attached.
+    /// The id of the chat that was opened. None if only the session was.
     pub chat: Option<String>,
+    /// There is a connection.
+    attached: bool,
     /// The archive's id of the session. Before the agent has one, the id of an empty transcript.
     pub session: SessionId,
     pub state: ChatState,
     fields: Map<String, Value>,
-    /// Nobody wanted a chat: it is shown only if one runs.
+    /// Nobody wanted a chat: it is shown only if one runs, or the agent asks something.
     pub tentative: bool,
     /// Why there is no connection.
     pub lost: Option<String>,
@@ -115,6 +121,7 @@ impl ChatPane {
         ChatPane {
             link,
             chat: None,
+            attached: false,
             session,
             state: ChatState::default(),
             fields: Map::new(),
@@ -141,7 +148,7 @@ impl ChatPane {
     }
 
     pub fn is_attached(&self) -> bool {
-        self.chat.is_some() && self.lost.is_none() && !self.closed
+        self.attached && self.lost.is_none() && !self.closed
     }
 
     /// True if only a new start helps.
@@ -149,8 +156,8 @@ impl ChatPane {
         self.lost.is_some() || self.closed || self.state.phase == Phase::Ended
     }
 
-    pub fn attach(&mut self, chat: String, mut state: ChatState, now: Instant) {
-        (self.chat, self.lost, self.tentative) = (Some(chat), None, false);
+    pub fn attach(&mut self, chat: Option<String>, mut state: ChatState, now: Instant) {
+        (self.chat, self.lost, self.attached) = (chat, None, true);
         self.fields = state.fields();
         // What was answered before is in the transcript.
         self.answers_seen = state.answers.last().map_or(0, |answer| answer.number);
@@ -190,7 +197,7 @@ impl ChatPane {
         });
         for open in &state.questions {
             let draft = state.answer_drafts.get(&open.id).map(String::as_str);
-            let new = || QuestionPane::new(open, draft);
+            let new = || QuestionPane::new(open, draft, state.answers_only);
             let pane = self.questions.entry(open.id.clone()).or_insert_with(new);
             pane.came_at.get_or_insert(now);
         }
@@ -199,7 +206,14 @@ impl ChatPane {
         let answers = self.note_answers();
         let sent = self.settle_editing(now);
         let gone = self.settle_focus(now).filter(|_| was_open);
+        self.settle_visibility();
         answers.or(sent).or(gone)
+    }
+
+    /// An agent in its own terminal is shown while it asks something.
+    fn settle_visibility(&mut self) {
+        let asks = !self.state.questions.is_empty() || matches!(self.focus, Focus::Question(_));
+        self.tentative = self.state.answers_only && !asks;
     }
 
     /// Leaves a message that is gone. A question that is gone keeps the keys for a moment: they were
@@ -225,8 +239,14 @@ impl ChatPane {
     /// Goes to the composer, where Enter means nothing for a moment.
     pub fn leave_question(&mut self, now: Instant) {
         self.gone_since = None;
-        self.focus = Focus::Composer;
+        self.focus = self.rest();
         self.quiet_until = Some(now + question::GUARD_TIME);
+        self.settle_visibility();
+    }
+
+    /// Where keys go that are for nothing else. An agent in its own terminal takes no messages.
+    fn rest(&self) -> Focus {
+        if self.state.answers_only { Focus::Transcript } else { Focus::Composer }
     }
 
     /// Advances the clock.
@@ -254,9 +274,7 @@ impl ChatPane {
         let seen = self.answers_seen;
         let mut new = self.state.answers.iter().filter(|answer| answer.number > seen);
         let other = |answer: &&GivenAnswer| answer.by != SURFACE;
-        let notice = new
-            .rfind(other)
-            .map(|answer| format!("answered by the {}: {}", answer.by, answer.answer));
+        let notice = new.rfind(other).map(GivenAnswer::sentence);
         self.answers_seen = self.state.answers.last().map_or(seen, |answer| answer.number);
         notice
     }
@@ -315,7 +333,7 @@ impl ChatPane {
         let ids: Vec<&String> = self.state.questions.iter().map(|open| &open.id).collect();
         let queue = || match self.state.queue.first() {
             Some(message) => Focus::Queue(message.id),
-            None => Focus::Composer,
+            None => self.rest(),
         };
         match &self.focus {
             Focus::Transcript | Focus::Composer => {
@@ -325,7 +343,7 @@ impl ChatPane {
                 let at = ids.iter().position(|other| *other == id).map_or(0, |at| at + 1);
                 ids.get(at).map_or_else(queue, |id| Focus::Question((*id).clone()))
             }
-            Focus::Queue(_) => Focus::Composer,
+            Focus::Queue(_) => self.rest(),
         }
     }
 }

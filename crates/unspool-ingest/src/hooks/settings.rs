@@ -54,11 +54,10 @@ pub fn group(command: &str, timeout: u32) -> String {
     )
 }
 
-/// The settings with our group added once per event.
+/// The settings with our group added once per event: `groups` has events and their groups.
 pub fn with_hooks(
     text: Option<&str>,
-    events: &[&str],
-    group: &str,
+    groups: &[(&str, String)],
     mark: &str,
 ) -> Result<String, NotSettings> {
     let (mark_of_order, text) = text.map_or(("", None), |text| {
@@ -70,10 +69,10 @@ pub fn with_hooks(
         None => Object(Vec::new()),
     };
     let mut hooks = hooks_of(&fields, mark)?;
-    for event in events {
+    for (event, group) in groups {
         match hooks.iter_mut().find(|(name, _)| name == event) {
-            Some((_, groups)) => groups.push(group.to_owned()),
-            None => hooks.push(((*event).to_owned(), vec![group.to_owned()])),
+            Some((_, groups)) => groups.push(group.clone()),
+            None => hooks.push(((*event).to_owned(), vec![group.clone()])),
         }
     }
     put_hooks(&mut fields, &hooks)?;

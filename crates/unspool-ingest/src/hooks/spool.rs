@@ -90,16 +90,20 @@ pub fn append_payload(
     let mut line = serde_json::to_vec(&SpoolLine { agent, event, at: now, payload })?;
     line.push(b'\n');
     folder.create()?;
-    let spool = folder.spool();
-    fs::create_dir_all(&spool)?;
-    let day = now.get(..10).unwrap_or("undated");
-    let path = spool.join(format!("{}-{day}.jsonl", file_name(agent)));
+    fs::create_dir_all(folder.spool())?;
+    let path = spool_file(folder, agent, now);
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // A single write, because hooks run concurrently.
     options.open(path)?.write_all(&line)
+}
+
+/// The file of the spool that gets the payloads of an agent at this time.
+pub fn spool_file(folder: &DataFolder, agent: &str, now: &str) -> PathBuf {
+    let day = now.get(..10).unwrap_or("undated");
+    folder.spool().join(format!("{}-{day}.jsonl", file_name(agent)))
 }
 
 /// The agent's name reduced to safe characters: it comes from the command line.

@@ -22,7 +22,7 @@ const MAX_REMEMBERED: usize = 32;
 /// An agent that asks more at once is not answered by a person.
 const MAX_QUESTIONS: usize = 100;
 /// A larger description of a call is left out: clients show the call of the archive.
-const MAX_SUBJECT_BYTES: usize = 256 * 1024;
+pub const MAX_SUBJECT_BYTES: usize = 256 * 1024;
 /// A longer question is cut.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
 /// The most options of a permission and questions of a form.
@@ -152,7 +152,8 @@ impl Chat {
             [PermissionKind::RejectOnce, PermissionKind::RejectAlways]
         };
         let option = wanted.iter().find_map(|kind| options.iter().find(|o| o.kind == *kind));
-        let label = option.map_or_else(|| "cancelled".to_owned(), describe_option);
+        let label =
+            option.map_or_else(|| "cancelled".to_owned(), |one| ValidAnswer::Option(one).label());
         self.note_answer(&question.id, question.text.clone(), "rule", &label);
         let option = option.map(|option| option.id.as_str());
         self.send(&outgoing::permission_answer(&question.request, option));
@@ -233,40 +234,21 @@ impl Chat {
             };
         };
         let open = &self.state.questions[at];
-        let is_quick = now < open.since + MIN_READING_TIME;
-        // To decline needs no reading.
-        if is_quick && *answer != UserAnswer::Decline {
-            return refuse("the question has just come; answer again");
-        }
-        let id = open.request.clone();
-        let (message, label) = match (&open.kind, answer) {
-            (RequestedInput::Permission(options), UserAnswer::Option(chosen)) => {
-                let Some(option) = options.iter().find(|option| option.id == *chosen) else {
-                    return refuse("the agent does not offer this option");
-                };
-                let label = describe_option(option);
-                (outgoing::permission_answer(&id, Some(chosen)), label)
+        let valid = match validate(open, answer, now) {
+            Ok(valid) => valid,
+            Err(why) => return Outcome::Refused(why),
+        };
+        let (id, label) = (&open.request, valid.label());
+        let message = match (valid, &open.kind) {
+            (ValidAnswer::Option(option), _) => outgoing::permission_answer(id, Some(&option.id)),
+            (ValidAnswer::Form(content), _) => {
+                outgoing::form_answer(id, FormReply::Accept(content))
             }
-            (RequestedInput::Permission(_), UserAnswer::Decline) => {
-                (outgoing::permission_answer(&id, None), "declined".to_owned())
+            (ValidAnswer::Declined, RequestedInput::Permission(_)) => {
+                outgoing::permission_answer(id, None)
             }
-            (RequestedInput::Form(fields), UserAnswer::Form(values)) => {
-                match form::content(fields, values) {
-                    Ok(content) => {
-                        let label = describe(&content);
-                        (outgoing::form_answer(&id, FormReply::Accept(content)), label)
-                    }
-                    Err(why) => return Outcome::Refused(why),
-                }
-            }
-            (RequestedInput::Form(_), UserAnswer::Decline) => {
-                (outgoing::form_answer(&id, FormReply::Decline), "declined".to_owned())
-            }
-            (RequestedInput::Permission(_), UserAnswer::Form(_)) => {
-                return refuse("this is a permission: choose one of its options");
-            }
-            (RequestedInput::Form(_), UserAnswer::Option(_)) => {
-                return refuse("this is a form: give the values of its fields");
+            (ValidAnswer::Declined, RequestedInput::Form(_)) => {
+                outgoing::form_answer(id, FormReply::Decline)
             }
         };
         let open = self.state.questions.remove(at);
@@ -334,6 +316,58 @@ impl Chat {
     }
 }
 
+/// An answer that fits its question.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ValidAnswer<'a> {
+    Option(&'a PermissionOption),
+    /// The content of a form.
+    Form(Value),
+    Declined,
+}
+
+impl ValidAnswer<'_> {
+    /// The answer in a few words, for those who come late.
+    pub fn label(&self) -> String {
+        match self {
+            ValidAnswer::Option(option) => format!("{} ({})", option.kind.word(), option.label),
+            ValidAnswer::Form(content) => describe(content),
+            ValidAnswer::Declined => "declined".to_owned(),
+        }
+    }
+}
+
+/// Checks an answer to an open question. The error is a sentence for whoever answered.
+pub fn validate<'a>(
+    open: &'a OpenQuestion,
+    answer: &UserAnswer,
+    now: u64,
+) -> Result<ValidAnswer<'a>, String> {
+    // To decline needs no reading.
+    if now < open.since + MIN_READING_TIME && *answer != UserAnswer::Decline {
+        return Err("the question has just come; answer again".to_owned());
+    }
+    match (&open.kind, answer) {
+        (RequestedInput::Permission(options), UserAnswer::Option(chosen)) => {
+            let option = options.iter().find(|option| option.id == *chosen);
+            option
+                .map(ValidAnswer::Option)
+                .ok_or_else(|| "the agent does not offer this option".to_owned())
+        }
+        (RequestedInput::Form(fields), UserAnswer::Form(values)) => {
+            form::content(fields, values).map(ValidAnswer::Form)
+        }
+        (RequestedInput::Permission(_) | RequestedInput::Form(_), UserAnswer::Decline) => {
+            Ok(ValidAnswer::Declined)
+        }
+        (RequestedInput::Permission(_), UserAnswer::Form(_)) => {
+            Err("this is a permission: choose one of its options".to_owned())
+        }
+        (RequestedInput::Form(_), UserAnswer::Option(_)) => {
+            Err("this is a form: give the values of its fields".to_owned())
+        }
+    }
+}
+
 fn kind_of(kind: &str) -> PermissionKind {
     match kind {
         "allow_once" => PermissionKind::AllowOnce,
@@ -342,10 +376,6 @@ fn kind_of(kind: &str) -> PermissionKind {
         "reject_always" => PermissionKind::RejectAlways,
         _ => PermissionKind::Other,
     }
-}
-
-fn describe_option(option: &PermissionOption) -> String {
-    format!("{} ({})", option.kind.word(), option.label)
 }
 
 /// The values of an accepted form, for those who come late.

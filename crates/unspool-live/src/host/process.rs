@@ -181,6 +181,32 @@ pub fn kill_left_processes(process: StoredProcess, chat: &str) {
     }
 }
 
+/// A process of now, so that it can be told from a later one of the same id.
+pub fn identify(process: u32) -> StoredProcess {
+    StoredProcess { group: process, started: start_time(process) }
+}
+
+/// True while this very process runs.
+pub fn is_running(process: StoredProcess) -> bool {
+    let pid = i32::try_from(process.group).ok().and_then(Pid::from_raw);
+    // A signal to somebody else's process is not permitted, but the process is there.
+    let exists = pid.is_some_and(|pid| {
+        !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    });
+    exists && !is_dead(process.group) && start_time(process.group) == process.started
+}
+
+/// True for a process that has ended and that nobody has waited for.
+#[cfg(target_os = "linux")]
+fn is_dead(process: u32) -> bool {
+    stat_fields(process).is_none_or(|fields| fields.first().is_some_and(|state| state == "Z"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_dead(_: u32) -> bool {
+    false
+}
+
 /// All processes with the mark of a chat.
 #[cfg(target_os = "linux")]
 fn marked_processes(chat: &str) -> Vec<u32> {

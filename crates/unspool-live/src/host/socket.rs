@@ -12,7 +12,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
-use super::folder::{ChatFolder, create_private};
+use super::folder::{ChatFolder, StoredProcess, create_private};
 use super::process::is_below;
 use super::{CLIENT_QUEUE, Connection};
 
@@ -23,6 +23,23 @@ pub const MAX_STATE: usize = 64 * 1024 * 1024;
 
 /// Listens for clients and hands their connections to the host.
 pub fn listen(folder: &ChatFolder) -> io::Result<mpsc::Receiver<Connection>> {
+    let agent_folder = folder.clone();
+    listen_except(folder, move || agent_folder.read().and_then(|stored| stored.agent))
+}
+
+/// Listens for clients that this agent did not start. It is none of ours: its files must not name
+/// it, because what they name is ended with the chat.
+pub fn listen_beside(
+    folder: &ChatFolder,
+    agent: Option<StoredProcess>,
+) -> io::Result<mpsc::Receiver<Connection>> {
+    listen_except(folder, move || agent)
+}
+
+fn listen_except(
+    folder: &ChatFolder,
+    agent: impl Fn() -> Option<StoredProcess> + Send + 'static,
+) -> io::Result<mpsc::Receiver<Connection>> {
     let path = folder.socket();
     if let Some(parent) = path.parent() {
         create_private(parent)?;
@@ -33,10 +50,10 @@ pub fn listen(folder: &ChatFolder) -> io::Result<mpsc::Receiver<Connection>> {
     let listener = UnixListener::bind(&path)?;
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     let (sender, connections) = mpsc::channel(8);
-    let folder = folder.clone();
+    let chat = folder.id.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            if is_welcome(&stream, &folder) && sender.send(connect(stream)).await.is_err() {
+            if is_welcome(&stream, agent(), &chat) && sender.send(connect(stream)).await.is_err() {
                 return;
             }
         }
@@ -56,14 +73,13 @@ fn check_private(folder: &Path) -> io::Result<()> {
 }
 
 /// True for a process of this user that the agent did not start.
-fn is_welcome(stream: &UnixStream, folder: &ChatFolder) -> bool {
+fn is_welcome(stream: &UnixStream, agent: Option<StoredProcess>, chat: &str) -> bool {
     let Ok(peer) = stream.peer_cred() else { return false };
     if peer.uid() != rustix::process::getuid().as_raw() {
         return false;
     }
-    let agent = folder.read().and_then(|stored| stored.agent);
     let process = peer.pid().and_then(|id| u32::try_from(id).ok());
-    !agent.zip(process).is_some_and(|(agent, process)| is_below(process, agent, &folder.id))
+    !agent.zip(process).is_some_and(|(agent, process)| is_below(process, agent, chat))
 }
 
 fn connect(stream: UnixStream) -> Connection {

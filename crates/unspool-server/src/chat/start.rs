@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use unspool_live::client::list;
-use unspool_live::open::ChatRequest;
+use unspool_live::open::{ChatRequest, OpenedChat};
 use unspool_model::id::SessionId;
 use unspool_store::facets::FacetsRequest;
 use unspool_store::store::{Store, View};
@@ -63,8 +63,15 @@ pub async fn start<S: Store>(
     let opener = chats.opener.clone();
     let opened = tokio::task::spawn_blocking(move || opener(request)).await;
     let opened = opened.unwrap_or_else(|error| Err(error.to_string()));
-    let folder = opened.map_err(|why| Problem::new(StatusCode::CONFLICT, why))?;
-    Ok(axum::Json(json!({ "chat": folder.id })).into_response())
+    match opened {
+        Ok(OpenedChat::Chat(_, folder)) => {
+            Ok(axum::Json(json!({ "chat": folder.id })).into_response())
+        }
+        Ok(OpenedChat::Session { .. }) => {
+            Err(Problem::new(StatusCode::CONFLICT, "no chat runs for this session"))
+        }
+        Err(why) => Err(Problem::new(StatusCode::CONFLICT, why)),
+    }
 }
 
 /// A script that a page was tricked into must not start agents without end.

@@ -22,6 +22,8 @@ use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 pub use agent::AGENT;
 
 const NAME: &str = "claude-code";
+/// The event of an answer that was given through our own hook. Claude Code has none of this name.
+pub const ANSWER_EVENT: &str = "UnspoolAnswer";
 
 pub const LOG: Format = Format {
     agent: NAME,

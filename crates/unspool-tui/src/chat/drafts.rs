@@ -93,6 +93,11 @@ impl ChatPane {
         self.draft_due = Some(now + DRAFT_DELAY);
     }
 
+    /// The answer is given: its draft is of no use.
+    pub fn forget_answer_draft(&mut self) {
+        self.answer_draft = None;
+    }
+
     /// Has the host keep everything that is typed.
     pub fn keep_drafts(&mut self) -> Vec<ChatEffect> {
         self.draft_due = None;

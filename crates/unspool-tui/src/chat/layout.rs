@@ -39,6 +39,11 @@ pub fn tail(chat: &ChatPane, inline: &InlineQuestions, width: usize, now: Instan
         }
     }
     out.lines.push(Line::default());
+    if chat.state.answers_only {
+        let text = "the agent runs in its own terminal: the first answer counts, here or there";
+        out.lines.extend(sentence(text, Tone::Muted, width));
+        return out;
+    }
     out.lines.extend(notices(chat, width));
     out.lines.extend(queue(chat, width));
     out.lines.extend(composer(chat, width, now));

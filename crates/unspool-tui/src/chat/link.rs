@@ -5,9 +5,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use unspool_live::client::attach;
-use unspool_live::host::folder::ChatFolder;
-pub use unspool_live::open::ChatOpener;
+use unspool_live::follow::{follow_chat, follow_session};
+pub use unspool_live::open::{ChatOpener, OpenedChat};
 use unspool_live::project_files::project_files;
 use unspool_live::protocol::{ClientMessage, HostMessage};
 
@@ -67,7 +66,7 @@ impl Links {
         let thread = thread::spawn(move || {
             let report = |event| sender.send(AppEvent::Chat(id, event)).is_ok();
             match opener(request) {
-                Ok(folder) => serve(&folder, incoming, report),
+                Ok(opened) => serve(opened, incoming, report),
                 Err(reason) => {
                     report(ChatEvent::Failed(reason));
                 }
@@ -89,21 +88,29 @@ impl Links {
 
 /// Carries messages between a host and the application until one of them ends.
 fn serve(
-    folder: &ChatFolder,
+    opened: OpenedChat,
     mut commands: UnboundedReceiver<ClientMessage>,
     report: impl Fn(ChatEvent) -> bool,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
-        let mut attached = match attach(folder).await {
+        let (chat, attached) = match opened {
+            OpenedChat::Chat(folders, folder) => {
+                (Some(folder.id.clone()), follow_chat(folders, &folder).await)
+            }
+            OpenedChat::Session { folders, agent, session } => {
+                (None, Ok(follow_session(folders, agent, session).await))
+            }
+        };
+        let mut attached = match attached {
             Ok(attached) => attached,
             Err(error) => {
                 report(ChatEvent::Failed(error.to_string()));
                 return;
             }
         };
-        let (chat, state) = (folder.id.clone(), Box::new(attached.state));
+        let state = Box::new(attached.state);
         if !report(ChatEvent::Attached { chat, state }) {
             return;
         }

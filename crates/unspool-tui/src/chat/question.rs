@@ -33,6 +33,8 @@ pub enum QuestionRow {
     Send,
     /// Answers no, and goes on in the composer.
     Discuss,
+    /// Answers no with these words, for an agent that has no composer here.
+    Reason,
 }
 
 /// What a key did.
@@ -56,6 +58,8 @@ pub struct QuestionPane {
     /// The chosen values of each field.
     chosen: Vec<Vec<String>>,
     pub texts: Vec<TextField>,
+    /// What to say with a refusal. None if the composer is for that.
+    pub reason: Option<TextField>,
     /// What is asked about is shown in full.
     pub expanded: bool,
     /// What is asked about is longer than what is shown of it at first.
@@ -79,15 +83,20 @@ pub struct SubjectLayout {
 }
 
 impl QuestionPane {
-    pub fn new(question: &OpenQuestion, draft: Option<&str>) -> QuestionPane {
+    pub fn new(question: &OpenQuestion, draft: Option<&str>, answers_only: bool) -> QuestionPane {
         let fields = fields_of(question);
         let mut pane = QuestionPane {
             chosen: vec![Vec::new(); fields.len()],
             texts: vec![TextField::default(); fields.len()],
+            reason: answers_only.then(TextField::default),
             ..QuestionPane::default()
         };
         let first_text = fields.iter().position(FormField::takes_text);
-        if let Some((text, draft)) = first_text.and_then(|at| pane.texts.get_mut(at)).zip(draft) {
+        let text = match first_text {
+            Some(at) => pane.texts.get_mut(at),
+            None => pane.reason.as_mut(),
+        };
+        if let Some((text, draft)) = text.zip(draft) {
             *text = TextField::new(draft);
         }
         pane
@@ -111,37 +120,54 @@ impl QuestionPane {
 
     /// The text that is kept if the question is left.
     pub fn draft(&self) -> &str {
-        let texts = self.texts.iter().map(TextField::text);
+        let texts = self.texts.iter().chain(&self.reason).map(TextField::text);
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     pub fn paste(&mut self, question: &OpenQuestion, text: &str) -> bool {
-        let Some(QuestionRow::Text { field }) = self.row(question) else { return false };
         let line = text.replace(['\n', '\r'], " ");
-        self.texts.get_mut(field).map(|held| held.insert(&line)).is_some()
+        let row = self.row(question);
+        self.text_of(row).map(|held| held.insert(&line)).is_some()
+    }
+
+    /// The text of a row that takes one.
+    fn text_of(&mut self, row: Option<QuestionRow>) -> Option<&mut TextField> {
+        match row? {
+            QuestionRow::Text { field } => self.texts.get_mut(field),
+            QuestionRow::Reason => self.reason.as_mut(),
+            QuestionRow::Option(_)
+            | QuestionRow::Choice { .. }
+            | QuestionRow::Send
+            | QuestionRow::Discuss => None,
+        }
     }
 
     pub fn row(&self, question: &OpenQuestion) -> Option<QuestionRow> {
-        rows(question).get(self.at?).copied()
+        self.rows(question).get(self.at?).copied()
+    }
+
+    /// The rows of its question that can be chosen, in order.
+    pub fn rows(&self, question: &OpenQuestion) -> Vec<QuestionRow> {
+        let last = if self.reason.is_some() { QuestionRow::Reason } else { QuestionRow::Discuss };
+        answer_rows(question).into_iter().chain([last]).collect()
     }
 
     pub fn press(&mut self, question: &OpenQuestion, key: KeyEvent) -> QuestionKey {
-        let rows = rows(question);
+        let rows = self.rows(question);
         let row = self.at.and_then(|at| rows.get(at)).copied();
         match key.code {
             KeyCode::Up => self.step(&rows, false),
             KeyCode::Down => self.step(&rows, true),
             KeyCode::Enter => return self.enter(question, &rows, row),
-            KeyCode::Right if !matches!(row, Some(QuestionRow::Text { .. })) => {
+            KeyCode::Right if self.text_of(row).is_none() => {
                 self.expanded = true;
             }
-            KeyCode::Left if !matches!(row, Some(QuestionRow::Text { .. })) => {
+            KeyCode::Left if self.text_of(row).is_none() => {
                 self.expanded = false;
             }
             _ => {
-                if let Some(QuestionRow::Text { field }) = row {
-                    let text = self.texts.get_mut(field);
-                    let typed = text.is_some_and(|text| text.press(key));
+                if let Some(text) = self.text_of(row) {
+                    let typed = text.press(key);
                     return if typed { QuestionKey::Typed } else { QuestionKey::Ignored };
                 }
                 return self.press_choice(question, &rows, row, key.code);
@@ -227,6 +253,12 @@ impl QuestionPane {
                 }
                 QuestionKey::Answer(UserAnswer::Option(option.id.clone()))
             }
+            Some(QuestionRow::Reason) => {
+                if self.reason.as_ref().is_none_or(|reason| reason.text().trim().is_empty()) {
+                    return QuestionKey::Refused("write first what to say to the agent");
+                }
+                QuestionKey::Answer(question.refusal())
+            }
             Some(QuestionRow::Discuss) => QuestionKey::Discuss(question.refusal()),
             Some(QuestionRow::Send) => QuestionKey::Answer(self.form(fields)),
             Some(QuestionRow::Choice { field, choice }) => {
@@ -293,12 +325,14 @@ fn choice_value(fields: &[FormField], field: usize, choice: usize) -> Option<Str
 fn field_of(row: QuestionRow) -> Option<usize> {
     match row {
         QuestionRow::Choice { field, .. } | QuestionRow::Text { field } => Some(field),
-        QuestionRow::Option(_) | QuestionRow::Send | QuestionRow::Discuss => None,
+        QuestionRow::Option(_) | QuestionRow::Send | QuestionRow::Discuss | QuestionRow::Reason => {
+            None
+        }
     }
 }
 
-/// The rows of a question that can be chosen, in order.
-pub fn rows(question: &OpenQuestion) -> Vec<QuestionRow> {
+/// The rows of a question that say what it asks for.
+fn answer_rows(question: &OpenQuestion) -> Vec<QuestionRow> {
     let mut rows = Vec::new();
     match &question.kind {
         RequestedInput::Permission(options) => {
@@ -318,7 +352,6 @@ pub fn rows(question: &OpenQuestion) -> Vec<QuestionRow> {
             }
         }
     }
-    rows.push(QuestionRow::Discuss);
     rows
 }
 

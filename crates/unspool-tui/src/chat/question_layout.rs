@@ -8,8 +8,9 @@ use unspool_view::present::format;
 use unspool_view::present::question_subject::question_subject;
 
 use super::layout::{frame, words};
-use super::question::{QuestionPane, QuestionRow, SubjectLayout, fields_of, rows};
+use super::question::{QuestionPane, QuestionRow, SubjectLayout, fields_of};
 use super::{ChatPane, Focus};
+use crate::text_field::TextField;
 use crate::transcript::PlacedQuestion;
 
 /// The lines of a command or diff that are shown before it is opened.
@@ -38,7 +39,7 @@ pub fn question(
         content.push(Line::of(&text, Style::tone(Tone::Warning)));
     }
     let (mut field, mut chosen_line) = (None, None);
-    for (at, row) in rows(open).into_iter().enumerate() {
+    for (at, row) in pane.rows(open).into_iter().enumerate() {
         let chosen = focused && pane.at == Some(at);
         let (label, heading) = row_label(open, pane, row, focused && chosen, inner);
         if let Some(name) = heading.filter(|name| field.as_ref() != Some(name)) {
@@ -125,27 +126,40 @@ fn row_label(
             let mut line = Line::of(label, muted.clone());
             let room = width.saturating_sub(lines::width(label) + 2);
             let text = pane.texts.get(field);
-            let shown = text.and_then(|text| text.lines(room, 1, cursor).into_iter().next());
-            let shown = shown.unwrap_or_default();
-            if shown.is_blank() && !cursor {
-                line.push("…", muted);
-            }
-            shown.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
+            line_of_text(&mut line, text, room, cursor);
             (line, several.then(|| held.text.clone()))
         }
         QuestionRow::Send => {
             (Line::of("send the answers", Style { strong: true, ..Style::default() }), None)
         }
-        QuestionRow::Discuss => {
+        QuestionRow::Discuss | QuestionRow::Reason => {
             let number = match &open.kind {
                 RequestedInput::Permission(options) => format!("{} ", options.len() + 1),
                 RequestedInput::Form(_) => String::new(),
             };
             let mut line = Line::of(&number, muted.clone());
-            line.push("chat about this", muted);
+            match &pane.reason {
+                None => line.push("chat about this", muted),
+                Some(reason) => {
+                    let label = "no, and say: ";
+                    line.push(label, muted.clone());
+                    let room = width.saturating_sub(line.width() + 2);
+                    line_of_text(&mut line, Some(reason), room, cursor);
+                }
+            }
             (line, None)
         }
     }
+}
+
+/// Adds the one line of a text field.
+fn line_of_text(line: &mut Line, text: Option<&TextField>, room: usize, cursor: bool) {
+    let shown = text.and_then(|text| text.lines(room, 1, cursor).into_iter().next());
+    let shown = shown.unwrap_or_default();
+    if shown.is_blank() && !cursor {
+        line.push("…", Style::tone(Tone::Muted));
+    }
+    shown.runs.into_iter().for_each(|run| line.push(&run.text, run.style));
 }
 
 /// True if what a question is about is too long to be part of it.

@@ -70,7 +70,7 @@ fn the_command_and_all_other_fields_are_shown() {
     let shown = |title: &str, subject: Value| {
         let mut question = permission();
         (question.text, question.subject) = (format!("Allow {title}?"), subject);
-        let mut pane = QuestionPane::new(&question, None);
+        let mut pane = QuestionPane::new(&question, None, false);
         lay_out_subject(&question, &mut pane, 80);
         let SubjectLayout { head, lines, .. } = pane.subject.take().unwrap();
         let text: Vec<String> = head.iter().chain(&lines).map(Line::text).collect();
@@ -97,7 +97,7 @@ fn the_command_and_all_other_fields_are_shown() {
 #[test]
 fn enter_alone_answers_nothing() {
     let question = permission();
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     assert!(matches!(press(&mut pane, &question, "\n"), QuestionKey::Refused(_)));
     // Letters are no answers.
     assert_eq!(press(&mut pane, &question, "y"), QuestionKey::Ignored);
@@ -113,12 +113,12 @@ fn enter_alone_answers_nothing() {
 #[test]
 fn what_is_cut_is_read_before_it_is_allowed() {
     let question = permission();
-    let mut pane = QuestionPane { truncated: true, ..QuestionPane::new(&question, None) };
+    let mut pane = QuestionPane { truncated: true, ..QuestionPane::new(&question, None, false) };
     assert!(matches!(press(&mut pane, &question, "1\n"), QuestionKey::Refused(_)));
     assert!(pane.expanded);
     let yes = QuestionKey::Answer(UserAnswer::Option("y".to_owned()));
     assert_eq!(press(&mut pane, &question, "\n"), yes);
-    let mut pane = QuestionPane { truncated: true, ..QuestionPane::new(&question, None) };
+    let mut pane = QuestionPane { truncated: true, ..QuestionPane::new(&question, None, false) };
     let no = QuestionKey::Answer(UserAnswer::Option("n".to_owned()));
     assert_eq!(press(&mut pane, &question, "2\n"), no, "a refusal needs no reading");
 }
@@ -126,7 +126,7 @@ fn what_is_cut_is_read_before_it_is_allowed() {
 #[test]
 fn keys_before_the_question_was_drawn_are_typing() {
     let question = permission();
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     let now = Instant::now();
     assert!(!pane.accepts(now));
     pane.drawn_at = Some(now);
@@ -138,14 +138,14 @@ fn keys_before_the_question_was_drawn_are_typing() {
 fn one_of_several_and_own_words() {
     let question =
         question(RequestedInput::Form(vec![field("unit", FieldKind::One, &["c", "f"], true)]));
-    let mut pane = QuestionPane::new(&question, Some("kel"));
+    let mut pane = QuestionPane::new(&question, Some("kel"), false);
     let value = |chosen: &[&str], own: Option<&str>| {
         form(json!({"unit": {"chosen": chosen, "own_words": own}}))
     };
     assert_eq!(press(&mut pane, &question, "3xin\n"), value(&[], Some("kelxin")));
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     assert_eq!(press(&mut pane, &question, "2\n"), value(&["f"], None));
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     assert_eq!(press(&mut pane, &question, "v \n"), value(&["c"], None), "space, then enter");
     assert_eq!(press(&mut pane, &question, "vvv\n"), QuestionKey::Discuss(UserAnswer::Decline));
 }
@@ -154,7 +154,7 @@ fn one_of_several_and_own_words() {
 fn several_choices_are_toggled() {
     let days = field("days", FieldKind::Several, &["mon", "tue", "wed"], false);
     let question = question(RequestedInput::Form(vec![days]));
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     let chosen = |days: &[&str]| form(json!({"days": {"chosen": days}}));
     assert_eq!(press(&mut pane, &question, "1 vv \n"), chosen(&["mon", "wed"]));
     assert_eq!(press(&mut pane, &question, "1 \n"), chosen(&["wed"]));
@@ -167,7 +167,7 @@ fn a_form_with_several_questions_is_one_answer() {
         field("loud", FieldKind::Switch, &[], false),
         field("name", FieldKind::Text, &[], false),
     ]));
-    let mut pane = QuestionPane::new(&question, None);
+    let mut pane = QuestionPane::new(&question, None, false);
     // Numbers count in the question of the chosen row.
     assert_eq!(press(&mut pane, &question, "2\n2\nBob\n"), QuestionKey::Changed);
     let expected = form(json!({"unit": {"chosen": ["f"]}, "loud": {"chosen": ["no"]},

@@ -38,7 +38,9 @@ impl State {
     pub(super) fn find_chat(&mut self, session: SessionId) -> Vec<Effect> {
         // A chat further down stays connected.
         let held = self.chat.as_ref().map(|chat| chat.session);
-        let is_shown = held.is_some_and(|held| held == session || self.session_mut(held).is_some());
+        let is_empty = self.chat.as_ref().is_some_and(|chat| chat.tentative);
+        let is_shown = held
+            .is_some_and(|held| held == session || !is_empty && self.session_mut(held).is_some());
         if is_shown || !self.can_chat {
             return Vec::new();
         }
@@ -64,6 +66,10 @@ impl State {
     pub(super) fn chat_with(&mut self, session: SessionId) -> Vec<Effect> {
         let is_it = |chat: &&mut ChatPane| chat.session == session && !chat.tentative;
         if let Some(chat) = self.chat.as_mut().filter(is_it) {
+            if chat.state.answers_only {
+                self.set_status("this agent runs in its own terminal: tab answers its questions");
+                return Vec::new();
+            }
             if !chat.is_over() {
                 chat.focus = Focus::Composer;
                 return self.show_composer();
@@ -113,7 +119,7 @@ impl State {
                 }
                 if is_reply { Vec::new() } else { self.follow_session() }
             }
-            ChatEvent::Failed(_) if chat.tentative => {
+            ChatEvent::Failed(_) | ChatEvent::Closed if chat.tentative => {
                 self.chat = None;
                 Vec::new()
             }
@@ -164,13 +170,18 @@ impl State {
     /// Lays the chat out below its transcript, and its questions below their calls.
     pub(super) fn lay_out_chat(&mut self) {
         let now = self.now;
-        let Some(chat) = self.chat.as_mut().filter(|chat| !chat.tentative) else { return };
+        let Some(chat) = self.chat.as_mut() else { return };
         let session = chat.session;
         let transcript = self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
             Screen::Session(_) | Screen::Search(_) | Screen::Changes(_) => None,
         });
         let Some(transcript) = transcript else { return };
+        if chat.tentative {
+            transcript.tail = None;
+            transcript.boxes.clear();
+            return;
+        }
         let width = transcript.width;
         for open in &chat.state.questions {
             if let Some(pane) = chat.questions.get_mut(&open.id) {

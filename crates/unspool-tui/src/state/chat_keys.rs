@@ -19,11 +19,14 @@ use crate::chat::{ChatEffect, Focus};
 impl State {
     /// Handles a key of the visible chat. None if the key is one of the transcript.
     pub(super) fn press_in_chat(&mut self, key: KeyEvent, read: Instant) -> Option<Vec<Effect>> {
-        let focus = self.visible_chat()?.focus.clone();
+        let chat = self.visible_chat()?;
+        let (focus, answers_only) = (chat.focus.clone(), chat.state.answers_only);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (key.code, &focus) {
             (KeyCode::Tab, Focus::Composer) if self.has_completion() => {}
             (KeyCode::Tab, _) => return Some(self.move_focus(read)),
+            // There is no composer, and nothing to interrupt.
+            (_, Focus::Transcript) if answers_only => return None,
             (KeyCode::BackTab, _) => return Some(self.next_mode()),
             (KeyCode::Char('c'), Focus::Question(id)) if control => {
                 return Some(self.answer(&id.clone(), UserAnswer::Decline));
@@ -103,8 +106,9 @@ impl State {
             self.focus_on(next);
             return self.show_question(&id);
         }
+        let is_transcript = next == Focus::Transcript;
         self.focus_on(next);
-        self.show_composer()
+        if is_transcript { Vec::new() } else { self.show_composer() }
     }
 
     fn press_in_composer(&mut self, key: KeyEvent, read: Instant) -> Vec<Effect> {
@@ -279,13 +283,23 @@ impl State {
 
     fn answer(&mut self, question: &str, answer: UserAnswer) -> Vec<Effect> {
         let now = self.now;
+        let mut effects = Vec::new();
         if let Some(chat) = &mut self.chat {
-            if let Some(pane) = chat.questions.get_mut(question) {
+            let reason = chat.questions.get_mut(question).and_then(|pane| {
                 pane.answered = true;
+                pane.reason.as_ref().map(|reason| reason.text().to_owned())
+            });
+            // What the agent is told if this is a refusal. Own words of a form are not that.
+            if let Some(text) = reason {
+                chat.forget_answer_draft();
+                let draft = Command::Draft { question: Some(question.to_owned()), text };
+                effects.push(Effect::Chat(chat.link, chat.command(draft)));
             }
             chat.leave_question(now);
         }
-        self.send_command(Command::Answer { question: question.to_owned(), answer })
+        effects
+            .extend(self.send_command(Command::Answer { question: question.to_owned(), answer }));
+        effects
     }
 
     fn press_in_queue(&mut self, id: u64, key: KeyEvent) -> Vec<Effect> {
@@ -344,7 +358,7 @@ impl State {
         let ready = |id: &String| chat.questions.get(id).is_some_and(|pane| pane.accepts(now));
         match question.filter(ready) {
             Some(id) => self.focus_on(Focus::Question(id)),
-            None if in_tail => self.focus_on(Focus::Composer),
+            None if in_tail && !chat.state.answers_only => self.focus_on(Focus::Composer),
             None => return false,
         }
         true

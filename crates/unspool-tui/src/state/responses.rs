@@ -93,7 +93,7 @@ impl State {
         if let PendingQuery::Window(session, _) = *pending_query {
             self.session_mut(session).map(TranscriptPane::forget_pending);
             // The session of a chat is in the archive when its first line is recorded.
-            if self.chat.as_ref().is_some_and(|chat| chat.session == session) {
+            if self.chat.as_ref().is_some_and(|chat| chat.session == session && !chat.tentative) {
                 return;
             }
         }

@@ -11,7 +11,7 @@ use unspool_view::present::context::{compactions_text, context_text};
 use unspool_view::present::format;
 
 use super::{Canvas, nth};
-use crate::chat::Focus;
+use crate::chat::{ChatPane, Focus};
 use crate::list::Grouping;
 use crate::replay::Replay;
 use crate::scroll::EntryHeights;
@@ -54,8 +54,8 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         let style = if last { strong.clone() } else { muted.clone() };
         match screen {
             Screen::Session(transcript) => {
-                let is_chat =
-                    state.chat.as_ref().is_some_and(|chat| chat.session == transcript.session);
+                let is_it = |chat: &ChatPane| chat.session == transcript.session && !chat.tentative;
+                let is_chat = state.chat.as_ref().is_some_and(is_it);
                 let unnamed = if is_chat { "New chat" } else { "…" };
                 let row = transcript.session_row.as_ref();
                 let title = row.map_or(unnamed, |session_row| &session_row.title);
@@ -122,6 +122,10 @@ fn facts(state: &State) -> (Line, Line) {
             }
             if let Some(chat) = state.visible_chat() {
                 hint = match chat.focus {
+                    Focus::Transcript if chat.state.answers_only => {
+                        "tab questions  enter open  [ ] prompts  / find  ? help"
+                    }
+                    Focus::Question(_) if chat.state.answers_only => "esc transcript",
                     Focus::Transcript => "i write  tab questions  enter open  / find  ? help",
                     Focus::Composer => "esc transcript",
                     Focus::Question(_) | Focus::Queue(_) => "esc composer",

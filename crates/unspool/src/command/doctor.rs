@@ -163,7 +163,10 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
         row(text, "", &unknown(found.agent, version));
     }
     match &agent.hooks {
-        Some(HookStatus::Yes { path }) => row(text, "hooks", &format!("installed in {path}")),
+        Some(HookStatus::Yes { path, answers }) => {
+            let with = if *answers { ", with answers" } else { "" };
+            row(text, "hooks", &format!("installed in {path}{with}"));
+        }
         Some(HookStatus::Other { path, what }) => row(text, "hooks", &format!("{path}: {what}")),
         Some(HookStatus::No) => row(
             text,

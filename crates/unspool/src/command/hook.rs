@@ -1,5 +1,9 @@
 //! `unspool hook`: run by an agent with a payload on standard input. It always returns quickly,
-//! prints nothing and succeeds: recording must never break the agent.
+//! prints nothing and succeeds: recording must never break the agent. With `--answer` it then waits
+//! for the answer to a question (`hook/answer.rs`); the agent does not wait for it.
+
+#[cfg(unix)]
+mod answer;
 
 use std::io::Read;
 use std::sync::mpsc::channel;
@@ -30,6 +34,9 @@ pub struct Hook {
     /// The hook event, for agents whose payloads do not name it
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
+    /// Wait until the question of the payload is answered in unspool, and print the answer
+    #[arg(long)]
+    answer: bool,
 }
 
 /// The agent waits for us, so neither stalled input nor a stalled disk may keep it. On a busy machine
@@ -43,22 +50,37 @@ impl Hook {
     pub fn run(self, archive: &Archive) {
         let Ok(folder) = archive.folder() else { return };
         let (done, wait) = channel();
+        let data = folder.clone();
         thread::spawn(move || {
             let mut payload = String::new();
             let read = std::io::stdin().lock().take(MAX_PAYLOAD_BYTES).read_to_string(&mut payload);
-            if read.is_ok() {
-                let agent = self.agent.or_else(|| agent_of(&payload)).unwrap_or_default();
-                let event = self.event.unwrap_or_default();
-                let now = format!("{:.3}", jiff::Timestamp::now());
-                let _ = append_payload(&folder, &agent, &event, &payload, &now);
-                if let Some(session) = session_of(&payload) {
-                    register_caller(&folder, &session);
-                }
+            if read.is_err() {
+                return;
             }
-            let _ = done.send(());
+            let agent = self.agent.or_else(|| agent_of(&payload)).unwrap_or_default();
+            let event = self.event.unwrap_or_default();
+            let _ = append_payload(&data, &agent, &event, &payload, &now());
+            if let Some(session) = session_of(&payload) {
+                register_caller(&data, &session);
+            }
+            let _ = done.send((agent, payload));
         });
-        let _ = wait.recv_timeout(TIMEOUT);
+        let recorded = wait.recv_timeout(TIMEOUT);
+        #[cfg(unix)]
+        if let Ok((agent, payload)) = recorded
+            && self.answer
+        {
+            // Whatever goes wrong, the agent's own dialog is there.
+            let _ = answer::wait(&folder, &agent, &payload);
+        }
+        #[cfg(not(unix))]
+        drop(recorded);
     }
+}
+
+/// The time as the spool has it.
+fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
 }
 
 /// The session that a payload is about, in the spellings of the agents.

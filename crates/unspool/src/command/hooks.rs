@@ -28,7 +28,16 @@ pub struct Hooks {
 #[derive(Subcommand)]
 enum Action {
     /// Show what would be written into the agent's settings; with --yes, write it
-    Install(Change),
+    Install {
+        #[command(flatten)]
+        change: Change,
+        /// Also answer its permissions and questions from here, while its own dialog stands
+        ///
+        /// The first answer counts, wherever it is given. Without an answer the dialog stays as it
+        /// is: nothing is allowed because time passed. Only for claude-code.
+        #[arg(long)]
+        answer: bool,
+    },
     /// Show what would be removed from the agent's settings; with --yes, remove it
     Remove(Change),
     /// Show whether hooks are installed
@@ -54,8 +63,8 @@ impl Hooks {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let environment = config::environment(&archive.folder()?)?;
         match self.action {
-            Action::Install(change) => {
-                let plan = plan_install(&environment, &change.agent, &program(archive)?)?;
+            Action::Install { change, answer } => {
+                let plan = plan_install(&environment, &change.agent, &program(archive)?, answer)?;
                 apply(&plan, &change, "the hooks are already installed")?;
                 if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
                     stderr_line!("unspool: {next}");
@@ -74,14 +83,17 @@ impl Hooks {
                     all.extend(status(&environment, name).map(|installed| (*name, installed)));
                 }
                 if all.is_empty() {
-                    plan_install(&environment, &agent.unwrap_or_default(), "unspool")?;
+                    plan_install(&environment, &agent.unwrap_or_default(), "unspool", false)?;
                 }
                 if json {
                     return super::write_json(&all);
                 }
                 for (name, installed) in all {
                     let line = match installed {
-                        HookStatus::Yes { path } => format!("installed in {path}"),
+                        HookStatus::Yes { path, answers: false } => format!("installed in {path}"),
+                        HookStatus::Yes { path, answers: true } => {
+                            format!("installed in {path}, questions can be answered from here")
+                        }
                         HookStatus::No => "not installed".to_owned(),
                         HookStatus::Other { path, what } => format!("{path}: {what}"),
                     };

@@ -5,6 +5,8 @@
 
 mod activity;
 mod agents;
+#[cfg(target_os = "linux")]
+mod answer_hook;
 mod api;
 mod archive;
 mod archive_gone;

@@ -31,6 +31,7 @@ pub const AGENT: Agent = Agent {
             "StopFailure",
             "SessionEnd",
         ],
+        answer_event: Some("PermissionRequest"),
         payload_field: Some("hook_event_name"),
         after_install: None,
     }),

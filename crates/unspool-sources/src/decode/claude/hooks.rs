@@ -87,6 +87,7 @@ impl Decoder for HooksDecoder {
                 RecordOutcome::InParts
             }
             "PermissionRequest" => self.permission(&mut emit, fields),
+            super::ANSWER_EVENT => self.answered(&mut emit, fields),
             "MessageDisplay" => self.text(&mut emit, fields),
             "Stop" => {
                 emit.push(EventKind::TurnEnded(EndReason::Completed));
@@ -239,6 +240,36 @@ impl HooksDecoder {
         self.permission_requested.push(call.clone());
         let question = request(None, &tool, &fields.fields("tool_input"));
         emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        RecordOutcome::InParts
+    }
+
+    /// An answer that was given through `unspool hook --answer`. No other source says who gave it.
+    fn answered(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
+        let tool = fields.string("tool_name").unwrap_or_default();
+        let hash = fields.content_hash(&tool, "tool_input");
+        let open = self.open.get(&hash).map(Vec::as_slice).unwrap_or_default();
+        let asked = open.iter().find(|call| self.permission_requested.contains(call));
+        let call = match (fields.text("tool_use_id"), asked) {
+            (Some(id), _) => CallRef::Id(id.into()),
+            (None, Some(call)) => call.clone(),
+            (None, None) => CallRef::ByContent(
+                hash,
+                self.counts.get(&hash).map_or(0, |count| count.saturating_sub(1)),
+            ),
+        };
+        let by = fields.string("by").unwrap_or_default();
+        let choices = answers(fields);
+        let (decision, text) = match fields.text("decision").as_deref() {
+            Some("allow") => (Decision::Allowed, "allowed once".to_owned()),
+            Some("answer") => {
+                let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
+                (Decision::Answered, text.join(" · "))
+            }
+            _ => (Decision::Denied, fields.string("message").unwrap_or_default()),
+        };
+        let text = format!("{text} (in unspool, {by})");
+        let answer = Answer { decision, text, choices, observed: true };
+        emit.push(EventKind::QuestionAnswered { call, answer });
         RecordOutcome::InParts
     }
 

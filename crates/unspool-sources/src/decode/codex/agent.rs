@@ -26,6 +26,7 @@ pub const AGENT: Agent = Agent {
             "SubagentStop",
             "Stop",
         ],
+        answer_event: None,
         payload_field: None,
         after_install: Some(
             "Codex runs the hooks only after you allow them: start `codex` and confirm. Until then \

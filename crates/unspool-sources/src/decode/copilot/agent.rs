@@ -28,6 +28,7 @@ pub const AGENT: Agent = Agent {
             "agentStop",
             "sessionEnd",
         ],
+        answer_event: None,
         payload_field: Some("sessionId"),
         after_install: None,
     }),

@@ -25,6 +25,7 @@ pub const AGENT: Agent = Agent {
             "AfterAgent",
             "SessionEnd",
         ],
+        answer_event: None,
         payload_field: None,
         after_install: None,
     }),

@@ -8,11 +8,14 @@ use anyhow::{Result, anyhow, bail};
 use unspool_ingest::report::Progress;
 use unspool_live::agents::{BUILT_IN, Choice, choices};
 use unspool_live::chat::{ChatSpec, Policy};
+use unspool_live::client::{self, ListedChat};
+use unspool_live::host::folder::ChatFolders;
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::decode::prompt_hash;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{StoredSession, View};
 
+use super::folders;
 use crate::archive::{Archive, find};
 use crate::config::Config;
 
@@ -156,6 +159,7 @@ pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed>
     let paths: Vec<PathBuf> =
         files.iter().map(|file| PathBuf::from(&file.path)).filter(|path| path.is_file()).collect();
     if !force {
+        refuse_waiting(&folders(&archive.folder()?), &head.agent, &head.agent_session_id)?;
         refuse_busy(&paths, &archive.folder()?.streams(), session)?;
     }
     if !paths.is_empty() {
@@ -169,6 +173,21 @@ pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed>
         agent: head.agent,
         session: head.agent_session_id,
     })
+}
+
+/// Refuses a session whose agent waits for an answer in its own terminal.
+fn refuse_waiting(folders: &ChatFolders, agent: &str, session: &str) -> Result<()> {
+    let waits = |chat: &ListedChat| {
+        let state = &chat.state;
+        state.answers_only && state.agent == agent && state.session.as_deref() == Some(session)
+    };
+    if client::list(folders).iter().any(waits) {
+        bail!(
+            "this session runs in its own terminal, where it waits for an answer; end it there, or \
+             run `unspool chat --resume {session} --force`"
+        );
+    }
+    Ok(())
 }
 
 /// How long after its last line a log is taken for one that is being written.

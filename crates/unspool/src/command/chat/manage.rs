@@ -61,6 +61,7 @@ fn describe(chat: &ListedChat) -> String {
     let questions = chat.state.questions.len();
     let base = match (chat.live, chat.state.phase) {
         (false, _) => "ended",
+        (true, Phase::Running) if chat.state.answers_only => "asks in its own terminal",
         (true, Phase::Starting) => "starting",
         (true, Phase::Idle) => "idle",
         (true, Phase::Running | Phase::Cancelling) if questions > 0 => "waiting for you",
@@ -84,6 +85,14 @@ pub fn end(archive: &Archive, chat: &str) -> Result<()> {
         [] => bail!("there is no chat {chat}; `unspool chat --list` shows those that run"),
         [_, ..] => bail!("{chat} begins the ids of several chats; give more of the id"),
     };
+    let is_question = folder.read().is_some_and(|stored| stored.state.answers_only);
+    if is_question && folder.is_live() {
+        bail!(
+            "{} is a question of an agent that runs in its own terminal; answer it, or end the \
+             agent there",
+            folder.id
+        );
+    }
     if !folder.is_live() {
         if let Some(agent) = folder.read().and_then(|stored| stored.agent) {
             unspool_live::host::process::kill_left_processes(agent, &folder.id);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::{self, start_detached};
 use unspool_live::host::folder::{ChatFolder, StoredChat};
-use unspool_live::open::{ChatOpener, ChatRequest};
+use unspool_live::open::{ChatOpener, ChatRequest, OpenedChat};
 use unspool_live::protocol::{ChatState, Phase};
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
@@ -50,6 +50,7 @@ pub fn opener(archive: &Archive) -> ChatOpener {
     let specs: Mutex<HashMap<String, ChatSpec>> = Mutex::default();
     Arc::new(move |request| {
         let open = || {
+            let all = folders(&archive.folder()?);
             let folder = match request {
                 ChatRequest::New { agent, project } => {
                     let launch = Launch {
@@ -61,13 +62,21 @@ pub fn opener(archive: &Archive) -> ChatOpener {
                     start_now(&archive, launch.spec(&archive)?, ChatState::default())?
                 }
                 ChatRequest::Attach(chat) => {
-                    let found = folders(&archive.folder()?).find(&chat);
+                    let found = all.find(&chat);
                     found.ok_or_else(|| anyhow!("the chat has ended"))?
                 }
                 ChatRequest::Find(session) => {
                     let found = chats_of(&archive, session)?.into_iter();
                     let mut live = found.filter(|(folder, stored)| runs(folder, stored));
-                    live.next().map(|(folder, _)| folder).ok_or_else(|| anyhow!("no chat runs"))?
+                    match live.next() {
+                        Some((folder, _)) => folder,
+                        None => {
+                            let stored = find(&archive.view()?, &session.to_string())?;
+                            let head = stored.summary.session;
+                            let (agent, session) = (head.agent, head.agent_session_id);
+                            return Ok(OpenedChat::Session { folders: all, agent, session });
+                        }
+                    }
                 }
                 ChatRequest::Resume(session) => {
                     let launch = Launch {
@@ -88,13 +97,13 @@ pub fn opener(archive: &Archive) -> ChatOpener {
                 let mut held = specs.lock().unwrap_or_else(PoisonError::into_inner);
                 held.insert(folder.id.clone(), stored.spec);
             }
-            Ok::<ChatFolder, anyhow::Error>(folder)
+            Ok::<OpenedChat, anyhow::Error>(OpenedChat::Chat(all, folder))
         };
         open().map_err(|error| format!("{error:#}"))
     })
 }
 
-/// The chats of a session that have files.
+/// The chats of a session that have files. Hooks that wait for an answer are none.
 fn chats_of(archive: &Archive, session: SessionId) -> Result<Vec<(ChatFolder, StoredChat)>> {
     Ok(client::chats_of(&folders(&archive.folder()?), session))
 }
