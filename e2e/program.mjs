@@ -11,7 +11,7 @@ import chromiumBinary from "@sparticuz/chromium";
 import { chromium } from "playwright-core";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool");
+export const program = process.env.UNSPOOL_PROGRAM ?? join(root, "target/debug/unspool");
 
 /** A port that was free a moment ago. */
 export function freePort() {

@@ -23,8 +23,8 @@ pub enum HooksError {
     #[error("hooks are not supported for {0}; they are supported for {agents}", agents = supported_agents(" and "))]
     Agent(String),
     #[error(
-        "questions of {0} cannot be answered from here: that is not yet known to be possible without \
-         making its dialog wait; leave out --answer"
+        "questions of {0} cannot be answered from here: its dialog would wait for the hook; leave out \
+         --answer (docs/chat.md says what other agents allow)"
     )]
     NoAnswers(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]

@@ -192,5 +192,5 @@ fn answering_is_installed_and_removed_with_the_hooks() {
         serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(after, serde_json::from_str::<serde_json::Value>(SETTINGS).unwrap());
     let refused = plan_install(&environment, "codex", "unspool", true).unwrap_err().to_string();
-    assert!(refused.contains("not yet known to be possible"), "{refused}");
+    assert!(refused.contains("would wait for the hook"), "{refused}");
 }

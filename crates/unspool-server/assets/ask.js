@@ -65,6 +65,7 @@ export class Asks {
     if (button.matches(".ask-all")) this.readAll(ask);
     else if ("option" in button.dataset) this.choose(ask, button);
     else if ("send" in button.dataset) this.answer(ask, { form: this.form(ask) });
+    else if ("say" in button.dataset) this.refuse(ask);
     else if ("decline" in button.dataset) this.answer(ask, "decline");
     else if ("discuss" in button.dataset) { this.answer(ask, ask.question.refusal); this.talk(); }
   }
@@ -114,6 +115,15 @@ export class Asks {
     if (outcome === "accepted") return;
     for (const button of buttons) button.disabled = false;
     this.hint(ask, outcome.refused ?? `The ${outcome.already?.by} was first: ${outcome.already?.answer}`);
+  }
+
+  /** Refuses with words that the agent reads. They are the draft of the question. */
+  async refuse(ask) {
+    const text = ask.box.querySelector("[data-text]").value.trim();
+    if (text === "") { this.hint(ask, "Write first what to say to the agent."); return; }
+    clearTimeout(ask.draftTimer);
+    await this.send({ draft: { question: ask.question.id, text } });
+    this.answer(ask, ask.question.refusal);
   }
 
   hint(ask, text) { ask.box.querySelector(".ask-hint").textContent = text; }

@@ -127,6 +127,8 @@ export class Chat {
     const end = panel.querySelector(".end-agent");
     end.hidden = !this.isRunning;
     end.classList.toggle("plain", !state.stuck);
+    // An agent that asks from its own terminal reads its messages there.
+    panel.querySelector(".composer").hidden = Boolean(state.answers_only && state.questions?.length);
     panel.classList.toggle("works", works);
     this.showStatus();
   }

@@ -33,7 +33,7 @@ impl Panel {
         self.questions.retain(|id, _| state.questions.iter().any(|open| open.id == *id));
         for open in &state.questions {
             let held = self.questions.entry(open.id.clone());
-            let held = held.or_insert_with(|| QuestionView::new(open));
+            let held = held.or_insert_with(|| QuestionView::new(open, state.answers_only));
             held.draft = state.answer_drafts.get(&open.id).cloned().unwrap_or_default();
         }
         let questions = state.questions.iter().filter_map(|open| self.questions.get(&open.id));

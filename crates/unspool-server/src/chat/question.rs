@@ -38,7 +38,7 @@ struct FieldView {
 }
 
 impl QuestionView {
-    pub fn new(open: &OpenQuestion) -> QuestionView {
+    pub fn new(open: &OpenQuestion, answers_only: bool) -> QuestionView {
         let (options, fields): (&[PermissionOption], &[FormField]) = match &open.kind {
             RequestedInput::Permission(options) => (options, &[]),
             RequestedInput::Form(fields) => (&[], fields),
@@ -52,7 +52,7 @@ impl QuestionView {
             id: open.id.clone(),
             call: open.call.clone(),
             request: open.request.as_json().trim_matches('"').to_owned(),
-            html: paint(open).into_string(),
+            html: paint(open, answers_only).into_string(),
             options: options.iter().map(|option| option.id.clone()).collect(),
             refusal: open.refusal(),
             fields: fields.iter().map(field).collect(),
@@ -61,8 +61,9 @@ impl QuestionView {
     }
 }
 
-/// A question with what it is about and its answers (R-003-12, R-003-52).
-fn paint(open: &OpenQuestion) -> Markup {
+/// A question with what it is about and its answers (R-003-12, R-003-52). An agent in its own terminal
+/// reads no messages from here, so who wants to say something says it with the refusal.
+fn paint(open: &OpenQuestion, answers_only: bool) -> Markup {
     let title = match open.kind {
         RequestedInput::Permission(_) => "Permission",
         RequestedInput::Form(_) => "Question",
@@ -90,14 +91,20 @@ fn paint(open: &OpenQuestion) -> Markup {
                                 b { (option.kind.word()) } " " span { (safe(&option.label)) }
                             }
                         }
-                        button.plain type="button" data-discuss { "Chat about this" }
+                        @if !answers_only { (discuss()) }
+                    }
+                    @if answers_only {
+                        div.ask-say {
+                            input type="text" data-text placeholder="What the agent shall do instead" aria-label="What the agent shall do instead" autocomplete="off";
+                            button type="button" data-say { b { "refuse" } " and say this" }
+                        }
                     }
                 },
                 RequestedInput::Form(fields) => {
                     @for (at, field) in fields.iter().enumerate() { (paint_field(open, at, field)) }
                     div.ask-answers {
                         button type="button" data-send { b { "Send" } }
-                        button.plain type="button" data-discuss { "Chat about this" }
+                        @if !answers_only { (discuss()) }
                         button.plain type="button" data-decline { "Decline" }
                     }
                 },
@@ -105,6 +112,10 @@ fn paint(open: &OpenQuestion) -> Markup {
             p.ask-hint role="status" {}
         }
     }
+}
+
+fn discuss() -> Markup {
+    html! { button.plain type="button" data-discuss { "Chat about this" } }
 }
 
 fn paint_field(open: &OpenQuestion, at: usize, field: &FormField) -> Markup {
