@@ -93,7 +93,8 @@ fn a_backup_is_as_private_as_the_settings() {
     for mode in [0o600, 0o644] {
         fs::write(&path, SETTINGS).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let plan = plan_install(&environment(home.path()), "claude-code", "unspool", false).unwrap();
+        let plan =
+            plan_install(&environment(home.path()), "claude-code", "unspool", false).unwrap();
         let backup = plan.apply().unwrap().unwrap();
         for file in [&backup, &path] {
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, mode, "{file:?}");

@@ -231,6 +231,8 @@ impl OpenQuestion {
 
 /// Who answers in the dialog of the agent itself, as `by` of an answer.
 pub const AGENT_TERMINAL: &str = "agent's terminal";
+/// What such an answer is, where nothing more is known.
+pub const ANSWERED: &str = "answered";
 
 /// An answer that was given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -248,7 +250,9 @@ impl GivenAnswer {
     /// Who answered what, for those who did not.
     pub fn sentence(&self) -> String {
         let place = if self.by == AGENT_TERMINAL { "in" } else { "by" };
-        format!("answered {place} the {}: {}", self.by, self.answer)
+        let answer = Some(&self.answer).filter(|answer| *answer != ANSWERED);
+        let answer = answer.map(|answer| format!(": {answer}")).unwrap_or_default();
+        format!("answered {place} the {}{answer}", self.by)
     }
 }
 

@@ -63,7 +63,8 @@ impl Chats {
 /// The chats of a request that may drive.
 fn authorized<'a, S: Store>(app: &'a App<S>, headers: &HeaderMap) -> Result<&'a Chats, Problem> {
     let Some(chats) = app.chats.get() else {
-        let what = "agents cannot be driven from here; start the server with `unspool serve --chat`";
+        let what =
+            "agents cannot be driven from here; start the server with `unspool serve --chat`";
         return Err(Problem::not_found(what));
     };
     if !app.auth.may_drive(headers) {

@@ -144,7 +144,10 @@ async fn recv_text(socket: &mut WebSocket) -> Option<Utf8Bytes> {
     }
 }
 
-pub(crate) async fn send_json(socket: &mut WebSocket, what: serde_json::Value) -> Result<(), axum::Error> {
+pub(crate) async fn send_json(
+    socket: &mut WebSocket,
+    what: serde_json::Value,
+) -> Result<(), axum::Error> {
     socket.send(Message::Text(what.to_string().into())).await
 }
 

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::question::HookQuestion;
+use crate::protocol::ANSWERED;
 
 /// How a question ended in the agent's own terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +41,7 @@ impl HookQuestion {
     }
 
     fn yes(&self) -> QuestionEnd {
-        QuestionEnd::Answered(if self.asks_person() { "answered" } else { "allowed" })
+        QuestionEnd::Answered(if self.asks_person() { ANSWERED } else { "allowed" })
     }
 
     fn no(&self) -> QuestionEnd {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(call: Option<&str>, tool: &str, agent: Option<&str>) -> HookQuestion {
+fn hook_question(call: Option<&str>, tool: &str, agent: Option<&str>) -> HookQuestion {
     let input = match tool {
         "AskUserQuestion" => json!({"questions": [{"question": "Unit?"}]}),
         _ => json!({"command": "ls"}),
@@ -22,7 +22,7 @@ const ALLOWED: Option<QuestionEnd> = Some(QuestionEnd::Answered("allowed"));
 
 #[test]
 fn other_hooks_say_that_it_is_over() {
-    let question = asked(Some("t1"), "Bash", None);
+    let question = hook_question(Some("t1"), "Bash", None);
     let end = |event: &str, more: Value| question.end_by_payload(&hook(event, more));
     assert_eq!(end("PostToolUse", json!({"tool_use_id": "t1"})), ALLOWED);
     assert_eq!(end("PostToolUseFailure", json!({"tool_use_id": "t1"})), ALLOWED);
@@ -41,7 +41,7 @@ fn other_hooks_say_that_it_is_over() {
 
 #[test]
 fn a_sub_agent_outlives_the_turn_of_its_session() {
-    let question = asked(Some("t1"), "Bash", Some("a"));
+    let question = hook_question(Some("t1"), "Bash", Some("a"));
     let end = |event: &str, more: Value| question.end_by_payload(&hook(event, more));
     assert_eq!(end("Stop", json!({})), None);
     assert_eq!(end("SubagentStop", json!({"agent_id": "b"})), None);
@@ -50,15 +50,15 @@ fn a_sub_agent_outlives_the_turn_of_its_session() {
 }
 
 #[test]
-fn a_call_without_an_id_is_known_by_its_input() {
+fn a_call_without_an_id_is_found_by_its_input() {
     let end = |question: &HookQuestion, tool: &str, input: Value| {
         let more = json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t1"});
         question.end_by_payload(&hook("PostToolUse", more))
     };
-    let question = asked(None, "Bash", None);
+    let question = hook_question(None, "Bash", None);
     assert_eq!(end(&question, "Bash", json!({"command": "ls"})), ALLOWED);
     assert_eq!(end(&question, "Bash", json!({"command": "pwd"})), None);
-    let question = asked(None, "AskUserQuestion", None);
+    let question = hook_question(None, "AskUserQuestion", None);
     let answered = json!({"questions": [{"question": "Unit?"}], "answers": {"Unit?": "K"}});
     assert_eq!(
         end(&question, "AskUserQuestion", answered),
@@ -68,7 +68,7 @@ fn a_call_without_an_id_is_known_by_its_input() {
 
 #[test]
 fn the_log_says_that_it_is_over() {
-    let question = asked(Some("t1"), "Bash", None);
+    let question = hook_question(Some("t1"), "Bash", None);
     let end = |content: Value, result: Value| {
         let record = json!({"type": "user", "message": {"role": "user", "content": content},
             "toolUseResult": result});

@@ -43,7 +43,7 @@ pub struct HookQuestion {
     #[serde(rename = "tool_use_id", default)]
     pub call: Option<String>,
     #[serde(rename = "hook_event_name")]
-    pub(super) event: String,
+    pub event: String,
 }
 
 /// What the hook prints, and what is recorded about it.
@@ -213,13 +213,12 @@ fn own_words(at: usize) -> String {
 /// The answer to one question: what was chosen, joined; own words stand for or beside it.
 fn answer_text(field: &FormField, content: &Value) -> Option<String> {
     let own = field.own_words.as_ref().and_then(|name| content[name].as_str());
-    let chosen: Vec<&str> = match &content[&field.name] {
-        Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
-        value => value.as_str().into_iter().collect(),
-    };
+    let value = &content[&field.name];
+    let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let chosen = values.iter().filter_map(Value::as_str);
     let all: Vec<&str> = match (field.kind == FieldKind::Several, own) {
         (false, Some(own)) => vec![own],
-        (_, own) => chosen.into_iter().chain(own).collect(),
+        (_, own) => chosen.chain(own).collect(),
     };
     (!all.is_empty()).then(|| all.join(", "))
 }

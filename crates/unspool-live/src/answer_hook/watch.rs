@@ -15,6 +15,7 @@ use super::end::QuestionEnd;
 use super::question::HookQuestion;
 use crate::host::folder::{ChatFolders, StoredProcess};
 use crate::host::process::is_running;
+use crate::protocol::ANSWERED;
 
 /// More than this at once is not read: it is no answer to a dialog.
 const MAX_READ: u64 = 16 * 1024 * 1024;
@@ -85,7 +86,7 @@ impl Watch {
             }
         }
         if self.status.as_mut().is_some_and(DialogStatus::is_closed) {
-            return Some(QuestionEnd::Answered("answered"));
+            return Some(QuestionEnd::Answered(ANSWERED));
         }
         // A shell between the agent and the hook outlives the agent.
         let orphaned =

@@ -10,7 +10,8 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::one_time_code::CodeUse;
 use super::{
-    Auth, BrowserLogin, CODE, DRIVE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path, login_cookie,
+    Auth, BrowserLogin, CODE, DRIVE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path,
+    login_cookie,
 };
 use crate::problem::Problem;
 
@@ -79,8 +80,9 @@ fn fields(request: &Request) -> impl Iterator<Item = &str> {
 
 /// The URL without its secrets.
 fn target(request: &Request) -> String {
-    let is_secret =
-        |field: &&str| field.split_once('=').is_some_and(|(name, _)| [TOKEN, CODE, DRIVE].contains(&name));
+    let is_secret = |field: &&str| {
+        field.split_once('=').is_some_and(|(name, _)| [TOKEN, CODE, DRIVE].contains(&name))
+    };
     let rest: Vec<&str> = fields(request).filter(|field| !is_secret(field)).collect();
     let (path, query) = (request.uri().path(), rest.join("&"));
     local_path(&if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })

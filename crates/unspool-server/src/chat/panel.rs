@@ -58,7 +58,7 @@ impl Panel {
         let mut new = state.answers.iter().filter(|answer| answer.number > seen);
         let other = |answer: &&GivenAnswer| answer.by != SURFACE;
         let notice = new.rfind(other).map(|answer| {
-            let text = format!("Answered by the {}: {}", answer.by, answer.answer);
+            let text = answer.sentence();
             json!({ "type": "notice", "text": safe(&text) })
         });
         self.answers_seen = state.answers.last().map_or(seen, |answer| answer.number);

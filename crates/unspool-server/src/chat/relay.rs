@@ -139,7 +139,8 @@ impl<S: Store> Relay<'_, S> {
             Ok(command) => command,
             Err(error) => {
                 let what = format!("not a command: {error}");
-                return send_json(&mut self.socket, json!({ "type": "notice", "text": what })).await;
+                return send_json(&mut self.socket, json!({ "type": "notice", "text": what }))
+                    .await;
             }
         };
         let message = ClientMessage { number, by: SURFACE.to_owned(), command };

@@ -29,11 +29,20 @@ const START_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StartRequest {
-    New { agent: String, project: String },
+    New {
+        agent: String,
+        project: String,
+    },
     /// Goes on with a session of the archive.
-    Resume { session: String },
+    Resume {
+        session: String,
+    },
     /// Starts the agent of a chat again that has ended.
-    Restart { chat: String, session: Option<String>, agent: String },
+    Restart {
+        chat: String,
+        session: Option<String>,
+        agent: String,
+    },
 }
 
 /// Starts a chat, or finds the one that runs. Returns its id.

@@ -5,8 +5,8 @@ pub mod template;
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use jiff::{Timestamp, Zoned};
 use unspool_model::live::MAX_SILENCE;
 use unspool_model::session::SessionState;

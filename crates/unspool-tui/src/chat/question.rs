@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent};
 use unspool_live::form::{FieldKind, FormField};
-use unspool_live::protocol::{
-    FieldValue, OpenQuestion, RequestedInput, UserAnswer,
-};
+use unspool_live::protocol::{FieldValue, OpenQuestion, RequestedInput, UserAnswer};
 use unspool_view::lines::Line;
 
 use crate::text_field::TextField;

@@ -1,7 +1,7 @@
-use unspool_live::protocol::{PermissionKind, PermissionOption};
 use crossterm::event::KeyModifiers;
 use serde_json::{Value, json};
 use unspool_live::form::FieldChoice;
+use unspool_live::protocol::{PermissionKind, PermissionOption};
 use unspool_live::wire::RequestId;
 
 use super::*;

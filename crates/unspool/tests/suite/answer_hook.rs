@@ -382,8 +382,9 @@ fn a_hook_never_outlives_its_agent() {
     assert_eq!(stage.chats(), 0);
     // A hook that was killed leaves no question.
     let hook = stage.ask_for("t3", "ls");
-    signal(hook.process(), "-KILL");
-    is_gone(hook.process());
+    let process = hook.process();
+    signal(process, "-KILL");
+    is_gone(process);
     stage.machine.ok("data", &["chat", "--list"]);
     assert_eq!(fs::read_dir(stage.machine.data("data").join("chats")).unwrap().count(), 0);
 }
@@ -453,7 +454,7 @@ fn a_question_is_answered_in_the_terminal_application() {
     terminal.shows("Waiting for you");
     terminal.press("\r");
     let screen = terminal.until("the question below its call", |text| {
-        let below = text.split("rm -rf build").nth(1).unwrap_or_default();
+        let (_, below) = text.split_once("rm -rf build").unwrap_or_default();
         below.contains("╭─ ? permission") && below.contains("tab answers")
     });
     assert!(screen.contains("the agent runs in its own terminal"), "{screen}");

@@ -254,7 +254,8 @@ fn render(transcript: &Transcript) -> String {
         resume: None,
         tasks: &tasks,
     };
-    templates::session::session(&page, &templates::session::Choice { only: None, may_drive: false }).into_string()
+    templates::session::session(&page, &templates::session::Choice { only: None, may_drive: false })
+        .into_string()
 }
 
 fn check(html: &str, whose: &str) {

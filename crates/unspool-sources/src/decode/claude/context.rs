@@ -166,6 +166,7 @@ impl LogDecoder {
             | "instructions"
             | "remote_session_change"
             | "hook_success"
+            | "hook_permission_decision"
             | "task_reminder"
             | "total_tokens_reminder"
             | "command_permissions" => {
