@@ -19,6 +19,7 @@ mod problem;
 mod query_params;
 mod request_log;
 mod session_hub;
+mod socket_json;
 mod url_query;
 
 use std::sync::{Arc, OnceLock};

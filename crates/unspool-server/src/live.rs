@@ -22,6 +22,7 @@ use unspool_query::reader::wire::MAX_QUERY_BYTES;
 use unspool_store::store::{Store, View};
 
 use crate::problem::Problem;
+use crate::socket_json::send_json;
 use crate::{App, api, list_hub};
 
 /// Read buffer per socket in bytes: small, since there may be thousands of sockets.
@@ -142,13 +143,6 @@ async fn recv_text(socket: &mut WebSocket) -> Option<Utf8Bytes> {
             Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
         }
     }
-}
-
-pub(crate) async fn send_json(
-    socket: &mut WebSocket,
-    what: serde_json::Value,
-) -> Result<(), axum::Error> {
-    socket.send(Message::Text(what.to_string().into())).await
 }
 
 /// False if the received message means that the client is gone.

@@ -21,7 +21,7 @@ use unspool_store::store::{Store, View};
 use super::SURFACE;
 use super::panel::Panel;
 use crate::App;
-use crate::live::send_json;
+use crate::socket_json::send_json;
 
 /// How often the session of a new chat is looked for in the archive.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);

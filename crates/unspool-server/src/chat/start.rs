@@ -57,7 +57,7 @@ pub async fn start<S: Store>(
     let request = match request {
         StartRequest::New { agent, project } => {
             let project = allowed_project(&app, chats, &project).await?;
-            ChatRequest::New { agent: known_agent(chats, agent)?, project }
+            ChatRequest::New { agent: find_agent(chats, agent)?, project }
         }
         StartRequest::Resume { session } => {
             let stored = crate::api::find(&app, &session).await?;
@@ -98,7 +98,7 @@ fn limit(chats: &Chats) -> Result<(), Problem> {
     Ok(())
 }
 
-fn known_agent(chats: &Chats, agent: String) -> Result<String, Problem> {
+fn find_agent(chats: &Chats, agent: String) -> Result<String, Problem> {
     let agents = (chats.agents)().map_err(Problem::internal)?;
     if agents.iter().any(|known| known.name == agent) {
         return Ok(agent);

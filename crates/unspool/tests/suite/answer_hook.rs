@@ -511,5 +511,5 @@ fn answering_is_installed_in_the_settings() {
     let arguments = ["hooks", "install", "--agent", "codex", "--answer"];
     let refused = machine.run("data", &arguments, "");
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && why.contains("making its dialog wait"), "{why}");
+    assert!(!refused.status.success() && why.contains("its dialog would wait"), "{why}");
 }

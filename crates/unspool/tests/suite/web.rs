@@ -141,6 +141,7 @@ const ATTRIBUTES: &[&str] = &[
     "data-state",
     "data-step",
     "data-landmark",
+    "data-call",
     "data-tool",
     "data-turn",
     "data-version",
