@@ -4,8 +4,8 @@
 
 mod merge;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -67,13 +67,20 @@ struct HandedOn {
 /// What a chat says; None when it is gone.
 type News = (String, Option<HostMessage>);
 
+/// Until when a chat is none of the session.
+enum Other {
+    Always,
+    /// Until its state changes.
+    Unchanged(Option<(u64, SystemTime)>),
+}
+
 struct Follower {
     folders: ChatFolders,
     agent: String,
     session: Option<String>,
     links: BTreeMap<String, Link>,
     /// Chats that are none of this session, or that speak another version.
-    others: BTreeSet<String>,
+    others: BTreeMap<String, Other>,
     /// Chats that did not greet, and when they are tried again.
     silent: BTreeMap<String, Instant>,
     /// The last state of the chat that drove the agent: how it ended is shown until another comes.
@@ -93,7 +100,7 @@ impl Follower {
             agent,
             session,
             links: BTreeMap::new(),
-            others: BTreeSet::new(),
+            others: BTreeMap::new(),
             silent: BTreeMap::new(),
             ended: None,
             answers: AnswerLog::default(),
@@ -146,7 +153,13 @@ impl Follower {
     /// Connects to chats of the session that have come.
     async fn scan(&mut self) {
         for folder in self.folders.all() {
-            if self.links.contains_key(&folder.id) || self.others.contains(&folder.id) {
+            let version = folder.version();
+            let is_seen = match self.others.get(&folder.id) {
+                Some(Other::Always) => true,
+                Some(Other::Unchanged(seen)) => *seen == version,
+                None => false,
+            };
+            if is_seen || self.links.contains_key(&folder.id) {
                 continue;
             }
             let Some(stored) = folder.read() else { continue };
@@ -155,20 +168,24 @@ impl Follower {
                 && stored.state.session == self.session;
             if !is_ours {
                 // A driven agent may begin another session; a hook never does.
-                if stored.state.answers_only {
-                    self.others.insert(folder.id);
-                }
+                let only_hook = stored.state.answers_only;
+                let other = if only_hook { Other::Always } else { Other::Unchanged(version) };
+                self.others.insert(folder.id, other);
                 continue;
             }
             let id = folder.id.clone();
+            if stored.state.phase == Phase::Ended {
+                self.others.insert(id, Other::Unchanged(version));
+                continue;
+            }
             let is_silent = self.silent.get(&id).is_some_and(|until| Instant::now() < *until);
-            if stored.state.phase == Phase::Ended || is_silent || !folder.is_live() {
+            if is_silent || !folder.is_live() {
                 continue;
             }
             match timeout(GREETING_TIME, attach(&folder)).await {
                 Ok(Ok(attached)) => self.add(id, attached),
                 Ok(Err(ClientError::Version { .. })) => {
-                    self.others.insert(id);
+                    self.others.insert(id, Other::Always);
                 }
                 // It has not begun to listen, or has ended.
                 Ok(Err(

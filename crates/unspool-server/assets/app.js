@@ -5,6 +5,12 @@ import { openPalette } from "./palette.js";
 import "./attention.js";
 
 const root = document.documentElement;
+
+// The key with which this browser drives agents. Pages of other ports cannot read it here.
+if (location.hash.startsWith("#drive=")) {
+  localStorage.setItem("drive", location.hash.slice("#drive=".length));
+  history.replaceState(null, "", location.pathname + location.search);
+}
 const prefersLight = matchMedia("(prefers-color-scheme: light)");
 
 const chosen = localStorage.getItem("theme");

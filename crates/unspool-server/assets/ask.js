@@ -19,7 +19,10 @@ export class Asks {
   /** `send` sends a command and returns a promise of its outcome. */
   constructor(turns, fallback, send, talk) {
     Object.assign(this, { turns, fallback, send, talk, open: new Map(), watching: false });
-    document.addEventListener("visibilitychange", () => { for (const ask of this.open.values()) ask.movedAt = performance.now(); });
+    // A click that brings the window to the front was not meant for what is in it.
+    const shown = () => { for (const ask of this.open.values()) ask.movedAt = performance.now(); };
+    document.addEventListener("visibilitychange", shown);
+    addEventListener("focus", shown);
   }
 
   update(questions) {
@@ -53,7 +56,21 @@ export class Asks {
     box.addEventListener("click", (event) => this.click(ask, event));
   }
 
-  isArmed(ask) { return performance.now() - ask.movedAt >= GUARD_MS && document.visibilityState === "visible"; }
+  /** True if its buttons have been where they are for a moment, in a window that is used. */
+  isArmed(ask) {
+    this.notice(ask);
+    const rests = ask.at !== "" && performance.now() - ask.movedAt >= GUARD_MS;
+    return rests && document.visibilityState === "visible" && document.hasFocus();
+  }
+
+  /** Notices whether its buttons have moved. */
+  notice(ask) {
+    const at = [ask.box, ask.box.querySelector(".ask-answers")].map((part) => {
+      const { top, left, width } = part.getBoundingClientRect();
+      return `${Math.round(top)} ${Math.round(left)} ${Math.round(width)}`;
+    }).join(" ");
+    if (at !== ask.at) { ask.at = at; ask.movedAt = performance.now(); }
+  }
 
   click(ask, event) {
     const button = event.target.closest("button");
@@ -64,35 +81,40 @@ export class Asks {
     if (!meant) { this.hint(ask, "This appeared just now: read it, then answer."); return; }
     if (button.matches(".ask-all")) this.readAll(ask);
     else if ("option" in button.dataset) this.choose(ask, button);
-    else if ("send" in button.dataset) this.answer(ask, { form: this.form(ask) });
+    else if ("send" in button.dataset) { if (this.isRead(ask)) this.answer(ask, { form: this.form(ask) }); }
     else if ("say" in button.dataset) this.refuse(ask);
     else if ("decline" in button.dataset) this.answer(ask, "decline");
     else if ("discuss" in button.dataset) { this.answer(ask, ask.question.refusal); this.talk(); }
   }
 
   choose(ask, button) {
-    // Nobody allows what they could not see.
-    if ("allows" in button.dataset && !ask.read && this.isCut(ask)) {
-      this.readAll(ask);
-      this.hint(ask, "Read all of it first; then answer.");
-      return;
-    }
+    if ("allows" in button.dataset && !this.isRead(ask)) return;
     this.answer(ask, { option: ask.question.options[Number(button.dataset.option)] });
+  }
+
+  /** Nobody allows what they could not see: shows all of it first. */
+  isRead(ask) {
+    if (ask.read || !this.isCut(ask)) return true;
+    this.readAll(ask);
+    this.hint(ask, ask.read ? "Read all of it first; then answer." : "It is too long to be shown here: answer it where its call is shown, or in the agent’s terminal.");
+    return false;
   }
 
   isCut(ask) {
     const subject = ask.box.querySelector(".ask-subject");
-    return ask.box.querySelector(".ask-omitted") !== null || subject.scrollHeight > subject.clientHeight + 2;
+    const folds = subject.querySelectorAll("details:not([open])").length > 0;
+    return folds || ask.box.querySelector(".ask-omitted") !== null || subject.scrollHeight > subject.clientHeight + 2;
   }
 
   readAll(ask) {
-    ask.read = true;
     ask.box.classList.add("whole");
     ask.box.querySelector(".ask-all").hidden = true;
-    // A call that is too long for the box is in the part itself.
-    if (ask.box.querySelector(".ask-omitted")) {
-      for (const fold of ask.box.parentElement.querySelectorAll("details")) fold.open = true;
-    }
+    for (const fold of ask.box.querySelectorAll("details")) fold.open = true;
+    const omits = ask.box.querySelector(".ask-omitted") !== null;
+    // A call that is too long for the box is in the part itself, if that is loaded.
+    const part = ask.box.parentElement.matches("[data-call]") ? ask.box.parentElement : null;
+    if (omits && part) for (const fold of part.querySelectorAll("details")) fold.open = true;
+    ask.read = !omits || part !== null;
   }
 
   form(ask) {
@@ -143,8 +165,10 @@ export class Asks {
     if (this.open.size === 0) return;
     const calls = [...this.turns.querySelectorAll("[data-call]")];
     for (const ask of this.open.values()) {
-      const part = calls.find((one) => isAbout(ask.question, one.dataset.call));
-      const home = part && hidingFolds(part).length === 0 ? part : this.fallback;
+      // Ids may come again: the last call is the one that is asked about.
+      const part = calls.findLast((one) => isAbout(ask.question, one.dataset.call));
+      const isShown = part && hidingFolds(part).length === 0 && part.checkVisibility();
+      const home = isShown ? part : this.fallback;
       if (ask.box.parentElement === home && ask.box.isConnected) continue;
       const { activeElement } = document;
       home.append(ask.box);
@@ -163,12 +187,10 @@ export class Asks {
       let visible = false;
       if (this.open.size === 0) { this.watching = false; document.body.classList.remove("ask-visible"); return; }
       for (const ask of this.open.values()) {
-        if (!ask.box.isConnected) this.place();
-        const { top, left, width } = ask.box.getBoundingClientRect();
-        const at = `${Math.round(top)} ${Math.round(left)} ${Math.round(width)}`;
-        if (at !== ask.at) { ask.at = at; ask.movedAt = performance.now(); }
+        if (!ask.box.isConnected || !ask.box.checkVisibility()) this.place();
         ask.box.classList.toggle("armed", this.isArmed(ask));
-        visible ||= top < innerHeight - 40 && ask.box.getBoundingClientRect().bottom > 100;
+        const { top, bottom } = ask.box.getBoundingClientRect();
+        visible ||= top < innerHeight - 40 && bottom > 100;
       }
       document.body.classList.toggle("ask-visible", visible);
       requestAnimationFrame(look);

@@ -6,19 +6,21 @@ import { Asks } from "./ask.js";
 import { Completion } from "./complete.js";
 
 const DRAFT_MS = 400;
+/** What a page of this server has, and pages of other ports have not. */
+const driveKey = () => localStorage.getItem("drive") ?? "";
 const WORKING = new Set(["running", "cancelling"]);
 
 export class Chat {
   /** `target` is a session, or a chat that has none yet. `begin` says how to start the agent. */
   constructor(panel, { turns, target, begin, recorded }) {
-    Object.assign(this, { panel, target, begin, recorded, state: { phase: "none" }, number: 0, waiting: new Map(), sent: [], past: null, editing: null, unsent: null, wait: 250 });
+    Object.assign(this, { panel, target, home: target, begin, recorded, state: { phase: "none" }, number: 0, waiting: new Map(), sent: [], past: null, editing: null, unsent: null, wait: 250 });
     this.area = panel.querySelector("textarea");
     this.hintText = panel.querySelector(".composer-hint");
     this.asks = new Asks(turns, panel.querySelector(".chat-questions"), (command) => this.command(command), () => this.focus());
     this.completion = new Completion(this.area, panel.querySelector(".chat-completions"), {
       commands: () => this.state.commands ?? [],
       files: async () => {
-        const response = await fetch(`/chats/${this.target}/files`);
+        const response = await fetch(`/chats/${this.target}/files`, { headers: { "Unspool-Key": driveKey() } });
         return response.ok ? response.json() : [];
       },
     });
@@ -27,7 +29,7 @@ export class Chat {
     this.area.addEventListener("keydown", (event) => this.key(event));
     this.area.addEventListener("input", () => { this.past = null; this.grow(); this.keepDraft(); });
     panel.querySelector(".interrupt").addEventListener("click", () => this.command("cancel"));
-    panel.querySelector(".end-agent").addEventListener("click", () => this.command("end"));
+    panel.querySelector(".end-agent").addEventListener("click", (event) => this.end(event.target));
     panel.querySelector(".chat-queue").addEventListener("click", (event) => this.queue(event));
     panel.querySelector(".chat-options").addEventListener("change", (event) => this.set(event));
     setInterval(() => this.showStatus(), 1000);
@@ -47,11 +49,11 @@ export class Chat {
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(address);
     this.socket = socket;
-    socket.onopen = () => { this.state = { phase: "none" }; socket.send(JSON.stringify({ chat: this.target })); };
+    socket.onopen = () => { this.state = { phase: "none" }; socket.send(JSON.stringify({ chat: this.target, key: driveKey() })); };
     socket.onmessage = ({ data }) => { if (socket === this.socket) this.receive(JSON.parse(data)); };
     socket.onclose = () => {
       if (socket !== this.socket) return;
-      for (const { resolve } of this.waiting.values()) resolve({ refused: "the connection was lost" });
+      for (const { resolve } of this.waiting.values()) resolve({ refused: "the connection was lost: the message may have arrived, look before you send it again" });
       this.waiting.clear();
       if (this.gone) return;
       this.state.lost = true;
@@ -73,8 +75,10 @@ export class Chat {
     else if (type === "notice") notify(message.text);
     else if (type === "recorded") { this.recordedAs = message.session; this.goOn(); }
     else if (type === "gone" || type === "error") {
-      this.gone = true;
       this.say(message.text ?? message.detail);
+      // The chat that was started is gone; the session is still there.
+      if (this.home && this.target !== this.home) this.follow(this.home);
+      else this.gone = true;
     }
   }
 
@@ -86,6 +90,8 @@ export class Chat {
     if (message.draft !== undefined) this.takeDraft(message.draft);
     if (message.notice) notify(message.notice);
     this.show();
+    // The agent did not start, or the text was changed meanwhile: it is not sent by itself.
+    if (this.state.phase === "ended" || (this.unsent !== null && this.area.value.trim() !== this.unsent)) this.unsent = null;
     if (this.unsent !== null && this.isRunning) {
       const text = this.unsent;
       this.unsent = null;
@@ -95,8 +101,12 @@ export class Chat {
 
   /** Tells that the archive has the session. A page that leaves then must have sent its message. */
   goOn() {
-    const busy = this.unsent !== null || this.waiting.size > 0 || this.starting || this.trouble !== undefined;
-    if (this.recordedAs && !busy) this.recorded?.(this.recordedAs);
+    const busy = this.unsent !== null || this.waiting.size > 0 || this.starting || this.trouble !== undefined
+      || this.editing !== null || document.activeElement?.closest(".ask");
+    if (!this.recordedAs || busy) return;
+    if (this.area.value !== (this.storedDraft ?? "")) { this.storeDraft(); return; }
+    if (document.activeElement === this.area) sessionStorage.setItem("compose", "1");
+    this.recorded?.(this.recordedAs);
   }
 
   /** Sends a command. The promise is what became of it. */
@@ -120,7 +130,10 @@ export class Chat {
     put(".chat-notices", state.notices);
     put(".chat-plan", state.plan);
     put(".chat-queue", state.queue);
-    if (!panel.querySelector(".chat-options").contains(document.activeElement)) put(".chat-options", this.isRunning ? state.options : "");
+    if (!panel.querySelector(".chat-options").contains(document.activeElement)) {
+      put(".chat-options", this.isRunning ? state.options : "");
+      this.shownOptions = state.option_values;
+    }
     this.asks.update(state.questions ?? []);
     const works = this.isRunning && WORKING.has(state.phase);
     panel.querySelector(".interrupt").hidden = !works || state.stuck;
@@ -128,7 +141,8 @@ export class Chat {
     end.hidden = !this.isRunning;
     end.classList.toggle("plain", !state.stuck);
     // An agent that asks from its own terminal reads its messages there.
-    panel.querySelector(".composer").hidden = Boolean(state.answers_only && state.questions?.length);
+    const inUse = document.activeElement === this.area || this.area.value !== "";
+    panel.querySelector(".composer").hidden = Boolean(state.answers_only && state.questions?.length) && !inUse;
     panel.classList.toggle("works", works);
     this.showStatus();
   }
@@ -166,11 +180,10 @@ export class Chat {
 
   takeDraft(draft) {
     if (draft === this.storedDraft) return;
+    // What was typed here and is not stored stays.
+    const untouched = this.area.value === "" || this.area.value === this.storedDraft;
     this.storedDraft = draft;
-    // Whoever types here goes on; another surface's draft is shown where nobody does.
-    if (this.editing === null && (this.area.value === "" || document.activeElement !== this.area)) {
-      if (this.unsent === null) this.setText(draft);
-    }
+    if (this.editing === null && this.unsent === null && untouched) this.setText(draft);
   }
 
   keepDraft() {
@@ -180,8 +193,8 @@ export class Chat {
 
   storeDraft() {
     if (!this.isRunning || this.editing !== null || this.area.value === this.storedDraft) return;
-    this.storedDraft = this.area.value;
-    this.command({ draft: { question: null, text: this.area.value } });
+    const text = this.area.value;
+    this.command({ draft: { question: null, text } }).then((outcome) => { if (outcome === "accepted") this.storedDraft = text; });
   }
 
   // ---- sending ----
@@ -234,13 +247,15 @@ export class Chat {
     clearTimeout(this.draftTimer);
     const outcome = await this.command({ prompt: { text } });
     if (outcome !== "accepted") {
-      // No message vanishes: it is back where it was typed.
-      this.setText(this.area.value ? `${text}\n${this.area.value}` : text);
+      this.putBack(text);
       this.say(outcome.refused ?? "the message was not sent");
       return;
     }
     this.storeDraft();
   }
+
+  /** No message vanishes: it is back where it was typed. */
+  putBack(text) { this.setText(this.area.value ? `${text}\n${this.area.value}` : text); }
 
   /** Starts the agent; the message is sent as soon as it is there. */
   async start(text) {
@@ -249,7 +264,7 @@ export class Chat {
     this.showStatus();
     try {
       const body = JSON.stringify(this.begin(this.state));
-      const response = await fetch("/new", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      const response = await fetch("/new", { method: "POST", headers: { "Content-Type": "application/json", "Unspool-Key": driveKey() }, body });
       const answer = await response.json();
       if (!response.ok) { this.say(answer.detail); return; }
       this.unsent = text;
@@ -276,11 +291,21 @@ export class Chat {
     if (became !== "accepted") this.say(became.refused ?? "nothing was done");
   }
 
+  /** Ends the agent at the second click: the first may have been meant for another button. */
+  end(button) {
+    const since = performance.now() - (this.askedToEnd ?? -Infinity);
+    if (this.state.stuck || (since > 400 && since < 4000)) { delete this.askedToEnd; button.textContent = "End"; this.tell(this.command("end")); return; }
+    if (since <= 400) return;
+    this.askedToEnd = performance.now();
+    button.textContent = "Really end it?";
+    setTimeout(() => { button.textContent = "End"; }, 4000);
+  }
+
   // ---- options ----
 
   set(event) {
     const at = Number(event.target.dataset.setting);
-    const { id, values } = this.state.option_values[at];
+    const { id, values } = this.shownOptions[at];
     event.target.blur();
     this.tell(this.command({ set: { option: id, value: values[Number(event.target.value)] } }));
   }
@@ -308,7 +333,7 @@ export class Chat {
     const at = this.state.queued.findIndex(([id]) => id === message);
     const act = button.dataset.queue;
     if (act === "edit") {
-      this.before = this.area.value;
+      if (this.editing === null) this.before = this.area.value;
       this.editing = message;
       this.setText(this.state.queued[at][1]);
       this.focus();
@@ -328,7 +353,7 @@ export class Chat {
     const message = this.editing;
     this.stopEditing();
     const outcome = await this.command({ edit: { message, text } });
-    if (outcome !== "accepted") { this.setText(text); this.say(outcome.refused ?? "the message was sent already"); }
+    if (outcome !== "accepted") { this.putBack(text); this.say(outcome.refused ?? "the message was sent already"); }
   }
 
   stopEditing() { this.editing = null; this.setText(this.before ?? ""); this.showStatus(); }

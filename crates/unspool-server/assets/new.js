@@ -14,7 +14,7 @@ if (panel) {
     target: null,
     // The same agent starts again with what it kept; another one is another chat.
     begin: ({ session, agent: name }) => {
-      const again = chat.target && (session || tried === chosen());
+      const again = chat.target && name && (session || tried === chosen());
       tried = chosen();
       return again ? { restart: { chat: chat.target, session: session ?? null, agent: name } } : JSON.parse(tried);
     },

@@ -57,6 +57,9 @@ if (panel) {
     // `/clear` began another session in the same chat.
     recorded: (session) => { if (session !== view.session) location.href = `/s/${session}`; },
   });
+  // A chat that does not start says why; the session is followed again when it is gone.
+  chat.started = (id) => chat.follow(id);
+  if (sessionStorage.getItem("compose")) { sessionStorage.removeItem("compose"); chat.focus(); }
   // Growth of the composer keeps the end in view for who is there.
   new ResizeObserver(() => { if (follow.following) follow.stay(); }).observe(panel);
   addAction({ name: "Write to the agent", keys: "i", run: () => chat.focus() });

@@ -57,6 +57,17 @@ function foldKey(fold, within) {
   return `${holder.id}/${[...holder.querySelectorAll("details")].indexOf(fold)}`;
 }
 
+/** Moves open questions to the new piece, with the focus: somebody may be writing an answer. */
+function keepQuestions(from, to) {
+  const questions = from.querySelectorAll(":scope > .ask");
+  if (questions.length === 0) return;
+  const { activeElement } = document;
+  const isUsed = [...questions].some((one) => one.contains(activeElement));
+  to.append(...questions);
+  // When the new piece is in the page.
+  if (isUsed) queueMicrotask(() => activeElement.focus({ preventScroll: true }));
+}
+
 /** Keeps folds that the user opened or closed when a piece is replaced. */
 function keepFolds(from, to) {
   const choices = new Map();
@@ -69,6 +80,7 @@ function keepFolds(from, to) {
     fold.open = open;
     fold.dataset.chosen = "";
   }
+  keepQuestions(from, to);
   for (const inline of from.querySelectorAll(".session.inline")) {
     to.querySelector(`[data-inline="${CSS.escape(inline.dataset.session)}"]`)?.closest(".node").append(inline);
   }

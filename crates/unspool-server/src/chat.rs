@@ -67,7 +67,7 @@ fn authorized<'a, S: Store>(app: &'a App<S>, headers: &HeaderMap) -> Result<&'a 
             "agents cannot be driven from here; start the server with `unspool serve --chat`";
         return Err(Problem::not_found(what));
     };
-    if !app.auth.may_drive(headers) {
+    if !app.auth.may_drive(headers, None) {
         let what = "this browser may not drive agents; press Enter in the terminal of `unspool serve \
                     --chat` and open the address that it prints within a minute";
         return Err(Problem::new(StatusCode::FORBIDDEN, what));

@@ -38,6 +38,8 @@ struct SubscribeRequest {
     subscribe: Option<String>,
     /// A chat, or a session whose chat is wanted.
     chat: Option<String>,
+    /// The key of a page that may drive.
+    key: Option<String>,
     #[serde(default)]
     form: Form,
     since: Option<u64>,
@@ -68,15 +70,14 @@ pub async fn connect<S: Store>(
             return Problem::new(StatusCode::UPGRADE_REQUIRED, what).into_response();
         }
     };
-    let may_drive = app.auth.may_drive(&headers);
-    let max_bytes = if may_drive { MAX_COMMAND_BYTES } else { MAX_QUERY_BYTES };
+    let max_bytes = if app.auth.is_driver(&headers) { MAX_COMMAND_BYTES } else { MAX_QUERY_BYTES };
     let up = up.max_message_size(max_bytes).max_frame_size(max_bytes);
     up.read_buffer_size(READ_BUFFER_BYTES).write_buffer_size(0).on_upgrade(
         move |socket| async move {
-            let ended = app.auth.login_ended(headers);
+            let ended = app.auth.login_ended(headers.clone());
             tokio::select! {
                 // A disconnected client is not an error.
-                _ = run(app.clone(), socket, may_drive) => {}
+                _ = run(app.clone(), socket, headers) => {}
                 () = ended => {}
             }
         },
@@ -86,7 +87,7 @@ pub async fn connect<S: Store>(
 async fn run<S: Store>(
     app: Arc<App<S>>,
     mut socket: WebSocket,
-    may_drive: bool,
+    headers: HeaderMap,
 ) -> Result<(), axum::Error> {
     let Some(request) = recv_text(&mut socket).await else { return Ok(()) };
     let text = request;
@@ -98,13 +99,16 @@ async fn run<S: Store>(
         return reader::serve(app, socket).await;
     }
     if let Some(chat) = request.chat {
-        if !may_drive {
+        if !app.auth.may_drive(&headers, request.key.as_deref()) {
             let what = "this browser may not drive agents; `unspool serve --chat` prints an address \
                         that allows it";
             return send_json(&mut socket, json!({ "type": "error", "detail": what })).await;
         }
         #[cfg(unix)]
-        return crate::chat::serve(app, socket, &chat).await;
+        return tokio::select! {
+            ended = crate::chat::serve(app.clone(), socket, &chat) => ended,
+            () = app.auth.driving_ended(headers) => Ok(()),
+        };
         #[cfg(not(unix))]
         return reject(&mut socket, &format!("there is no chat {chat}")).await;
     }

@@ -63,7 +63,8 @@ pub(super) fn merged<'a>(
         drafts.extend(own.map(|(id, text)| (merged_question(chat, id), text.clone())));
     }
     questions.sort_by_key(|open| open.since);
-    let base = match (driving.or(ended), waiting) {
+    // An agent in its own terminal asks: how an earlier chat ended does not matter any more.
+    let base = match (driving.or(ended.filter(|_| waiting.is_none())), waiting) {
         (Some(state), _) => state.clone(),
         (None, Some(hook)) => ChatState {
             answers_only: true,
@@ -116,6 +117,16 @@ mod tests {
             draft: "typed".to_owned(),
             ..ChatState::default()
         }
+    }
+
+    #[test]
+    fn an_agent_that_asks_after_its_chat_has_ended_is_not_driven() {
+        let (ended, hook) = (chat(false, 5, 0), chat(true, 3, 0));
+        let answers = AnswerLog::default();
+        let waiting = merged([("aa", &hook)].into_iter(), Some(&ended), &answers);
+        assert!(waiting.answers_only);
+        let over = merged(std::iter::empty(), Some(&ended), &answers);
+        assert!(!over.answers_only, "how the chat ended is shown until somebody asks");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use unspool_store::store::Store;
 
 use super::client::{Browser, Client, LoginHistory, client_network};
-use super::drive::DriveAccess;
+use super::drive::{DriveAccess, key_fragment};
 use super::password::PasswordOutcome;
 use super::{Auth, cookies, local_path, login_cookie};
 use crate::App;
@@ -104,9 +104,11 @@ pub async fn submit<S: Store>(State(app): State<Arc<App<S>>>, request: Request) 
 /// Sets the cookies of a browser that logged in.
 fn accept(auth: &Auth, client: &Client, cookie: &str, security: Security, to: &str) -> Response {
     let login = login_cookie(auth, cookie, PASSWORD_LOGIN_LIFETIME) + security.attribute();
-    let mut headers = vec![(LOCATION, local_path(to)), (SET_COOKIE, login)];
-    if let Some(drives) = auth.drive.as_ref().and_then(DriveAccess::add_browser) {
-        headers.push((SET_COOKIE, auth.drive_cookie(&drives) + security.attribute()));
+    let driver = auth.drive.as_ref().and_then(DriveAccess::add_browser);
+    let fragment = driver.as_ref().map(key_fragment).unwrap_or_default();
+    let mut headers = vec![(LOCATION, local_path(to) + &fragment), (SET_COOKIE, login)];
+    if let Some(driver) = driver {
+        headers.push((SET_COOKIE, auth.drive_cookie(&driver.cookie) + security.attribute()));
     }
     if let Some(browser) = &client.browser {
         let mark = auth.marks.sign(&browser.id, LoginHistory::LoggedIn);
@@ -134,8 +136,8 @@ pub async fn log_out<S: Store>(State(app): State<Arc<App<S>>>, headers: HeaderMa
         );
         return Problem::internal(what).into_response();
     }
-    if let (Some(drive), Some(cookie)) = (&app.auth.drive, app.auth.driver(&headers)) {
-        drive.remove_browser(&cookie);
+    if let (Some(drive), Some(driver)) = (&app.auth.drive, app.auth.driver(&headers)) {
+        drive.remove_browser(&driver.cookie);
     }
     let cookie = login_cookie(&app.auth, "", Duration::ZERO);
     let headers = [(SET_COOKIE, cookie), (CACHE_CONTROL, "no-store".to_owned())];

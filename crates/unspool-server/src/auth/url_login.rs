@@ -8,6 +8,7 @@ use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
+use super::drive::{Driver, key_fragment};
 use super::one_time_code::CodeUse;
 use super::{
     Auth, BrowserLogin, CODE, DRIVE, LOGIN_LIFETIME, TOKEN, constant_time_eq, local_path,
@@ -27,19 +28,20 @@ pub fn exchange(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) ->
     };
     let answer = outcome.map(|cookie| {
         let cookie = (SET_COOKIE, login_cookie(auth, &cookie, LOGIN_LIFETIME));
-        let drives = drive(auth, request).map(|cookie| (SET_COOKIE, cookie));
-        let location = (LOCATION, target(request));
+        let driver = drive(auth, request);
+        let fragment = driver.as_ref().map(key_fragment).unwrap_or_default();
+        let drives = driver.map(|driver| (SET_COOKIE, auth.drive_cookie(&driver.cookie)));
+        let location = (LOCATION, target(request) + &fragment);
         let headers: Vec<_> = [location, cookie].into_iter().chain(drives).collect();
         (StatusCode::SEE_OTHER, AppendHeaders(headers))
     });
     Some(answer.into_response())
 }
 
-/// The cookie with which the browser drives agents, for the code in its URL.
-fn drive(auth: &Auth, request: &Request) -> Option<String> {
+/// The secrets with which the browser drives agents, for the code in its URL.
+fn drive(auth: &Auth, request: &Request) -> Option<Driver> {
     let code = secret(request, DRIVE).filter(|_| request.method() == Method::GET)?;
-    let cookie = auth.drive.as_ref()?.exchange(code)?;
-    Some(auth.drive_cookie(&cookie))
+    auth.drive.as_ref()?.exchange(code, auth.driver(request.headers()).as_ref())
 }
 
 /// The cookie of the browser's login: the one that it has, or a new one.

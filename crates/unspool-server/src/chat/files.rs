@@ -19,7 +19,7 @@ pub async fn files<S: Store>(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // A page sends no Origin when it reads.
-    let Some(chats) = app.chats.get().filter(|_| app.auth.is_driver(&headers)) else {
+    let Some(chats) = app.chats.get().filter(|_| app.auth.has_key(&headers, None)) else {
         return Err(Problem::not_found("this browser may not drive agents"));
     };
     let folder = match chats.folders.find(&target).and_then(|folder| folder.read()) {

@@ -86,7 +86,10 @@ pub async fn start<S: Store>(
 /// A script that a page was tricked into must not start agents without end.
 fn limit(chats: &Chats) -> Result<(), Problem> {
     let too_many = |what: String| Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, what));
-    let running = list(&chats.folders).into_iter().filter(|chat| chat.live).count();
+    let running = list(&chats.folders)
+        .into_iter()
+        .filter(|chat| chat.live && !chat.state.answers_only)
+        .count();
     if running >= MAX_CHATS {
         return too_many(format!("{running} chats run already; end one of them first"));
     }

@@ -90,6 +90,11 @@ impl Launch {
         let folder = match (&self.project, resumed.and_then(|resumed| resumed.folder.as_ref())) {
             (Some(folder), _) => folder.clone(),
             (None, Some(folder)) => folder.clone(),
+            // Nobody chose the current folder, least of all in the browser.
+            (None, None) if resumed.is_some() => bail!(
+                "the folder of this session is gone or not known; name one with `unspool chat \
+                 --resume SESSION --project DIR`"
+            ),
             (None, None) => std::env::current_dir()?,
         };
         if !folder.is_dir() {

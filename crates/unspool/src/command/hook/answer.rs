@@ -38,9 +38,11 @@ pub fn wait(data: &DataFolder, agent: &str, payload: &str) -> io::Result<()> {
     if is_driven || entry.is_ok_and(|entry| entry != IN_TERMINAL) {
         return Ok(());
     }
+    // Whoever started us must not answer. If that is unknown, nobody may.
+    let Some(caller) = hook_caller().map(identify) else { return Ok(()) };
     let (folders, spool) = (folders(data), spool_of(data, agent.name));
     question.call = find_call(&question, agent.name, &spool(), &folders);
-    let caller = hook_caller().map(identify);
+    let caller = Some(caller);
     let time = Duration::from_secs(u64::from(ANSWER_TIMEOUT_SECONDS));
     let watch = Watch::new(question.clone(), spool, caller, time);
     let call = question.call.clone();
