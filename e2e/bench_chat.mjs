@@ -108,7 +108,8 @@ const measures = {
       requestAnimationFrame(look);
     });
     await page.goto(server.address);
-    const listed = await page.evaluate(async () => (await fetch("/api/sessions")).json());
+    const authorization = `Bearer ${new URL(server.address).searchParams.get("token")}`;
+    const listed = await (await fetch(`${server.origin}/api/sessions`, { headers: { authorization } })).json();
     await page.goto(`${server.origin}/s/${(listed.sessions ?? listed)[0].id}`);
     await page.waitForSelector(".session[data-live=on]");
     const seen = async (from) => Object.entries(await page.evaluate(() => window.seen)).filter(([sent]) => Number(sent) > from).map(([, took]) => took);
