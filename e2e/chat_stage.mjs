@@ -24,7 +24,10 @@ export async function chats(data) {
 
 /** A machine with a puppet that is named claude-code, and a server that lets browsers drive it. */
 export async function stage(t, script, options = []) {
-  const data = await folder(t);
+  // Chats outlive the server: they are ended before their files are removed.
+  let data;
+  t.after(async () => { for (const { id } of data ? await chats(data) : []) await run(data, ["chat", "--end", id]); });
+  data = await folder(t);
   const [home, project] = [join(data, "home"), join(data, "project")];
   await mkdir(join(home, ".config/unspool"), { recursive: true });
   await mkdir(join(project, "src"), { recursive: true });
@@ -34,8 +37,6 @@ export async function stage(t, script, options = []) {
   const command = JSON.stringify([await puppet(), file, log]);
   await writeFile(join(home, ".config/unspool/config.toml"), `[chat]\nroots = [${JSON.stringify(data)}]\n[chat.agents.claude-code]\ncommand = ${command}\n`);
   const server = await serve(t, data, ["--chat", ...options]);
-  // Chats outlive the server.
-  t.after(async () => { for (const { id } of await chats(data)) await run(data, ["chat", "--end", id]); });
   const received = async () => (existsSync(log) ? (await readFile(log, "utf8")).trim().split("\n").map((line) => JSON.parse(line)) : []);
   const answers = async () => (await received()).filter((line) => line.result && !line.method).map((line) => line.result);
   const prompts = async () => (await received()).filter((line) => line.method === "session/prompt").map((line) => line.params.prompt[0].text);
