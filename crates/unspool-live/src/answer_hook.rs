@@ -267,18 +267,10 @@ impl<D: FnMut(&Accepted<'_>) -> io::Result<()>> HookHost<D> {
     async fn farewell(&mut self) {
         while let Ok((client, Some(message))) = self.events.1.try_recv() {
             let ClientMessage { number, command, .. } = message;
-            let outcome = match command {
-                Command::Answer { question, answer } => self.answer(&question, &answer, ""),
-                Command::Prompt { .. }
-                | Command::Cancel
-                | Command::Edit { .. }
-                | Command::Remove { .. }
-                | Command::Move { .. }
-                | Command::Release
-                | Command::Set { .. }
-                | Command::Draft { .. }
-                | Command::Clear
-                | Command::End => Outcome::Refused("the question is gone".to_owned()),
+            let outcome = if let Command::Answer { question, answer } = command {
+                self.answer(&question, &answer, "")
+            } else {
+                Outcome::Refused("the question is gone".to_owned())
             };
             if let Some(messages) = self.clients.get(&client) {
                 let _ = messages.try_send(HostMessage::Done { number, outcome });

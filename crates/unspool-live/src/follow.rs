@@ -365,18 +365,11 @@ fn question_of(command: &Command) -> Option<&str> {
 }
 
 /// The command, about the question of this id.
-fn about(command: Command, own: &str) -> Command {
-    match command {
-        Command::Answer { answer, .. } => Command::Answer { question: own.to_owned(), answer },
-        Command::Draft { text, .. } => Command::Draft { question: Some(own.to_owned()), text },
-        other @ (Command::Prompt { .. }
-        | Command::Cancel
-        | Command::Edit { .. }
-        | Command::Remove { .. }
-        | Command::Move { .. }
-        | Command::Release
-        | Command::Set { .. }
-        | Command::Clear
-        | Command::End) => other,
+fn about(mut command: Command, own: &str) -> Command {
+    if let Command::Answer { question, .. } | Command::Draft { question: Some(question), .. } =
+        &mut command
+    {
+        own.clone_into(question);
     }
+    command
 }

@@ -25,6 +25,10 @@ pub use files::files;
 pub use relay::serve;
 pub use start::{projects, start};
 
+/// What a browser is told that may only read.
+pub const NO_DRIVER: &str = "this browser may not drive agents; press Enter in the terminal of \
+     `unspool serve --chat` and open the address that it prints within a minute";
+
 /// The name of this surface, in answers and captures.
 const SURFACE: &str = "browser";
 
@@ -68,9 +72,7 @@ fn authorized<'a, S: Store>(app: &'a App<S>, headers: &HeaderMap) -> Result<&'a 
         return Err(Problem::not_found(what));
     };
     if !app.auth.may_drive(headers, None) {
-        let what = "this browser may not drive agents; press Enter in the terminal of `unspool serve \
-                    --chat` and open the address that it prints within a minute";
-        return Err(Problem::new(StatusCode::FORBIDDEN, what));
+        return Err(Problem::new(StatusCode::FORBIDDEN, NO_DRIVER));
     }
     Ok(chats)
 }

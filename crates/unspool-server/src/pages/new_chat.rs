@@ -10,7 +10,7 @@ use unspool_store::store::Store;
 
 use super::{Page, UrlParams, html};
 use crate::App;
-use crate::chat::projects;
+use crate::chat::{NO_DRIVER, projects};
 use crate::problem::Problem;
 use serde::Deserialize;
 use template::NewChatPage;
@@ -32,9 +32,7 @@ pub async fn new_chat<S: Store>(
         return Err(Problem::not_found(what).into());
     };
     if !app.auth.is_driver(&headers) {
-        let what = "this browser may not drive agents; press Enter in the terminal of `unspool serve \
-                    --chat` and open the address that it prints within a minute";
-        return Err(Problem::new(StatusCode::FORBIDDEN, what).into());
+        return Err(Problem::new(StatusCode::FORBIDDEN, NO_DRIVER).into());
     }
     let agents = chats.installed_agents().map_err(Problem::internal)?;
     let projects = projects(&app).await?;
