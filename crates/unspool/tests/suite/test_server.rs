@@ -157,6 +157,20 @@ impl Server {
         self.request("GET", path, &[])
     }
 
+    /// Like `get`, for a server that may end at any moment. None if it ended before it answered.
+    pub fn get_unless_ended(&self, path: &str) -> Option<HttpResponse> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let token = &self.token;
+        let head = format!(
+            "GET {path} HTTP/1.0\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {token}\r\n\r\n",
+            self.port
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).ok()?;
+        if text.is_empty() { None } else { Some(response(&text)) }
+    }
+
     #[track_caller]
     pub fn json(&self, path: &str) -> Value {
         let response = self.get(path);
