@@ -191,6 +191,61 @@ test("commands and files are completed", async (t) => {
 
 // ---- who may drive ----
 
+test("images are pasted into a message, scaled, and taken out again", async (t) => {
+  const initialize = { protocolVersion: 1, agentInfo: { name: "puppet" }, agentCapabilities: { promptCapabilities: { image: true } } };
+  const it = await stage(t, { initialize, prompts: { "*": [{ say: "Seen." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await settled(page);
+  const paste = (width) => page.evaluate(async (side) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: side, height: side / 2 });
+    const context = canvas.getContext("2d");
+    context.fillStyle = "teal";
+    context.fillRect(0, 0, side, side / 2);
+    const blob = await new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
+    const data = new DataTransfer();
+    data.items.add(new File([blob], "picture.png", { type: "image/png" }));
+    document.querySelector(".chat textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, width);
+  await paste(4000);
+  await page.waitForSelector(".chat-images img");
+  await paste(100);
+  await page.waitForFunction(() => document.querySelectorAll(".chat-images img").length === 2);
+  await page.click(".chat-images li:nth-child(2) button");
+  await page.waitForFunction(() => document.querySelectorAll(".chat-images img").length === 1);
+  await page.focus("textarea");
+  await page.keyboard.type("what is this?");
+  await page.keyboard.press("Enter");
+  await until("the prompt", async () => (await it.prompts()).includes("what is this?"));
+  const blocks = (await it.received()).findLast((line) => line.method === "session/prompt").params.prompt;
+  assert.deepEqual(blocks.map(({ type, mimeType }) => [type, mimeType]), [["text", undefined], ["image", "image/png"]]);
+  const bytes = Buffer.from(blocks[1].data, "base64");
+  assert.equal(bytes.readUInt32BE(16), 1568, "the width in the head of the PNG");
+  assert.equal(await page.locator(".chat-images img").count(), 0);
+  // The picture is in the transcript too.
+  await page.waitForSelector(".turn .user img, .user img");
+});
+
+test("an agent that takes no images says so, and a message may be sent at once", async (t) => {
+  const it = await stage(t, { prompts: { go: [{ say: "Working." }, { wait: "cancel" }], "*": [{ say: "Then." }] } });
+  const page = await open(t);
+  await begin(page, it, "go");
+  await page.waitForSelector("text=Working.");
+  await page.evaluate(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(["x"], "x.png", { type: "image/png" }));
+    document.querySelector(".chat textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  });
+  await page.waitForSelector("text=this agent takes no images");
+  await page.fill("textarea", "later");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector('.chat-queue :text-is("later")');
+  await page.fill("textarea", "instead");
+  await page.keyboard.press("Control+Enter");
+  await settled(page);
+  assert.deepEqual(await it.prompts(), ["go", "instead", "later"]);
+});
+
 test("only the browser that used the code drives; no other program, page or site does", async (t) => {
   const it = await stage(t, { prompts: { go: [{ say: "Hello." }] } });
   const { origin } = it.server;

@@ -8,6 +8,7 @@
 //! all of it in the end.
 
 mod context;
+mod requests;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -72,7 +73,11 @@ pub enum RetryLimit {
 #[derive(Debug)]
 pub enum AttachEvent<'a> {
     Attached,
-    /// The connection was lost; reconnecting.
+    /// An event of the server, as it came.
+    Received(&'a [u8]),
+    /// The connection ended; reconnecting.
+    Disconnected,
+    /// There is no connection; trying again.
     Lost(&'a AttachError),
 }
 
@@ -126,7 +131,8 @@ impl OpencodeServer {
                 Ok(stream) => {
                     report(AttachEvent::Attached);
                     (attached, pause, said) = (true, FIRST_RETRY_DELAY, false);
-                    self.record_stream(folder, stream, &mut captured, &mut context)?;
+                    self.record_stream(folder, stream, &mut captured, &mut context, &mut report)?;
+                    report(AttachEvent::Disconnected);
                     lost = Instant::now();
                 }
                 Err(error) => {
@@ -154,6 +160,7 @@ impl OpencodeServer {
         mut stream: impl BufRead,
         captured: &mut CaptureResult,
         context: &mut AttachContext,
+        report: &mut impl FnMut(AttachEvent<'_>),
     ) -> Result<(), AttachError> {
         let mut events = Events::default();
         let mut capture: Option<Capture> = None;
@@ -176,8 +183,10 @@ impl OpencodeServer {
                     capture.write(line)?;
                 }
             }
-            capture.write(event)?;
+            capture.write(event.clone())?;
             captured.events += 1;
+            // After it is on disk: whoever answers it finds the call.
+            report(AttachEvent::Received(&event));
         }
         Ok(())
     }
@@ -197,22 +206,11 @@ impl OpencodeServer {
     }
 
     fn fetch_events(&self, unknown: &Unknown, context: &mut AttachContext) -> Vec<Vec<u8>> {
-        let events = self.get(unknown).map_or_else(Vec::new, |answer| as_events(&answer));
+        let Unknown { session, message } = unknown;
+        let path = format!("/session/{session}/message/{message}");
+        let events = self.get(&path).map_or_else(Vec::new, |answer| as_events(&answer));
         events.iter().for_each(|event| drop(context.note(event)));
         events
-    }
-
-    fn get(&self, Unknown { session, message }: &Unknown) -> Option<String> {
-        let base = self.url.split_once("/event").map_or(&*self.url, |(base, _)| base);
-        let base = base.trim_end_matches("/global");
-        let config = self.config().timeout_global(Some(CONNECT_TIMEOUT)).build();
-        let agent = ureq::Agent::new_with_config(config);
-        let url = format!("{base}/session/{session}/message/{message}");
-        let mut response = agent.get(url).call().ok()?;
-        if response.status() != StatusCode::OK {
-            return None;
-        }
-        response.body_mut().read_to_string().ok()
     }
 
     fn config(&self) -> ConfigBuilder<AgentScope> {

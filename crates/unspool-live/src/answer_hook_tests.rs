@@ -1,7 +1,9 @@
 use super::*;
 use crate::client::{ClientError, attach};
 use crate::host::process::identify;
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 fn question() -> HookQuestion {
     let payload = r#"{"session_id": "s", "hook_event_name": "PermissionRequest",

@@ -9,16 +9,18 @@ mod config;
 mod exit;
 mod question;
 mod start;
+mod steering;
 mod turn;
 mod update;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::outgoing::{self, Outgoing};
+use crate::mcp::McpServer;
+use crate::outgoing::{self, FileLink, Outgoing};
 use crate::protocol::{ChatState, Command, Outcome, Phase};
 use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
@@ -106,7 +108,16 @@ pub struct ChatSpec {
     pub prompts: BTreeMap<u64, u32>,
     /// The chat ends after this time without clients and without work, in milliseconds.
     pub linger: Option<u64>,
+    /// The way to log in, by the agent's id of it, before the session is opened.
+    #[serde(default)]
+    pub log_in: Option<String>,
+    /// As the configuration has them: without the values of variables.
+    #[serde(default)]
+    pub mcp: Vec<McpServer>,
 }
+
+/// Finds the files of a folder that a text mentions. The host does it: it needs the disk.
+pub type LinkFinder = fn(&Path, &str) -> Vec<FileLink>;
 
 /// A request that we sent.
 #[derive(Clone, PartialEq, Debug)]
@@ -114,7 +125,16 @@ enum Sent {
     Initialize,
     Session,
     Prompt,
-    Set { option: String, before: Value, required: bool },
+    /// This message of the queue, into the turn that runs.
+    Steering {
+        message: u64,
+    },
+    LogIn,
+    Set {
+        option: String,
+        before: Value,
+        required: bool,
+    },
 }
 
 /// One connection to one agent.
@@ -145,6 +165,12 @@ pub struct Chat {
     loads: bool,
     /// A new session was asked for in the same chat.
     clears: bool,
+    /// It takes messages in the middle of a turn.
+    steers: bool,
+    /// The message that was sent into the turn, while the agent has not confirmed it.
+    steering: Option<u64>,
+    servers: Vec<McpServer>,
+    find_links: LinkFinder,
     auth: String,
     stopping: bool,
     effects: Vec<Effect>,
@@ -183,10 +209,26 @@ impl Chat {
             clears: false,
             resumes: false,
             loads: false,
+            steers: false,
+            steering: None,
+            servers: Vec::new(),
+            find_links: |_, _| Vec::new(),
             auth: String::new(),
             stopping: false,
             effects: Vec::new(),
         }
+    }
+
+    /// Lets messages mention files.
+    pub fn with_links(mut self, find: LinkFinder) -> Chat {
+        self.find_links = find;
+        self
+    }
+
+    /// Gives the agent these MCP servers, with the values of variables in place.
+    pub fn with_servers(mut self, servers: Vec<McpServer>) -> Chat {
+        self.servers = servers;
+        self
     }
 
     /// The spec that this chat was started with.
@@ -221,6 +263,7 @@ impl Chat {
             Input::Capture(Err(why)) => self.state.unrecorded = Some(why),
             Input::Tick => self.tick(now),
         }
+        self.hurry(now);
         self.note_rest(now);
         std::mem::take(&mut self.effects)
     }
@@ -269,6 +312,8 @@ impl Chat {
             Sent::Initialize => self.initialized(result, now),
             Sent::Session => self.session_ready(result, now),
             Sent::Prompt => self.prompt_ended(result, now),
+            Sent::Steering { message } => self.steered(message, result, now),
+            Sent::LogIn => self.logged_in(result, now),
             Sent::Set { option, before, required } => {
                 self.option_set(&option, before, required, result, now);
             }

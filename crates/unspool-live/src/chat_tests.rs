@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{RequestedInput, UserAnswer};
+use crate::mcp::McpTransport;
+use crate::protocol::{PromptImage, RequestedInput, UserAnswer};
 use crate::wire::parse;
 
 /// A chat with the lines that it sent.
@@ -87,7 +88,7 @@ impl Run {
     }
 
     fn prompt(&mut self, text: &str) -> Outcome {
-        self.client(Command::Prompt { text: text.to_owned() })
+        self.client(Command::prompt(text.to_owned()))
     }
 
     fn prompts(&self) -> Vec<&str> {
@@ -571,7 +572,7 @@ proptest! {
                 Move::Prompt => {
                     let id = run.chat.next_message;
                     let text = format!("m{nth}");
-                    if run.quick(Command::Prompt { text }) == Outcome::Accepted {
+                    if run.quick(Command::prompt(text)) == Outcome::Accepted {
                         accepted.push(id);
                     }
                 }
@@ -646,4 +647,161 @@ proptest! {
             }
         }
     }
+}
+
+/// A chat with an agent that says this about itself.
+fn with_agent(initialized: Value) -> Run {
+    let mut run = Run::new(ChatSpec::default());
+    let mut reply = json!({"protocolVersion": 1});
+    reply.as_object_mut().unwrap().extend(initialized.as_object().unwrap().clone());
+    run.agent(json!({"id": 0, "result": reply}));
+    run.agent(json!({"id": 1, "result": {"sessionId": "s"}}));
+    run
+}
+
+fn at_once(text: &str) -> Command {
+    Command::Prompt { text: text.to_owned(), images: Vec::new(), at_once: true }
+}
+
+fn steerings(run: &Run) -> Vec<&Value> {
+    run.sent.iter().filter(|line| line["method"] == "_session/steering").collect()
+}
+
+#[test]
+fn a_message_goes_into_the_turn_where_the_agent_takes_it() {
+    let mut run = with_agent(json!({"_meta": {"steering": {"supported": true}}}));
+    run.prompt("one");
+    run.prompt("later");
+    assert_eq!(run.client(at_once("use tabs")), Outcome::Accepted);
+    let sent = steerings(&run)[0].clone();
+    assert_eq!(sent["params"]["prompt"][0]["text"], "use tabs");
+    assert_eq!(sent["params"]["_meta"]["steering"]["idleBehavior"], "promptRequired");
+    assert_eq!(run.chat.state.queue.len(), 2, "it is ours until the agent has it");
+    run.agent(json!({"id": sent["id"], "result": {"outcome": "injected"}}));
+    assert_eq!(run.chat.state.queue[0].text, "later");
+    run.finish("end_turn");
+    assert_eq!(run.prompts(), ["one", "later"]);
+}
+
+/// The turn may end while the message is on its way: it is then the next prompt, once.
+#[test]
+fn a_message_that_came_too_late_for_the_turn_is_the_next_prompt() {
+    for reply in [
+        json!({"result": {"outcome": "promptRequired"}}),
+        json!({"error": {"code": -32603, "message": "no"}}),
+    ] {
+        let mut run = with_agent(json!({"_meta": {"steering": {"supported": true}}}));
+        run.prompt("one");
+        run.client(at_once("two"));
+        run.finish("end_turn");
+        assert_eq!(run.prompts(), ["one"], "the agent has not said what it did");
+        let mut reply = reply;
+        reply["id"] = steerings(&run)[0]["id"].clone();
+        run.agent(reply);
+        assert_eq!(run.prompts(), ["one", "two"]);
+        assert!(run.chat.state.queue.is_empty());
+    }
+}
+
+#[test]
+fn a_message_at_once_waits_for_an_open_question() {
+    let mut run = with_agent(json!({"_meta": {"steering": {"supported": true}}}));
+    run.prompt("one");
+    run.permission(json!(7), "edit");
+    run.client(at_once("two"));
+    assert!(steerings(&run).is_empty());
+    run.choose("0", "y");
+    assert_eq!(steerings(&run).len(), 1);
+}
+
+#[test]
+fn a_message_at_once_interrupts_an_agent_that_takes_none() {
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.prompt("later");
+    run.client(at_once("now"));
+    let cancels = |run: &Run| run.sent.iter().filter(|l| l["method"] == "session/cancel").count();
+    assert_eq!(cancels(&run), 1);
+    run.finish("cancelled");
+    assert_eq!(run.prompts(), ["one", "now"], "the queue is not held: somebody wanted this");
+    run.finish("end_turn");
+    assert_eq!((run.prompts(), cancels(&run)), (vec!["one", "now", "later"], 1));
+}
+
+#[test]
+fn images_go_to_agents_that_take_them() {
+    let image = PromptImage { media_type: "image/png".to_owned(), data: "aGk=".to_owned() };
+    let prompt = |text: &str| Command::Prompt {
+        text: text.to_owned(),
+        images: vec![image.clone()],
+        at_once: false,
+    };
+    let mut run = Run::idle();
+    assert_eq!(run.client(prompt("see")), Outcome::Refused("the agent takes no images".to_owned()));
+    let mut run = with_agent(json!({"agentCapabilities": {"promptCapabilities": {"image": true}}}));
+    assert_eq!(run.client(prompt("")), Outcome::Accepted);
+    let sent = run.sent.last().unwrap();
+    let block = json!([{"type": "image", "mimeType": "image/png", "data": "aGk="}]);
+    assert_eq!(sent["params"]["prompt"], block);
+}
+
+/// Only the names of MCP servers are recorded: the rest may be secret.
+#[test]
+fn mcp_servers_reach_the_agent_and_their_secrets_no_file() {
+    let servers = ["http", "sse"].map(|name| McpServer {
+        name: name.to_owned(),
+        transport: {
+            let headers = BTreeMap::from([("Authorization".to_owned(), "s3cret".to_owned())]);
+            let url = "https://mcp.example".to_owned();
+            if name == "http" {
+                McpTransport::Http { url, headers }
+            } else {
+                McpTransport::Sse { url, headers }
+            }
+        },
+    });
+    let mut chat = Chat::new(ChatSpec::default(), None).with_servers(servers.to_vec());
+    chat.take(Input::Started, 0);
+    let reply = json!({"id": 0, "result": {"protocolVersion": 1,
+        "agentCapabilities": {"mcpCapabilities": {"http": true}}}});
+    let message = parse(&reply.to_string()).unwrap().remove(0);
+    let effects = chat.take(Input::Message(message), 0);
+    let sent = effects.into_iter().find_map(|effect| match effect {
+        Effect::Send(outgoing) => Some(outgoing),
+        _ => None,
+    });
+    let Outgoing { lines, recorded, .. } = sent.unwrap();
+    assert!(lines[0].contains("s3cret") && !lines[0].contains("sse"), "{lines:?}");
+    let recorded: Value = serde_json::from_str(&recorded.unwrap()).unwrap();
+    assert_eq!(recorded["params"]["mcpServers"], json!([{"name": "http"}]));
+    assert!(chat.state.notice.unwrap().contains("sse"));
+}
+
+#[test]
+fn an_agent_that_wants_a_log_in_says_how() {
+    let methods = json!([
+        {"id": "oauth", "name": "Google"},
+        {"id": "t", "name": "Claude", "type": "terminal", "args": ["/login"]},
+        {"id": "k", "name": "Key", "type": "env_var", "vars": [{"name": "API_KEY"}]}]);
+    let initialized = json!({"id": 0, "result": {"protocolVersion": 1, "authMethods": methods}});
+    let refused = json!({"code": -32000, "message": "Authentication required"});
+    let mut run = Run::new(ChatSpec::default());
+    run.agent(initialized.clone());
+    run.agent(json!({"id": 1, "error": refused}));
+    let reason = run.chat.state.reason.clone().unwrap();
+    for words in ["--log-in oauth", "run `puppet /login`", "set API_KEY"] {
+        assert!(reason.contains(words), "{words}: {reason}");
+    }
+    // As the user asked for it: before the session, without a limit of time.
+    let mut run = Run::new(ChatSpec { log_in: Some("oauth".to_owned()), ..ChatSpec::default() });
+    run.agent(initialized.clone());
+    assert_eq!(run.sent.last().unwrap()["params"], json!({"methodId": "oauth"}));
+    run.now += 10 * SESSION_TIMEOUT;
+    run.take(Input::Tick);
+    run.agent(json!({"id": 1, "result": {}}));
+    assert_eq!(run.sent.last().unwrap()["method"], "session/new");
+    let mut run = Run::new(ChatSpec { log_in: Some("oauth".to_owned()), ..ChatSpec::default() });
+    run.agent(initialized);
+    run.agent(json!({"id": 1, "error": {"code": 1, "message": "closed"}}));
+    assert!(run.chat.state.reason.clone().unwrap().contains("the log-in failed: closed"));
 }

@@ -5,7 +5,7 @@
 //! The agent's output is read only as fast as it is recorded, so a flood fills the pipe and not the
 //! memory.
 
-mod capture;
+pub(crate) mod capture;
 mod clients;
 mod files;
 pub mod folder;
@@ -28,14 +28,16 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::agents::install_hint;
 use crate::chat::{Chat, ChatSpec, Effect, Exit, Input};
+use crate::mcp::McpServer;
 use crate::outgoing::Outgoing;
+use crate::project_files::mentioned;
 use crate::protocol::{ChatState, ClientMessage, HostMessage, Phase};
 
-use capture::{Capture, Direction};
+use capture::Capture;
 use clients::{Client, ClientEvent};
 use folder::{ChatFolder, ChatFolders, StoredProcess};
 use lines::Lines;
-use pipes::{next_line, write_some};
+use pipes::{EarlyLine, next_line, write_some};
 use process::{AgentPipes, AgentProcess};
 
 /// How many messages may wait for a client before it is behind.
@@ -119,7 +121,7 @@ struct Host {
     written: usize,
     capture: Option<Capture>,
     /// Lines from before the agent said who it is.
-    early: Vec<(Direction, String, u64)>,
+    early: Vec<(EarlyLine, u64)>,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
     events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
@@ -133,7 +135,9 @@ struct Host {
 impl Host {
     fn new(spec: HostSpec, lock: File) -> Host {
         let HostSpec { chat, kept, folders, folder } = spec;
-        let chat = Chat::new(chat, kept);
+        let (servers, missing) = servers(&chat.mcp);
+        let mut chat = Chat::new(chat, kept).with_links(mentioned).with_servers(servers);
+        chat.state.notice = missing;
         let state = ChatState { phase: Phase::Ended, ..ChatState::default() };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Host {
@@ -183,7 +187,7 @@ impl Host {
                 written = write_some(&mut self.stdin, &self.outbox, self.written) => {
                     self.wrote(written);
                 }
-                line = next_line(&mut self.stdout) => self.line(line),
+                line = next_line(&mut self.stdout, &self.outbox) => self.line(line),
                 exit = wait_agent(&mut self.agent) => match exit {
                     // What it started may still run.
                     None => self.stop_agent(),
@@ -323,6 +327,20 @@ async fn wait_agent(agent: &mut Agent) -> Option<Exit> {
         Agent::Ending(task) => Some(task.await.unwrap_or_default()),
         Agent::None | Agent::Drained(..) => std::future::pending().await,
     }
+}
+
+/// The MCP servers with the values of variables, and a sentence about those that lack one.
+fn servers(configured: &[McpServer]) -> (Vec<McpServer>, Option<String>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for server in configured {
+        match server.resolve(|name| std::env::var(name).ok()) {
+            Ok(server) => found.push(server),
+            Err(name) => missing.push(format!("{} ({name} is not set)", server.name)),
+        }
+    }
+    let left_out = (!missing.is_empty())
+        .then(|| format!("MCP servers that are left out: {}", missing.join(", ")));
+    (found, left_out)
 }
 
 fn start_error(program: &str, folder: &std::path::Path, error: &io::Error) -> String {

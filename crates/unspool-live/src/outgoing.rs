@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::protocol::PromptImage;
 use crate::wire::RequestId;
 
 /// The version of the protocol that we speak.
@@ -16,12 +17,52 @@ pub struct Outgoing {
     pub lines: Vec<String>,
     /// The queued message that these lines deliver, if they do.
     pub prompt: Option<u64>,
+    /// What is recorded instead of the lines, if they hold secrets.
+    pub recorded: Option<String>,
 }
 
 impl Outgoing {
     pub fn line(message: &Value) -> Outgoing {
-        Outgoing { lines: vec![message.to_string()], prompt: None }
+        Outgoing { lines: vec![message.to_string()], ..Outgoing::default() }
     }
+
+    /// A line that starts MCP servers. Only their names are recorded: what starts them, their
+    /// environment and their headers may be secret.
+    pub fn with_servers(mut message: Value) -> Outgoing {
+        let sent = message.to_string();
+        let servers = message["params"]["mcpServers"].as_array_mut().into_iter().flatten();
+        let mut is_changed = false;
+        for server in servers {
+            *server = json!({"name": server["name"].take()});
+            is_changed = true;
+        }
+        let recorded = is_changed.then(|| message.to_string());
+        Outgoing { lines: vec![sent], prompt: None, recorded }
+    }
+}
+
+/// A file of the project that a message mentions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileLink {
+    /// As it stands in the message.
+    pub name: String,
+    pub uri: String,
+}
+
+/// The blocks of a message. The first one is what the person typed, and nothing else: recordings of
+/// the agent are matched by it.
+pub fn blocks(text: &str, links: &[FileLink], images: &[PromptImage]) -> Value {
+    let mut blocks = Vec::new();
+    // Models refuse empty text, and a picture may say it all.
+    if !text.is_empty() {
+        blocks.push(json!({"type": "text", "text": text}));
+    }
+    let link =
+        |link: &FileLink| json!({"type": "resource_link", "name": link.name, "uri": link.uri});
+    let image = |image: &PromptImage| json!({"type": "image", "mimeType": image.media_type, "data": image.data});
+    blocks.extend(links.iter().map(link));
+    blocks.extend(images.iter().map(image));
+    Value::Array(blocks)
 }
 
 fn request(id: &RequestId, method: &str, params: Value) -> Value {
@@ -55,8 +96,12 @@ pub fn initialize(id: &RequestId) -> Value {
     )
 }
 
-pub fn new_session(id: &RequestId, folder: &Path) -> Value {
-    request(id, "session/new", json!({"cwd": folder, "mcpServers": []}))
+pub fn authenticate(id: &RequestId, method: &str) -> Value {
+    request(id, "authenticate", json!({"methodId": method}))
+}
+
+pub fn new_session(id: &RequestId, folder: &Path, servers: &[Value]) -> Value {
+    request(id, "session/new", json!({"cwd": folder, "mcpServers": servers}))
 }
 
 /// How an agent goes on with an earlier session.
@@ -68,17 +113,30 @@ pub enum Continue {
     Load,
 }
 
-pub fn continue_session(id: &RequestId, how: Continue, session: &str, folder: &Path) -> Value {
+pub fn continue_session(
+    id: &RequestId,
+    how: Continue,
+    session: &str,
+    folder: &Path,
+    servers: &[Value],
+) -> Value {
     let method = match how {
         Continue::Resume => "session/resume",
         Continue::Load => "session/load",
     };
-    request(id, method, json!({"sessionId": session, "cwd": folder, "mcpServers": []}))
+    request(id, method, json!({"sessionId": session, "cwd": folder, "mcpServers": servers}))
 }
 
-pub fn prompt(id: &RequestId, session: &str, text: &str) -> Value {
-    let prompt = json!([{"type": "text", "text": text}]);
-    request(id, "session/prompt", json!({"sessionId": session, "prompt": prompt}))
+pub fn prompt(id: &RequestId, session: &str, blocks: &Value) -> Value {
+    request(id, "session/prompt", json!({"sessionId": session, "prompt": blocks}))
+}
+
+/// A message into the turn that runs, for agents that offer it. If the turn has ended by then, the
+/// agent says so and the message is sent as a prompt.
+pub fn steering(id: &RequestId, session: &str, blocks: &Value) -> Value {
+    let meta = json!({"steering": {"idleBehavior": "promptRequired"}});
+    let params = json!({"sessionId": session, "prompt": blocks, "_meta": meta});
+    request(id, "_session/steering", params)
 }
 
 pub fn cancel(session: &str) -> Value {

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use unspool_model::agent::own_call_id;
-use unspool_sources::decode::acp::form_request;
+mod question;
 
-use crate::form::FormField;
-use crate::wire::RequestId;
+pub use question::{
+    AGENT_TERMINAL, ANSWERED, GivenAnswer, OpenQuestion, PermissionKind, PermissionOption,
+    RequestedInput,
+};
 
 /// Raised with every incompatible change. A client of another version may only read.
 pub const SOCKET_VERSION: u32 = 1;
@@ -61,6 +62,11 @@ pub enum Command {
     /// Sends a message, or queues it while the agent works.
     Prompt {
         text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<PromptImage>,
+        /// While the agent works: into its turn where it can, else instead of the rest of it.
+        #[serde(default)]
+        at_once: bool,
     },
     Answer {
         question: String,
@@ -99,6 +105,22 @@ pub enum Command {
     Clear,
     /// Ends the agent and the chat.
     End,
+}
+
+impl Command {
+    /// A message of text, to be queued while the agent works.
+    pub fn prompt(text: String) -> Command {
+        Command::Prompt { text, images: Vec::new(), at_once: false }
+    }
+}
+
+/// A picture that goes with a message.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PromptImage {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The bytes in Base64.
+    pub data: String,
 }
 
 /// A person's answer to a question.
@@ -164,6 +186,8 @@ pub struct ChatState {
     pub options: Vec<AgentOption>,
     pub commands: Vec<SlashCommand>,
     pub plan: Vec<PlanEntry>,
+    /// The agent takes images.
+    pub takes_images: bool,
     pub draft: String,
     /// Drafts of answers, by question.
     pub answer_drafts: BTreeMap<String, String>,
@@ -196,112 +220,11 @@ pub struct QueuedMessage {
     pub id: u64,
     pub text: String,
     pub by: String,
-}
-
-/// A question of the agent that nobody has answered.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct OpenQuestion {
-    /// Our number of the question. The agent's ids may come again, and an answer must not be taken
-    /// for another question.
-    pub id: String,
-    /// The agent's request.
-    pub request: RequestId,
-    pub session: String,
-    /// The call that it is about, by the agent's id.
-    pub call: Option<String>,
-    pub text: String,
-    pub kind: RequestedInput,
-    /// What it is about, as the agent describes it: command, diff, file.
-    pub subject: Value,
-    /// When it came, in milliseconds.
-    pub since: u64,
-}
-
-impl OpenQuestion {
-    /// True if it is about a call of the archive.
-    pub fn is_about(&self, agent: &str, call: &str) -> bool {
-        match &self.call {
-            Some(own) => own_call_id(agent, call) == own,
-            None => {
-                form_request(call).is_some_and(|id| id == self.request.as_json().trim_matches('"'))
-            }
-        }
-    }
-}
-
-/// Who answers in the dialog of the agent itself, as `by` of an answer.
-pub const AGENT_TERMINAL: &str = "agent's terminal";
-/// What such an answer is, where nothing more is known.
-pub const ANSWERED: &str = "answered";
-
-/// An answer that was given.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct GivenAnswer {
-    /// Counts the answers of the chat.
-    pub number: u64,
-    pub question: String,
-    pub text: String,
-    /// A surface, or `rule`.
-    pub by: String,
-    pub answer: String,
-}
-
-impl GivenAnswer {
-    /// Who answered what, for those who did not.
-    pub fn sentence(&self) -> String {
-        let place = if self.by == AGENT_TERMINAL { "in" } else { "by" };
-        let answer = Some(&self.answer).filter(|answer| *answer != ANSWERED);
-        let answer = answer.map(|answer| format!(": {answer}")).unwrap_or_default();
-        format!("answered {place} the {}{answer}", self.by)
-    }
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RequestedInput {
-    Permission(Vec<PermissionOption>),
-    Form(Vec<FormField>),
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PermissionOption {
-    pub id: String,
-    /// The agent's label.
-    pub label: String,
-    /// What the agent says it does. The person sees our word for it.
-    pub kind: PermissionKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionKind {
-    AllowOnce,
-    AllowAlways,
-    RejectOnce,
-    RejectAlways,
-    /// The agent names no kind that we know: neither yes nor no.
-    Other,
-}
-
-impl PermissionKind {
-    pub fn allows(self) -> bool {
-        matches!(self, PermissionKind::AllowOnce | PermissionKind::AllowAlways)
-    }
-
-    pub fn refuses(self) -> bool {
-        matches!(self, PermissionKind::RejectOnce | PermissionKind::RejectAlways)
-    }
-
-    /// Our word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            PermissionKind::AllowOnce => "allow once",
-            PermissionKind::AllowAlways => "always allow",
-            PermissionKind::RejectOnce => "refuse",
-            PermissionKind::RejectAlways => "always refuse",
-            PermissionKind::Other => "other",
-        }
-    }
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PromptImage>,
+    /// It does not wait for the end of the turn.
+    #[serde(default)]
+    pub at_once: bool,
 }
 
 /// Something that the agent lets its user set.
@@ -364,6 +287,7 @@ impl Default for ChatState {
             options: Vec::new(),
             commands: Vec::new(),
             plan: Vec::new(),
+            takes_images: false,
             draft: String::new(),
             answer_drafts: BTreeMap::new(),
             unrecorded: None,

@@ -102,18 +102,23 @@ struct ErrorData {
     details: Option<String>,
 }
 
-/// The messages of a line; a batch has several. None if the line is no JSON.
-pub fn parse(line: &str) -> Option<Vec<Message>> {
+/// The messages of a line as they are written; a batch has several. None if the line is no JSON.
+pub fn split(line: &str) -> Option<Vec<&str>> {
     let line = line.trim();
     if line.starts_with('[') {
         let batch: Vec<&RawValue> = serde_json::from_str(line).ok()?;
-        return Some(batch.into_iter().map(|message| parse_one(message.get())).collect());
+        return Some(batch.into_iter().map(RawValue::get).collect());
     }
     let whole: &RawValue = serde_json::from_str(line).ok()?;
-    Some(vec![parse_one(whole.get())])
+    Some(vec![whole.get()])
 }
 
-fn parse_one(text: &str) -> Message {
+/// The messages of a line. None if the line is no JSON.
+pub fn parse(line: &str) -> Option<Vec<Message>> {
+    Some(split(line)?.into_iter().map(parse_one).collect())
+}
+
+pub fn parse_one(text: &str) -> Message {
     let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else { return Message::Invalid };
     let id = envelope.id.filter(|id| id.get() != "null").map(|id| RequestId::from(id.get()));
     let id = id.filter(|id| !id.0.starts_with(['{', '[', 't', 'f']));

@@ -4,6 +4,7 @@
 import { notify } from "./actions.js";
 import { Asks } from "./ask.js";
 import { Completion } from "./complete.js";
+import { PastedImages } from "./images.js";
 
 const DRAFT_MS = 400;
 /** What a page of this server has, and pages of other ports have not. */
@@ -23,6 +24,10 @@ export class Chat {
         const response = await fetch(`/chats/${this.target}/files`, { headers: { "Unspool-Key": driveKey() } });
         return response.ok ? response.json() : [];
       },
+    });
+    this.images = new PastedImages(this.area, panel.querySelector(".chat-images"), {
+      refusal: () => (this.isRunning && !this.state.takes_images ? "this agent takes no images" : null),
+      say: (text) => this.say(text),
     });
     panel.hidden = false;
     panel.querySelector("form").addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
@@ -161,7 +166,8 @@ export class Chat {
     const send = this.panel.querySelector(".send");
     const working = this.isRunning && WORKING.has(state.phase);
     send.textContent = this.editing !== null ? "Change" : working ? "Queue" : state.held && this.area.value.trim() === "" ? "Send the queue" : this.isRunning ? "Send" : "Start and send";
-    const hint = this.isRunning ? "Enter sends · Shift-Enter new line" : "Enter starts the agent and sends this";
+    const sends = working ? "Enter queues · Ctrl-Enter sends now" : "Enter sends";
+    const hint = this.isRunning ? `${sends} · Shift-Enter new line` : "Enter starts the agent and sends this";
     this.hintText.textContent = this.trouble ?? hint;
     this.hintText.classList.toggle("tone-failed", this.trouble !== undefined);
   }
@@ -210,7 +216,7 @@ export class Chat {
       else completion.accept();
       return;
     }
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); if (!event.repeat) this.submit(); }
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); if (!event.repeat) this.submit(event.ctrlKey || event.metaKey); }
     else if (event.key === "Escape") { event.preventDefault(); if (this.editing !== null) this.stopEditing(); else this.area.blur(); }
     else if (event.key === "ArrowUp" && !this.area.value.slice(0, this.area.selectionStart).includes("\n")) this.recall(event, 1);
     else if (event.key === "ArrowDown" && this.past !== null && !this.area.value.slice(this.area.selectionEnd).includes("\n")) this.recall(event, -1);
@@ -227,27 +233,30 @@ export class Chat {
     this.setText(at < 0 ? this.typed : earlier[at]);
   }
 
-  submit() {
+  /** `atOnce` does not wait for the end of the turn. */
+  submit(atOnce = false) {
     const text = this.area.value.trim();
     delete this.trouble;
     if (this.editing !== null) { this.change(text); return; }
-    if (text === "") { if (this.state.held) this.command("release"); return; }
+    if (text === "" && this.images.isEmpty) { if (this.state.held) this.command("release"); return; }
     const [name, ...rest] = text.split(/\s+/);
     if (this.isRunning && name === "/clear") { this.setText(""); this.tell(this.command("clear")); return; }
     if (this.isRunning && name === "/end") { this.setText(""); this.tell(this.command("end")); return; }
     if (this.isRunning && (name === "/mode" || name === "/model")) { this.choose(name.slice(1), rest.join(" ")); return; }
     if (!this.isRunning) { this.start(text); return; }
     this.setText("");
-    this.prompt(text);
+    this.prompt(text, atOnce);
   }
 
-  async prompt(text) {
-    this.sent.push(text);
+  async prompt(text, atOnce = false) {
+    const images = this.images.take();
+    if (text !== "") this.sent.push(text);
     if (this.area.value.trim() === text) this.setText("");
     clearTimeout(this.draftTimer);
-    const outcome = await this.command({ prompt: { text } });
+    const outcome = await this.command({ prompt: { text, images, at_once: atOnce } });
     if (outcome !== "accepted") {
       this.putBack(text);
+      this.images.putBack(images);
       this.say(outcome.refused ?? "the message was not sent");
       return;
     }

@@ -28,6 +28,7 @@ const MODULES: &[(&str, &str)] = modules![
     "changes.js",
     "chat.js",
     "complete.js",
+    "images.js",
     "cursor.js",
     "edits.js",
     "find.js",

@@ -287,7 +287,9 @@ impl ChatPane {
             Outcome::Refused(why) => {
                 // No message vanishes: it is back where it was typed.
                 match command {
-                    Command::Prompt { text } | Command::Edit { text, .. } => self.put_back(&text),
+                    Command::Prompt { text, .. } | Command::Edit { text, .. } => {
+                        self.put_back(&text)
+                    }
                     Command::Answer { question, .. } if self.questions.contains_key(&question) => {
                         self.focus = Focus::Question(question);
                     }

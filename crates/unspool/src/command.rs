@@ -1,5 +1,7 @@
 //! The commands, one file each, and the helpers they share.
 
+#[cfg(unix)]
+pub mod acp;
 pub mod attach;
 pub mod changes;
 #[cfg(unix)]

@@ -39,8 +39,15 @@
 //! linger = 10
 //! # Folders below which an agent may work if the browser starts it, besides those of the archive.
 //! roots = ["/home/me/src"]
+//! # A program that starts every agent, such as a sandbox; the agent's command follows it.
+//! wrap = ["bwrap", "--ro-bind", "/", "/", "--bind", "/home/me", "/home/me", "--dev", "/dev"]
 //! [chat.agents.house]
 //! command = ["house-agent", "--acp"]
+//! # MCP servers for every agent: a program, or an address with headers. `${NAME}` is the value of a
+//! # variable of the environment.
+//! [chat.mcp.tickets]
+//! url = "https://tickets.example/mcp"
+//! headers = { Authorization = "Bearer ${TICKETS_TOKEN}" }
 //!
 //! [terminal]
 //! # auto, mocha, latte, 16 (the terminal's own colours) or mono.
@@ -66,6 +73,7 @@ use unspool_ingest::lock::DataFolder;
 use unspool_ingest::service::Sources;
 use unspool_ingest::service::silence::SilencePolicy;
 use unspool_ingest::service::watch::ChangeDetection;
+use unspool_live::mcp::{McpServer, McpTransport};
 use unspool_model::price::{Price, Prices};
 use unspool_query::budget::Budgets;
 use unspool_query::reader::Settings;
@@ -99,8 +107,44 @@ pub struct Chat {
     pub linger: Option<u64>,
     /// Folders below which the browser may start agents.
     pub roots: Vec<PathBuf>,
+    /// A program that starts every agent.
+    pub wrap: Vec<String>,
     /// Commands by agent.
     pub agents: BTreeMap<String, ChatAgent>,
+    /// MCP servers by name.
+    mcp: BTreeMap<String, ChatServer>,
+}
+
+/// An MCP server: a program or an address.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ChatServer {
+    /// The program and its arguments.
+    command: Vec<String>,
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    /// The server speaks the older protocol of events.
+    sse: bool,
+}
+
+impl Chat {
+    /// The MCP servers for agents.
+    pub fn servers(&self) -> Result<Vec<McpServer>> {
+        let server = |(name, server): (&String, &ChatServer)| {
+            let ChatServer { command, env, url, headers, sse } = server.clone();
+            let transport = match (url, command.is_empty()) {
+                (None, false) => McpTransport::Stdio { command, env },
+                (Some(url), true) if sse => McpTransport::Sse { url, headers },
+                (Some(url), true) => McpTransport::Http { url, headers },
+                (Some(_), false) | (None, true) => {
+                    bail!("[chat.mcp.{name}] of the config file needs either `command` or `url`")
+                }
+            };
+            Ok(McpServer { name: name.clone(), transport })
+        };
+        self.mcp.iter().map(server).collect()
+    }
 }
 
 #[derive(Debug, Deserialize)]

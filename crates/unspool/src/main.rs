@@ -53,6 +53,8 @@ enum Command {
     #[cfg(unix)]
     Chat(command::chat::Chat),
     #[cfg(unix)]
+    Acp(command::acp::Acp),
+    #[cfg(unix)]
     Host(command::host::Host),
     List(command::list::List),
     Show(command::show::Show),
@@ -96,6 +98,8 @@ fn main() -> ExitCode {
         Some(Command::Import(import)) => import.run(&archive),
         #[cfg(unix)]
         Some(Command::Chat(chat)) => chat.run(&archive),
+        #[cfg(unix)]
+        Some(Command::Acp(acp)) => acp.run(&archive),
         #[cfg(unix)]
         Some(Command::Host(host)) => host.run(&archive),
         Some(Command::List(list)) => list.run(&archive),

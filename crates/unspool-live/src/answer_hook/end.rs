@@ -5,15 +5,7 @@ use serde_json::Value;
 
 use super::question::HookQuestion;
 use crate::protocol::ANSWERED;
-
-/// How a question ended in the agent's own terminal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QuestionEnd {
-    /// Somebody answered: in a word.
-    Answered(&'static str),
-    /// Nobody will: in a sentence.
-    Gone(&'static str),
-}
+use crate::question_host::QuestionEnd;
 
 impl HookQuestion {
     /// What the payload of another hook says.

@@ -171,8 +171,9 @@ impl HookQuestion {
         let mut answers = Map::new();
         for (at, question) in self.questions().iter().enumerate() {
             let field = field((at, question));
-            if let Some(answer) = answer_text(&field, content) {
-                answers.insert(field.text, Value::from(answer));
+            let texts = field.texts(content);
+            if !texts.is_empty() {
+                answers.insert(field.text, Value::from(texts.join(", ")));
             }
         }
         let mut input = self.input.clone();
@@ -208,19 +209,6 @@ fn field((at, question): (usize, &Value)) -> FormField {
 
 fn own_words(at: usize) -> String {
     format!("{at}_custom")
-}
-
-/// The answer to one question: what was chosen, joined; own words stand for or beside it.
-fn answer_text(field: &FormField, content: &Value) -> Option<String> {
-    let own = field.own_words.as_ref().and_then(|name| content[name].as_str());
-    let value = &content[&field.name];
-    let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-    let chosen = values.iter().filter_map(Value::as_str);
-    let all: Vec<&str> = match (field.kind == FieldKind::Several, own) {
-        (false, Some(own)) => vec![own],
-        (_, own) => chosen.chain(own).collect(),
-    };
-    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn deny(words: Option<&str>, default: &str) -> Decision {

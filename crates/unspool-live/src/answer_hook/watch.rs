@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
-use super::end::QuestionEnd;
 use super::question::HookQuestion;
 use crate::host::folder::{ChatFolders, StoredProcess};
 use crate::host::process::is_running;
 use crate::protocol::ANSWERED;
+use crate::question_host::QuestionEnd;
 
 /// More than this at once is not read: it is no answer to a dialog.
 const MAX_READ: u64 = 16 * 1024 * 1024;

@@ -311,7 +311,8 @@ impl Chat {
     pub(super) fn decline_all(&mut self) {
         let lines = self.close_questions("end of the turn");
         if !lines.is_empty() {
-            self.effects.push(Effect::Send(outgoing::Outgoing { lines, prompt: None }));
+            let outgoing = outgoing::Outgoing { lines, ..outgoing::Outgoing::default() };
+            self.effects.push(Effect::Send(outgoing));
         }
     }
 }

@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::update::label;
 use super::{Chat, Effect, INITIALIZE_TIMEOUT, SESSION_TIMEOUT, Sent};
-use crate::outgoing::{self, Continue, PROTOCOL_VERSION};
+use crate::mcp::McpServer;
+use crate::outgoing::{self, Continue, Outgoing, PROTOCOL_VERSION};
 use crate::protocol::Phase;
 use crate::wire::{AUTH_REQUIRED, RpcError};
 
@@ -16,6 +18,8 @@ struct Initialized {
     agent_info: Option<AgentInfo>,
     agent_capabilities: Value,
     auth_methods: Vec<AuthMethod>,
+    #[serde(rename = "_meta")]
+    meta: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -26,11 +30,25 @@ struct AgentInfo {
     version: Option<String>,
 }
 
+/// A way to log in.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct AuthMethod {
+    id: String,
     name: String,
     description: Option<String>,
+    /// `terminal`, `env_var`, or else the agent does it itself when it is told to.
+    r#type: Option<String>,
+    /// Of a terminal: the arguments to run the agent's program with.
+    args: Vec<String>,
+    /// The variables that hold a key.
+    vars: Vec<AuthVariable>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct AuthVariable {
+    name: String,
 }
 
 impl Chat {
@@ -73,19 +91,53 @@ impl Chat {
         let capabilities = &reply.agent_capabilities;
         self.loads = capabilities["loadSession"] == true;
         self.resumes = capabilities["sessionCapabilities"]["resume"].is_object();
-        self.auth = describe(&reply.auth_methods);
+        self.state.takes_images = capabilities["promptCapabilities"]["image"] == true;
+        self.steers = reply.meta["steering"]["supported"] == true;
+        self.auth = describe(&reply.auth_methods, &self.program_name());
         self.effects.push(Effect::OpenCapture { agent: self.state.agent.clone() });
-        self.deadline = Some(now + SESSION_TIMEOUT);
-        self.open_session();
+        self.choose_servers(&capabilities["mcpCapabilities"]);
+        self.log_in_or_open(now);
+    }
+
+    /// Logs in first if the user asked for it. A person does that in a browser: there is no limit.
+    fn log_in_or_open(&mut self, now: u64) {
+        let Some(method) = self.spec.log_in.clone() else {
+            self.deadline = Some(now + SESSION_TIMEOUT);
+            return self.open_session();
+        };
+        self.deadline = None;
+        let id = self.request(Sent::LogIn);
+        self.send(&outgoing::authenticate(&id, &method));
+    }
+
+    pub(super) fn logged_in(&mut self, result: Result<String, RpcError>, now: u64) {
+        match result {
+            Ok(_) => {
+                self.deadline = Some(now + SESSION_TIMEOUT);
+                self.open_session();
+            }
+            Err(error) => self.end(format!(
+                "the log-in failed: {}; the agent offers: {}",
+                error.message, self.auth
+            )),
+        }
+    }
+
+    /// The servers of the configuration that this agent can use.
+    fn choose_servers(&mut self, capabilities: &Value) {
+        let (fit, other): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.servers).into_iter().partition(|one| one.suits(capabilities));
+        if !other.is_empty() {
+            let names: Vec<&str> = other.iter().map(|server| server.name.as_str()).collect();
+            self.state.notice =
+                Some(format!("the agent cannot use the MCP servers {}", names.join(", ")));
+        }
+        self.servers = fit;
     }
 
     /// Opens the session: a new one, or the one to go on with.
     fn open_session(&mut self) {
-        let folder = self.spec.folder.clone();
-        let Some(session) = self.spec.resume.clone() else {
-            let id = self.request(Sent::Session);
-            return self.send(&outgoing::new_session(&id, &folder));
-        };
+        let Some(session) = self.spec.resume.clone() else { return self.new_session() };
         // Without the history: we have it.
         let how = match (self.resumes, self.loads) {
             (true, _) => Continue::Resume,
@@ -99,7 +151,20 @@ impl Chat {
         };
         self.state.session = Some(session.clone());
         let id = self.request(Sent::Session);
-        self.send(&outgoing::continue_session(&id, how, &session, &folder));
+        let (folder, servers) = (self.spec.folder.clone(), self.wire_servers());
+        let message = outgoing::continue_session(&id, how, &session, &folder, &servers);
+        self.effects.push(Effect::Send(Outgoing::with_servers(message)));
+    }
+
+    fn new_session(&mut self) {
+        let id = self.request(Sent::Session);
+        let (folder, servers) = (self.spec.folder.clone(), self.wire_servers());
+        let message = outgoing::new_session(&id, &folder, &servers);
+        self.effects.push(Effect::Send(Outgoing::with_servers(message)));
+    }
+
+    fn wire_servers(&self) -> Vec<Value> {
+        self.servers.iter().map(McpServer::to_wire).collect()
     }
 
     pub(super) fn session_ready(&mut self, result: Result<String, RpcError>, now: u64) {
@@ -129,13 +194,7 @@ impl Chat {
 
     fn session_refused(&mut self, error: &RpcError) {
         let what = if self.spec.resume.is_some() { "go on with the session" } else { "start" };
-        let hint = match (error.code, self.auth.as_str()) {
-            (AUTH_REQUIRED, "") => "; log in with the agent's own program first".to_owned(),
-            (AUTH_REQUIRED, methods) => {
-                format!("; log in with the agent's own program first: {methods}")
-            }
-            _ => String::new(),
-        };
+        let hint = self.log_in_hint(error);
         // An agent that cannot begin another session keeps the one that it has.
         if std::mem::take(&mut self.clears) {
             (self.state.phase, self.deadline) = (Phase::Idle, None);
@@ -145,14 +204,21 @@ impl Chat {
         self.end(format!("the agent could not {what}: {}{hint}", error.message));
     }
 
+    /// How to log in, if that is what is missing.
+    pub(super) fn log_in_hint(&self, error: &RpcError) -> String {
+        match (error.code, self.auth.as_str()) {
+            (AUTH_REQUIRED, "") => "; log in with the agent's own program first".to_owned(),
+            (AUTH_REQUIRED, methods) => format!("; to log in: {methods}"),
+            _ => String::new(),
+        }
+    }
+
     /// Begins a new session in the same chat.
     pub(super) fn clear(&mut self, now: u64) {
         // Messages wait for the new session.
         (self.state.phase, self.clears) = (Phase::Starting, true);
         self.deadline = Some(now + SESSION_TIMEOUT);
-        let folder = self.spec.folder.clone();
-        let id = self.request(Sent::Session);
-        self.send(&outgoing::new_session(&id, &folder));
+        self.new_session();
     }
 
     /// Sets the mode and the model that the user named.
@@ -168,10 +234,25 @@ impl Chat {
     }
 }
 
-fn describe(methods: &[AuthMethod]) -> String {
-    let one = |method: &AuthMethod| match &method.description {
-        Some(text) if !text.trim().is_empty() => format!("{} ({})", method.name, text.trim()),
-        Some(_) | None => method.name.clone(),
+/// What a person does to log in, in each way that the agent offers.
+fn describe(methods: &[AuthMethod], program: &str) -> String {
+    let one = |method: &AuthMethod| {
+        let name = match &method.description {
+            Some(text) if !text.trim().is_empty() => format!("{} ({})", method.name, text.trim()),
+            Some(_) | None => method.name.clone(),
+        };
+        match method.r#type.as_deref() {
+            Some("terminal") => {
+                let command = [&[program.to_owned()], &method.args[..]].concat().join(" ");
+                format!("{name}: run `{command}` in a terminal")
+            }
+            Some("env_var") if !method.vars.is_empty() => {
+                let names: Vec<&str> = method.vars.iter().map(|one| one.name.as_str()).collect();
+                format!("{name}: set {} and start again", names.join(", "))
+            }
+            _ if method.id.is_empty() => name,
+            _ => format!("{name}: start the chat with `--log-in {}`", method.id),
+        }
     };
-    methods.iter().map(one).collect::<Vec<_>>().join(", ")
+    label(&methods.iter().map(one).collect::<Vec<_>>().join("; "))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CANCEL_TIMEOUT, Chat, Effect, Sent};
 use crate::outgoing::{self, Outgoing};
-use crate::protocol::{Command, Outcome, Phase, QueuedMessage, TurnEnd};
+use crate::protocol::{Command, Outcome, Phase, PromptImage, QueuedMessage, TurnEnd};
 use crate::wire::RpcError;
 
 /// The most that the queue takes.
@@ -36,7 +36,9 @@ impl Chat {
             };
         }
         match command {
-            Command::Prompt { text } => self.enqueue(text, by, now),
+            Command::Prompt { text, images, at_once } => {
+                self.enqueue(text, images, at_once, by, now)
+            }
             Command::Answer { question, answer } => self.answer(&question, &answer, by, now),
             Command::Cancel => self.cancel(by, now),
             Command::Edit { message, text } => self.edit(message, text),
@@ -77,18 +79,37 @@ impl Chat {
         }
     }
 
-    fn enqueue(&mut self, text: String, by: &str, now: u64) -> Outcome {
-        if text.trim().is_empty() {
+    fn enqueue(
+        &mut self,
+        text: String,
+        images: Vec<PromptImage>,
+        at_once: bool,
+        by: &str,
+        now: u64,
+    ) -> Outcome {
+        if text.trim().is_empty() && images.is_empty() {
             return refuse("the message is empty");
         }
-        let bytes: usize = self.state.queue.iter().map(|message| message.text.len()).sum();
-        if self.state.queue.len() >= MAX_MESSAGES || bytes + text.len() > MAX_QUEUE_BYTES {
+        if !images.is_empty() && !self.state.takes_images {
+            return refuse("the agent takes no images");
+        }
+        let size = |text: &str, images: &[PromptImage]| {
+            text.len() + images.iter().map(|image| image.data.len()).sum::<usize>()
+        };
+        let queued = self.state.queue.iter().map(|message| size(&message.text, &message.images));
+        let bytes: usize = queued.sum::<usize>() + size(&text, &images);
+        if self.state.queue.len() >= MAX_MESSAGES || bytes > MAX_QUEUE_BYTES {
             return refuse("the queue is full; wait until the agent has taken a message");
         }
         let id = self.next_message;
         self.next_message += 1;
-        self.state.queue.push(QueuedMessage { id, text, by: by.to_owned() });
         self.state.draft.clear();
+        let message = QueuedMessage { id, text, by: by.to_owned(), images, at_once };
+        if at_once {
+            self.put_first(message);
+        } else {
+            self.state.queue.push(message);
+        }
         self.send_next(now);
         Outcome::Accepted
     }
@@ -98,21 +119,27 @@ impl Chat {
         let ready = self.state.phase == Phase::Idle
             && self.prompt.is_none()
             && self.sending.is_none()
+            && self.steering.is_none()
             && self.state.held.is_none()
             && !self.waits_for_setting();
         let Some(session) = self.state.session.clone().filter(|_| ready) else { return };
         let Some(message) = self.state.queue.first() else { return };
-        let (text, by) = (message.text.clone(), message.by.clone());
-        let id = message.id;
+        let (id, by, blocks) = (message.id, message.by.clone(), self.blocks(message));
         let request = self.request(Sent::Prompt);
         self.effects.push(Effect::Note(json!({"what": "prompt", "by": by})));
-        let line = outgoing::prompt(&request, &session, &text).to_string();
-        self.effects.push(Effect::Send(Outgoing { lines: vec![line], prompt: Some(id) }));
+        let lines = vec![outgoing::prompt(&request, &session, &blocks).to_string()];
+        self.effects.push(Effect::Send(Outgoing { lines, prompt: Some(id), recorded: None }));
         (self.sending, self.prompt) = (Some(id), Some(request));
         self.state.phase = Phase::Running;
         self.state.plan.clear();
         self.call_kinds.clear();
         self.last_line = now;
+    }
+
+    /// The content of a message on the wire.
+    pub(super) fn blocks(&self, message: &QueuedMessage) -> Value {
+        let links = (self.find_links)(&self.spec.folder, &message.text);
+        outgoing::blocks(&message.text, &links, &message.images)
     }
 
     /// A prompt is in the agent's standard input: it is no longer ours.
@@ -144,7 +171,10 @@ impl Chat {
                 let reply: Value = serde_json::from_str(&reply).unwrap_or_default();
                 (reply["stopReason"].as_str().map(str::to_owned), None)
             }
-            Err(error) => (None, Some(error.message)),
+            Err(error) => {
+                let hint = self.log_in_hint(&error);
+                (None, Some(format!("{}{hint}", error.message)))
+            }
         };
         if self.state.phase == Phase::Ended {
             return;
@@ -153,6 +183,8 @@ impl Chat {
         let cancelled = self.state.phase == Phase::Cancelling;
         let hold = match (&error, stop_reason.as_deref()) {
             (Some(_), _) => Some("the last message failed"),
+            // It was interrupted for the sake of this message.
+            (None, _) if self.state.queue.first().is_some_and(|first| first.at_once) => None,
             (None, Some("cancelled")) => Some("the last message was interrupted"),
             (None, _) if cancelled => Some("the last message was interrupted"),
             (None, _) => None,
@@ -165,7 +197,7 @@ impl Chat {
         self.send_next(now);
     }
 
-    fn cancel(&mut self, by: &str, now: u64) -> Outcome {
+    pub(super) fn cancel(&mut self, by: &str, now: u64) -> Outcome {
         match self.state.phase {
             Phase::Running => {}
             Phase::Cancelling => return refuse("it is being interrupted"),
@@ -179,7 +211,7 @@ impl Chat {
         // One write: an agent that reads the cancellation must not wait for an answer.
         let mut lines = vec![outgoing::cancel(&session).to_string()];
         lines.extend(self.close_questions(by));
-        self.effects.push(Effect::Send(Outgoing { lines, prompt: None }));
+        self.effects.push(Effect::Send(Outgoing { lines, ..Outgoing::default() }));
         self.state.phase = Phase::Cancelling;
         self.deadline = Some(now + CANCEL_TIMEOUT);
         Outcome::Accepted
@@ -188,7 +220,7 @@ impl Chat {
     /// A message that can still be changed. One that is on its way cannot.
     fn queued(&mut self, id: u64) -> Result<usize, Outcome> {
         let at = self.state.queue.iter().position(|message| message.id == id);
-        match at.filter(|_| self.sending != Some(id)) {
+        match at.filter(|_| self.sending != Some(id) && self.steering != Some(id)) {
             Some(at) => Ok(at),
             None => Err(refuse("the message was sent already")),
         }

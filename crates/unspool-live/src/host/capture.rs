@@ -18,6 +18,23 @@ const MAX_WAITING: usize = 16 * 1024 * 1024;
 /// How much of a line is noted that is not of the protocol.
 const JUNK_HEAD: usize = 1000;
 
+/// A line that is not of the protocol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Junk {
+    pub size: u64,
+    /// The XXH3 digest of a line that is too long to be kept.
+    pub digest: Option<u64>,
+    /// Its beginning.
+    pub head: String,
+}
+
+impl Junk {
+    pub fn short(text: &str) -> Junk {
+        let head = text.chars().take(JUNK_HEAD).collect();
+        Junk { size: text.len() as u64, digest: None, head }
+    }
+}
+
 /// Who sent a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
@@ -113,9 +130,13 @@ impl Capture {
     }
 
     /// Adds that the agent wrote something that is not of the protocol.
-    pub fn junk(&mut self, size: u64, head: &str, now: u64) {
-        let head: String = head.chars().take(JUNK_HEAD).collect();
-        let line = self.own_line("junk", &json!({"size": size, "head": head}), now);
+    pub fn junk(&mut self, junk: &Junk, now: u64) {
+        let Junk { size, digest, head } = junk;
+        let mut message = json!({"size": size, "head": head});
+        if let Some(digest) = digest {
+            message["digest"] = json!(format!("{digest:016x}"));
+        }
+        let line = self.own_line("junk", &message, now);
         self.push(line);
     }
 

@@ -3,6 +3,9 @@
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::capture::Junk;
 
 /// A longer line is not kept.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
@@ -13,11 +16,8 @@ const HEAD: usize = 1000;
 #[derive(PartialEq, Eq, Debug)]
 pub enum Line {
     Text(String),
-    /// Not text, or too long: its size and its beginning.
-    Unreadable {
-        size: u64,
-        head: String,
-    },
+    /// Not text, or too long.
+    Unreadable(Junk),
     End,
 }
 
@@ -25,8 +25,9 @@ pub enum Line {
 pub struct Lines<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// The size of a line that is too long, so far.
+    /// The size of a line that is too long, so far, and its digest.
     skipped: u64,
+    digest: Xxh3Default,
     max: usize,
 }
 
@@ -37,7 +38,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     fn with_limit(reader: R, max: usize) -> Lines<R> {
         let reader = BufReader::with_capacity(64 * 1024, reader);
-        Lines { reader, line: Vec::new(), skipped: 0, max }
+        Lines { reader, line: Vec::new(), skipped: 0, digest: Xxh3Default::new(), max }
     }
 
     pub async fn next(&mut self) -> io::Result<Line> {
@@ -53,8 +54,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if self.skipped == 0 && self.line.len() + piece.len() <= self.max {
                 self.line.extend_from_slice(piece);
             } else {
-                let held = if self.skipped == 0 { self.line.len() } else { 0 };
-                self.skipped += (held + piece.len()) as u64;
+                if self.skipped == 0 {
+                    self.digest = Xxh3Default::new();
+                    self.digest.update(&self.line);
+                    self.skipped = self.line.len() as u64;
+                }
+                self.digest.update(piece);
+                self.skipped += piece.len() as u64;
                 let missing = HEAD.saturating_sub(self.line.len()).min(piece.len());
                 self.line.extend_from_slice(&piece[..missing]);
                 self.line.truncate(HEAD);
@@ -76,12 +82,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let line = std::mem::take(&mut self.line);
         let skipped = std::mem::take(&mut self.skipped);
         let size = if skipped > 0 { skipped } else { line.len() as u64 };
+        let digest = (skipped > 0).then(|| self.digest.digest());
         match String::from_utf8(line) {
             Ok(text) if skipped == 0 => Line::Text(text),
-            Ok(head) => Line::Unreadable { size, head },
+            Ok(head) => Line::Unreadable(Junk { size, digest, head }),
             Err(error) => {
-                let head = String::from_utf8_lossy(error.as_bytes());
-                Line::Unreadable { size, head: head.chars().take(HEAD).collect() }
+                let head = String::from_utf8_lossy(error.as_bytes()).chars().take(HEAD).collect();
+                Line::Unreadable(Junk { size, digest, head })
             }
         }
     }
@@ -97,10 +104,13 @@ mod tests {
         let text: Vec<u8> = text.into_iter().chain([0xff, 0xfe]).collect();
         let mut lines = Lines::with_limit(text.as_slice(), 2000);
         assert_eq!(lines.next().await.unwrap(), Line::Text("one\r".to_owned()));
-        let Line::Unreadable { size, head } = lines.next().await.unwrap() else { panic!() };
-        assert_eq!((size, head.len()), (5000, 1000));
+        let Line::Unreadable(junk) = lines.next().await.unwrap() else { panic!() };
+        assert_eq!((junk.size, junk.head.len()), (5000, 1000));
+        let digest = xxhash_rust::xxh3::xxh3_64("x".repeat(5000).as_bytes());
+        assert_eq!(junk.digest, Some(digest));
         assert_eq!(lines.next().await.unwrap(), Line::Text("three".to_owned()));
-        assert!(matches!(lines.next().await.unwrap(), Line::Unreadable { size: 5, .. }));
+        let Line::Unreadable(junk) = lines.next().await.unwrap() else { panic!() };
+        assert_eq!((junk.size, junk.digest), (5, None));
         assert_eq!(lines.next().await.unwrap(), Line::End);
     }
 }

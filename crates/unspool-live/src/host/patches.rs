@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// Bytes of superseded updates that are recorded in a second.
 const BYTES_PER_SECOND: i64 = 512_000;
+/// The most bytes that wait. Beyond them updates are recorded as they come.
+const MAX_HELD: usize = 16 * 1024 * 1024;
 /// A smaller update is always recorded.
 const MIN_BYTES: usize = 2048;
 
@@ -19,8 +21,9 @@ pub struct Patches {
     /// What may still be spent, below zero after a large update, and when it was last raised.
     budget: i64,
     raised: Option<u64>,
-    /// The merged update of each call that waits.
-    held: BTreeMap<String, Value>,
+    /// The merged update of each call that waits, and the bytes of the last update in it.
+    held: BTreeMap<String, (Value, usize)>,
+    held_bytes: usize,
 }
 
 #[derive(Deserialize)]
@@ -55,12 +58,26 @@ impl Patches {
             self.spend(text);
             return false;
         }
+        let before = self.held.get(&call).map_or(0, |(_, bytes)| *bytes);
+        if self.held_bytes - before + text.len() > MAX_HELD {
+            return false;
+        }
         let Ok(new) = serde_json::from_str::<Value>(text) else { return false };
+        self.held_bytes = self.held_bytes - before + text.len();
         match self.held.get_mut(&call) {
-            Some(held) => merge(held, new),
-            None => drop(self.held.insert(call, new)),
+            Some((held, bytes)) => {
+                merge(held, new);
+                *bytes = text.len();
+            }
+            None => drop(self.held.insert(call, (new, text.len()))),
         }
         true
+    }
+
+    fn release(&mut self, call: &str) -> Option<String> {
+        let (held, bytes) = self.held.remove(call)?;
+        self.held_bytes -= bytes;
+        Some(held.to_string())
     }
 
     pub fn is_holding(&self) -> bool {
@@ -76,9 +93,7 @@ impl Patches {
         let update = message.map(|message| message.params.update);
         let Some(update) = update else { return self.release_all() };
         match update.tool_call_id {
-            Some(call) => {
-                self.held.remove(&*call).map(|held| held.to_string()).into_iter().collect()
-            }
+            Some(call) => self.release(&call).into_iter().collect(),
             None => Vec::new(),
         }
     }
@@ -88,9 +103,9 @@ impl Patches {
         self.raise(now);
         let mut due = Vec::new();
         while self.budget > 0
-            && let Some((_, held)) = self.held.pop_first()
+            && let Some(call) = self.held.keys().next().cloned()
+            && let Some(text) = self.release(&call)
         {
-            let text = held.to_string();
             self.spend(&text);
             due.push(text);
         }
@@ -98,7 +113,8 @@ impl Patches {
     }
 
     pub fn release_all(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.held).into_values().map(|held| held.to_string()).collect()
+        self.held_bytes = 0;
+        std::mem::take(&mut self.held).into_values().map(|(held, _)| held.to_string()).collect()
     }
 
     fn raise(&mut self, now: u64) {

@@ -8,11 +8,17 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 
 use super::Host;
-use super::capture::{Capture, Direction};
+use super::capture::{Capture, Direction, Junk};
 use super::lines::{Line, Lines};
 use crate::chat::Input;
 use crate::outgoing::Outgoing;
 use crate::wire;
+
+/// A line of the agent from before it said who it is.
+pub(super) enum EarlyLine {
+    Message(Direction, String),
+    Junk(Junk),
+}
 
 impl Host {
     pub(super) fn open_capture(&mut self, agent: &str, now: u64) {
@@ -21,8 +27,11 @@ impl Host {
             "cwd": spec.folder, "connection": self.clock.0, "chat": self.folder.id,
             "prompts": spec.prompts, "t": now});
         let mut capture = Capture::new(&self.folders.captures, now, &head);
-        for (direction, line, at) in self.early.drain(..) {
-            capture.message(direction, &line, at);
+        for (line, at) in self.early.drain(..) {
+            match line {
+                EarlyLine::Message(direction, line) => capture.message(direction, &line, at),
+                EarlyLine::Junk(junk) => capture.junk(&junk, at),
+            }
         }
         self.capture = Some(capture);
         self.flush();
@@ -36,7 +45,7 @@ impl Host {
                 capture.message(direction, line, now);
                 self.flush();
             }
-            None => self.early.push((direction, line.to_owned(), now)),
+            None => self.early.push((EarlyLine::Message(direction, line.to_owned()), now)),
         }
     }
 
@@ -69,7 +78,8 @@ impl Host {
         if self.outbox.front().is_some_and(|(_, bytes)| self.written >= bytes.len()) {
             self.written = 0;
             let Some((outgoing, _)) = self.outbox.pop_front() else { return };
-            for line in &outgoing.lines {
+            for line in outgoing.recorded.as_ref().map_or(&outgoing.lines[..], std::slice::from_ref)
+            {
                 self.record(Direction::ToAgent, line);
             }
             self.take(Input::Written { prompt: outgoing.prompt });
@@ -78,27 +88,30 @@ impl Host {
 
     pub(super) fn line(&mut self, line: io::Result<Line>) {
         match line {
-            Ok(Line::Text(text)) => match wire::parse(&text) {
+            Ok(Line::Text(text)) => match wire::split(&text) {
                 Some(messages) => {
-                    self.record(Direction::ToClient, &text);
                     for message in messages {
-                        self.take(Input::Message(message));
+                        self.record(Direction::ToClient, message);
+                        self.take(Input::Message(wire::parse_one(message)));
                     }
                 }
-                None => self.junk(text.len() as u64, &text),
+                None => self.junk(Junk::short(&text)),
             },
-            Ok(Line::Unreadable { size, head }) => self.junk(size, &head),
+            Ok(Line::Unreadable(junk)) => self.junk(junk),
             Ok(Line::End) | Err(_) => self.stdout = None,
         }
     }
 
-    pub(super) fn junk(&mut self, size: u64, head: &str) {
-        let now = self.now();
-        if let Some(capture) = &mut self.capture {
-            capture.junk(size, head, now);
-            self.flush();
+    fn junk(&mut self, junk: Junk) {
+        let (now, bytes) = (self.now(), junk.size);
+        match &mut self.capture {
+            Some(capture) => {
+                capture.junk(&junk, now);
+                self.flush();
+            }
+            None => self.early.push((EarlyLine::Junk(junk), now)),
         }
-        self.take(Input::Junk { bytes: size });
+        self.take(Input::Junk { bytes });
     }
 }
 
@@ -117,9 +130,16 @@ pub(super) async fn write_some(
     }
 }
 
-pub(super) async fn next_line(stdout: &mut Option<Lines<ChildStdout>>) -> io::Result<Line> {
+/// An agent that reads nothing is not read either: each of its requests has a reply that waits.
+const MAX_OUTBOX: usize = 1000;
+
+/// Reads the next line of the agent. Pending if nothing is to be read.
+pub(super) async fn next_line(
+    stdout: &mut Option<Lines<ChildStdout>>,
+    outbox: &VecDeque<(Outgoing, Vec<u8>)>,
+) -> io::Result<Line> {
     match stdout {
-        Some(lines) => lines.next().await,
-        None => std::future::pending().await,
+        Some(lines) if outbox.len() < MAX_OUTBOX => lines.next().await,
+        Some(_) | None => std::future::pending().await,
     }
 }

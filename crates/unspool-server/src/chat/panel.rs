@@ -89,6 +89,7 @@ fn fields(state: &ChatState, questions: &[&QuestionView]) -> Map<String, Value> 
         "questions": questions,
         "commands": commands.collect::<Vec<_>>(),
         "draft": state.draft,
+        "takes_images": state.takes_images,
     });
     match value {
         Value::Object(fields) => fields,
@@ -138,7 +139,12 @@ fn queue(state: &ChatState) -> Markup {
         @for (at, message) in state.queue.iter().enumerate() {
             li data-message=(message.id) {
                 span.queued { "queued " (at + 1) }
-                span.queued-text { (safe(message.text.trim())) }
+                span.queued-text {
+                    (safe(message.text.trim()))
+                    @if !message.images.is_empty() {
+                        " " span.dim { "+ " (format::count(message.images.len(), "image")) }
+                    }
+                }
                 button type="button" data-queue="up" title="Send earlier" disabled[at == 0] { "↑" }
                 button type="button" data-queue="down" title="Send later" disabled[at + 1 == state.queue.len()] { "↓" }
                 button type="button" data-queue="edit" title="Edit" { "Edit" }

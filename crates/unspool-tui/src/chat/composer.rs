@@ -52,6 +52,8 @@ pub struct Candidate {
 pub enum ComposerKey {
     Changed,
     Submitted,
+    /// Sent without waiting for the end of the turn.
+    SubmittedAtOnce,
     /// The key means nothing here.
     Ignored,
 }
@@ -84,8 +86,11 @@ impl Composer {
     }
 
     pub fn press(&mut self, key: KeyEvent, width: usize) -> ComposerKey {
-        let newline = KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::CONTROL;
+        let newline = KeyModifiers::ALT | KeyModifiers::SHIFT;
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
+            // Most terminals report no ctrl-enter.
+            KeyCode::Enter | KeyCode::Char('s') if control => return ComposerKey::SubmittedAtOnce,
             KeyCode::Enter if key.modifiers.intersects(newline) => self.field.insert("\n"),
             KeyCode::Enter => {
                 if self.accept_completion() {

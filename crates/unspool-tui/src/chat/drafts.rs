@@ -53,7 +53,7 @@ impl ChatPane {
     pub fn give_back(&mut self) {
         let unconfirmed = std::mem::take(&mut self.unconfirmed);
         for command in unconfirmed.into_values().rev() {
-            if let Command::Prompt { text } | Command::Edit { text, .. } = command {
+            if let Command::Prompt { text, .. } | Command::Edit { text, .. } = command {
                 self.put_back(&text);
             }
         }

@@ -179,7 +179,7 @@ fn composer_hint(chat: &ChatPane) -> String {
     }
     let sends = match (&chat.editing, chat.state.phase) {
         (Some(_), _) => "enter changes the message",
-        (None, Phase::Running | Phase::Cancelling) => "enter queues",
+        (None, Phase::Running | Phase::Cancelling) => "enter queues · ctrl-s sends now",
         (None, Phase::Starting | Phase::Idle | Phase::Ended) => "enter sends",
     };
     format!("{sends} · alt-enter new line{tab}{interrupt}{mode}")

@@ -106,7 +106,7 @@ impl State {
             ChatEvent::Attached { chat: id, state } => {
                 chat.attach(id, *state, now);
                 let resend = chat.resend.take();
-                let sent = resend.map(|text| chat.command(Command::Prompt { text }));
+                let sent = resend.map(|text| chat.command(Command::prompt(text)));
                 let mut effects: Vec<Effect> =
                     sent.into_iter().map(|effect| Effect::Chat(link, effect)).collect();
                 effects.extend(self.follow_session());

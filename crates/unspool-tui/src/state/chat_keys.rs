@@ -131,7 +131,8 @@ impl State {
         let Some(chat) = &mut self.chat else { return Vec::new() };
         match chat.composer.press(key, width) {
             ComposerKey::Ignored => Vec::new(),
-            ComposerKey::Submitted => self.submit(),
+            ComposerKey::Submitted => self.submit(false),
+            ComposerKey::SubmittedAtOnce => self.submit(true),
             ComposerKey::Changed => {
                 chat.edited(now);
                 let (link, folder) = (chat.link, chat.state.folder.clone());
@@ -162,8 +163,8 @@ impl State {
         chat.keep_drafts().into_iter().map(|effect| Effect::Chat(link, effect)).collect()
     }
 
-    /// Enter in the composer.
-    fn submit(&mut self) -> Vec<Effect> {
+    /// Enter in the composer, or the key that does not wait for the end of the turn.
+    fn submit(&mut self, at_once: bool) -> Vec<Effect> {
         let Some(chat) = &mut self.chat else { return Vec::new() };
         let typed = chat.composer.field.text().trim().to_owned();
         if chat.is_over() {
@@ -192,7 +193,7 @@ impl State {
                 chat.composer.set(&draft);
                 Command::Edit { message, text }
             }
-            None => Command::Prompt { text },
+            None => Command::Prompt { text, images: Vec::new(), at_once },
         };
         let mut effects = self.send_command(command);
         effects.extend(self.show_composer());

@@ -1,5 +1,8 @@
 //! `--attach`: follows a running OpenCode server and records its events as they arrive.
 
+#[cfg(unix)]
+mod answer;
+
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +20,8 @@ use unspool_view::lines::make_visible;
 use super::sync::ReportFormat;
 use crate::archive::{Archive, Writer};
 use crate::config;
+#[cfg(unix)]
+use answer::Questions;
 
 /// A server that is unreachable for this long has ended.
 const GONE_AFTER: Duration = Duration::from_secs(4);
@@ -29,12 +34,29 @@ enum CaptureEvent {
     Ended(Result<CaptureResult, AttachError>),
 }
 
+/// Without sockets nobody can answer.
+#[cfg(not(unix))]
+struct Questions;
+
+#[cfg(not(unix))]
+impl Questions {
+    fn new(_: &OpencodeServer, _: &DataFolder) -> Questions {
+        Questions
+    }
+
+    fn take(&mut self, _: &AttachEvent<'_>) {}
+}
+
 /// Follows servers in the background, in addition to the watched folders.
 pub fn begin(folder: &DataFolder, servers: Vec<OpencodeServer>) {
     for server in servers {
         let folder = folder.clone();
         thread::spawn(move || {
-            let ended = server.capture(&folder, RetryLimit::Forever, |event| say(&server, &event));
+            let mut questions = Questions::new(&server, &folder);
+            let ended = server.capture(&folder, RetryLimit::Forever, |event| {
+                say(&server, &event);
+                questions.take(&event);
+            });
             if let Err(error) = ended {
                 warn(&error.to_string());
             }
@@ -118,10 +140,14 @@ fn capture(folder: &DataFolder, server: OpencodeServer) -> Receiver<CaptureEvent
     let folder = folder.clone();
     thread::spawn(move || {
         let attached = sender.clone();
+        let mut questions = Questions::new(&server, &folder);
         let ended = server.capture(&folder, RetryLimit::For(GONE_AFTER), |event| {
             say(&server, &event);
-            // The receiver may have returned.
-            let _ = attached.send(CaptureEvent::Attached);
+            questions.take(&event);
+            if matches!(event, AttachEvent::Attached) {
+                // The receiver may have returned.
+                let _ = attached.send(CaptureEvent::Attached);
+            }
         });
         let _ = sender.send(CaptureEvent::Ended(ended));
     });
@@ -132,6 +158,7 @@ fn say(server: &OpencodeServer, event: &AttachEvent<'_>) {
     match event {
         AttachEvent::Attached => warn(&format!("following {}", server.url())),
         AttachEvent::Lost(error) => warn(&format!("reconnecting: {error}")),
+        AttachEvent::Received(_) | AttachEvent::Disconnected => {}
     }
 }
 

@@ -18,7 +18,7 @@ use unspool_live::host::process::CHAT_VARIABLE;
 
 use crate::archive::Archive;
 use launch::Launch;
-pub use launch::agents;
+pub use launch::{agents, prompt_counts};
 pub use open::opener;
 
 /// Drive an agent: chat with it in the terminal, or send it one message
@@ -56,6 +56,9 @@ pub struct Chat {
     /// The model, by name
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// Log in first, in one of the ways that the agent names when it asks for it
+    #[arg(long, value_name = "METHOD")]
+    log_in: Option<String>,
     /// Who answers when the agent asks for permission
     #[arg(long, value_name = "RULE", default_value = "deny", requires = "prompt")]
     permissions: Permissions,
@@ -147,6 +150,7 @@ impl Chat {
             policy,
             linger: if lingers { Some(launch::linger()?) } else { None },
             force: self.force,
+            log_in: self.log_in.clone(),
         })
     }
 }

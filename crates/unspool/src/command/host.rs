@@ -3,9 +3,8 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
-use unspool_live::client::attach;
-use unspool_live::host::folder::ChatFolder;
-use unspool_live::host::{self, HostSpec};
+use tokio::sync::mpsc;
+use unspool_live::host::{self, Connection, HostSpec};
 use unspool_live::protocol::{ClientMessage, Command};
 
 use super::chat::folders;
@@ -33,8 +32,8 @@ impl Host {
             // Before the socket: a second host must not take it away from the first.
             let lock = host::lock(&folder).await?;
             let connections = host::socket::listen(&folder)?;
+            let connections = with_signal(connections);
             let kept = Some(stored.state);
-            tokio::spawn(end_on_signal(folder.clone()));
             let spec = HostSpec { chat: stored.spec, kept, folders, folder };
             host::run(spec, lock, connections).await
         })?;
@@ -42,15 +41,29 @@ impl Host {
     }
 }
 
-/// SIGTERM ends the agent like `unspool chat --end`: nothing is left behind.
-async fn end_on_signal(folder: ChatFolder) {
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
-    terminated.recv().await;
-    let Ok(attached) = attach(&folder).await else { return };
-    let command = Command::End;
-    let _ =
-        attached.commands.send(ClientMessage { number: 0, by: "signal".to_owned(), command }).await;
-    // The connection stays open until the host ends.
-    std::future::pending::<()>().await;
-    drop(attached);
+/// Adds a client that ends the chat on SIGTERM, like `unspool chat --end`: nothing is left behind.
+/// It does not come through the socket, whose file may be gone.
+fn with_signal(mut connections: mpsc::Receiver<Connection>) -> mpsc::Receiver<Connection> {
+    let (sender, all) = mpsc::channel(8);
+    let on_signal = sender.clone();
+    tokio::spawn(async move {
+        while let Some(connection) = connections.recv().await {
+            if sender.send(connection).await.is_err() {
+                return;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
+        terminated.recv().await;
+        let (connection, commands, mut messages) = host::connection();
+        let end = ClientMessage { number: 0, by: "signal".to_owned(), command: Command::End };
+        if on_signal.send(connection).await.is_err() || commands.send(end).await.is_err() {
+            return;
+        }
+        // Connected until the host ends.
+        while messages.recv().await.is_some() {}
+        drop(commands);
+    });
+    all
 }

@@ -9,7 +9,7 @@
 //! `{"permission":P}` and `{"form":F}` (asks and waits), `{"ask":P}` (asks and does not wait),
 //! `{"answers":N}` (waits for N answers), `{"sleep":MS}`, `{"raw":LINE}`, `{"long":BYTES}`,
 //! `{"flood":N}`, `{"stderr":T}`, `{"start":[PROGRAM,…]}` (a process that outlives it),
-//! `{"wait":"cancel"}`, `{"exit":CODE}`, `{"kill":true}`, `{"result":R}`, `{"error":E}`.
+//! `{"wait":"cancel"}`, `{"wait":"steering"}` (a message into the turn), `{"exit":CODE}`, `{"kill":true}`, `{"result":R}`, `{"error":E}`.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -30,6 +30,8 @@ struct Puppet {
     /// Answers that came, by the id of the question.
     answers: BTreeMap<u64, Value>,
     cancelled: bool,
+    /// Messages into the turn that came.
+    steered: usize,
 }
 
 fn main() {
@@ -66,6 +68,7 @@ fn main() {
         asked: 0,
         answers: BTreeMap::new(),
         cancelled: false,
+        steered: 0,
     };
     puppet.run();
 }
@@ -119,6 +122,18 @@ impl Puppet {
                 self.act_all(&actions.unwrap_or_else(|| json!([])), id);
             }
             Some("session/cancel") => self.cancelled = true,
+            Some("_session/steering") => {
+                self.steered += 1;
+                let outcome = self.script["steering"].as_str().unwrap_or("injected");
+                self.reply(id, &json!({"outcome": outcome}));
+            }
+            Some("authenticate") if self.script.get("refuse").is_some() => {
+                // From now on it opens sessions.
+                if let Some(script) = self.script.as_object_mut() {
+                    script.remove("refuse");
+                }
+                self.reply(id, &json!({}));
+            }
             Some(_) => self.reply(id, &json!({})),
             None => {
                 if let Some(id) = id.as_u64() {
@@ -173,6 +188,7 @@ impl Puppet {
                 let count = value.as_u64().unwrap_or_default() as usize;
                 self.wait_for(|puppet| puppet.answers.len() >= count);
             }
+            "wait" if value == "steering" => self.wait_for(|puppet| puppet.steered > 0),
             "wait" => self.wait_for(|puppet| puppet.cancelled),
             "sleep" => thread::sleep(Duration::from_millis(value.as_u64().unwrap_or_default())),
             "raw" => write_line(value.as_str().unwrap_or_default()),

@@ -245,7 +245,7 @@ fn a_permission_is_allowed_through_the_socket() {
     assert_eq!(question.call.as_deref(), Some("t1"));
     assert_eq!(question.text, "Allow `rm -rf build`?");
     // Nothing but answers is possible.
-    let refused = client.send(Command::Prompt { text: "go".to_owned() });
+    let refused = client.send(Command::prompt("go".to_owned()));
     assert!(matches!(refused, Outcome::Refused(why) if why.contains("its own terminal")));
     assert!(matches!(client.send(Command::End), Outcome::Refused(_)));
     let listed = stage.machine.json("data", &["chat", "--list"]);

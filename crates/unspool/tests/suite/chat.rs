@@ -31,7 +31,7 @@ impl Stage {
         self.machine.home().join("puppet.log")
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.machine.command("data", &["chat"]);
         let script = self.machine.home().join("script.json");
         command.args(arguments).arg("--project").arg(self.machine.home());

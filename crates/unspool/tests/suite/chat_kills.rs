@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::chat::{Stage, running, signal};
+use crate::chat_terminal;
 use crate::harness::{WatchProcess, until};
 
 /// How many lines of the wire a turn of the puppet has, about.
@@ -142,6 +143,54 @@ fn a_host_killed_at_any_line_loses_nothing() {
         assert_ne!(turn["state"], "running", "line {lines}");
         assert_eq!(running(&mark), Vec::<u32>::new(), "line {lines}");
         assert!(stage.chats().is_empty(), "line {lines}");
+    }
+}
+
+/// A terminal that is killed: the agent goes on, and whoever comes next finds queue and draft.
+#[test]
+fn a_client_killed_at_any_line_loses_nothing() {
+    for lines in (10..LINES).step_by(EVERY) {
+        let mark = mark("client", lines);
+        let mut script = script(&mark);
+        // Slow enough that a message can be queued before its end.
+        let actions = script["prompts"]["go"].as_array_mut().unwrap();
+        actions.push(json!({"sleep": 3000}));
+        script["prompts"]["next"] = json!([{"say": "After."}]);
+        let stage = Stage::new(script);
+        let mut terminal = chat_terminal::chat(&stage);
+        terminal.press("go\r");
+        terminal.shows("w0");
+        terminal.press("next\r");
+        terminal.shows("queued 1  next");
+        terminal.press("half a thought");
+        until("the draft", || {
+            let draft = stage.chats()[0]["state"]["draft"].clone();
+            if draft == "half a thought" { Ok(()) } else { Err(draft) }
+        });
+        until("the lines", || {
+            let now = wire(&stage).len();
+            if now >= lines { Ok(()) } else { Err(now) }
+        });
+        signal(terminal.0.child.process_id().unwrap(), "-9");
+        until("the queued message", || {
+            let sent =
+                stage.received().iter().any(|line| line["params"]["prompt"][0]["text"] == "next");
+            let idle = stage.chats()[0]["state"]["phase"] == "idle";
+            if sent && idle { Ok(()) } else { Err((sent, idle)) }
+        });
+        let chat = stage.chats()[0].clone();
+        assert_eq!(
+            (&chat["live"], &chat["state"]["draft"]),
+            (&json!(true), &json!("half a thought"))
+        );
+        stage.machine.ok("data", &["sync"]);
+        let turns = stage.turns();
+        assert_eq!(turns.len(), 2, "line {lines}");
+        assert_eq!(turns[1]["parts"][0]["text"], "After.", "line {lines}");
+        let seen: Vec<String> = turns.iter().flat_map(in_the_archive).collect();
+        assert_eq!(seen, on_the_wire(&stage), "line {lines}");
+        stage.machine.ok("data", &["chat", "--end", chat["id"].as_str().unwrap()]);
+        assert_eq!(running(&mark), Vec::<u32>::new(), "line {lines}");
     }
 }
 

@@ -23,7 +23,7 @@ fn command(stage: &Stage, arguments: &[&str]) -> CommandBuilder {
 }
 
 /// A chat with the puppet, ready for a message.
-fn chat(stage: &Stage) -> Terminal {
+pub fn chat(stage: &Stage) -> Terminal {
     let mut command = command(stage, &["chat", "--"]);
     command.arg(puppet());
     command.arg(stage.machine.home().join("script.json"));
@@ -237,6 +237,37 @@ fn queued_messages_are_edited_and_wait_after_an_interruption() {
     assert_eq!(prompts(&stage), ["go", "third", "second\nline!"]);
     terminal.press("\x03");
     terminal.ends();
+    ends(&stage);
+}
+
+/// Ctrl-S does not wait for the end of the turn.
+#[test]
+fn a_message_is_sent_at_once_with_one_key() {
+    let initialize = json!({"protocolVersion": 1, "agentInfo": {"name": "puppet"},
+        "_meta": {"steering": {"supported": true}}});
+    let stage = Stage::new(json!({"session": "s-1", "initialize": initialize, "prompts":
+        {"go": [{"say": "Working. "}, {"wait": "steering"}, {"say": "Steered."}]}}));
+    let mut terminal = chat(&stage);
+    terminal.press("go\r");
+    terminal.shows("Working.");
+    terminal.shows("ctrl-s sends now");
+    terminal.press("use tabs\x13");
+    terminal.shows("Steered.");
+    // The puppet has no log: the message is in the transcript all the same.
+    terminal.shows("use tabs");
+    assert_eq!(prompts(&stage), ["go"]);
+    quit(&mut terminal);
+    ends(&stage);
+    // An agent that takes no such messages is interrupted.
+    let stage =
+        script(json!({"go": [{"say": "Working."}, {"wait": "cancel"}], "*": [{"say": "Done."}]}));
+    let mut terminal = chat(&stage);
+    terminal.press("go\r");
+    terminal.shows("Working.");
+    terminal.press("instead\x13");
+    terminal.shows("Done.");
+    assert_eq!(prompts(&stage), ["go", "instead"]);
+    quit(&mut terminal);
     ends(&stage);
 }
 

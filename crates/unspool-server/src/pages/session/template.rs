@@ -47,6 +47,7 @@ pub fn composer() -> Markup {
                 div.composer-status { span.chat-status {} span.chat-options {} }
                 textarea rows="1" aria-label="Message" placeholder="Message · / commands · @ files" spellcheck="false" {}
                 ul.chat-completions role="listbox" aria-label="Completions" hidden {}
+                ul.chat-images aria-label="Images of the message" hidden {}
                 div.composer-actions {
                     span.composer-hint {}
                     button.interrupt type="button" hidden { "Interrupt" }

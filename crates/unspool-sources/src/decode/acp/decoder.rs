@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{EndReason, Event, EventKind, ToolEnd};
-use unspool_model::part::{Body, Failure, File, Notice, Text};
+use unspool_model::part::{Body, Failure, File, Interjection, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
@@ -73,7 +73,7 @@ impl Decoder for AcpDecoder {
         let direction = fields.text("dir").unwrap_or_default();
         match &*direction {
             "us" | "exit" => self.own(&mut emit, &direction, &message),
-            "junk" => RecordOutcome::left_out("output that is not ACP"),
+            "junk" => self.junk(&mut emit, &message),
             _ => match message.text("method") {
                 Some(method) => self.message(&mut emit, &method, &message),
                 None => self.reply(&mut emit, &direction, &message),
@@ -103,6 +103,17 @@ impl AcpDecoder {
             step: None,
             block: None,
         }
+    }
+
+    /// Output that is not of the protocol. What was too long to be kept may have been of the turn.
+    fn junk(&self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
+        let size = message.number("size").filter(|_| self.open && message.has("digest"));
+        let Some(size) = size else { return RecordOutcome::left_out("output that is not ACP") };
+        let megabytes = size.div_ceil(1_000_000);
+        let text = format!("The agent wrote a line of {megabytes} MB, which was not recorded.");
+        let notice = Notice { code: "skipped-output".to_owned(), text };
+        emit.push(EventKind::Part(None, Body::Notice(notice)));
+        RecordOutcome::InParts
     }
 
     /// The first line of our own captures.
@@ -135,6 +146,7 @@ impl AcpDecoder {
                 request = Request::Prompt;
                 self.prompt(emit, &params)
             }
+            "_session/steering" => self.steering(emit, &params),
             "session/update" => return self.update(emit, &params.fields("update")),
             "session/request_permission" => {
                 return self.permission(emit, &id_of(message), &params);
@@ -178,6 +190,19 @@ impl AcpDecoder {
         let names = vec![self.prompts.next(first)];
         self.begin(emit, names, trigger, user);
         RecordOutcome::InParts
+    }
+
+    /// A message into the turn that runs. The logs of agents that have one tell it too, with the place
+    /// where the agent read it.
+    fn steering(&self, emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
+        let text = params.list("prompt").find_map(|block| block.string("text"));
+        match text.filter(|_| self.adapter == Adapter::Other) {
+            Some(text) => {
+                emit.push(EventKind::Part(None, Body::Interjection(Interjection { text })));
+                RecordOutcome::InParts
+            }
+            None => RecordOutcome::Metadata,
+        }
     }
 
     pub fn begin(
@@ -293,6 +318,11 @@ impl AcpDecoder {
             "lost" | "end" if self.open => {
                 self.open = false;
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
+                RecordOutcome::Metadata
+            }
+            // A session goes on that the head of the capture does not know.
+            "prompts" => {
+                self.prompts = message.read("prompts").unwrap_or_default();
                 RecordOutcome::Metadata
             }
             "exit" | "lost" | "end" | "prompt" | "answer" => RecordOutcome::Metadata,

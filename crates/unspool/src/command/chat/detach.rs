@@ -19,7 +19,7 @@ pub(super) fn detach(archive: &Archive, spec: ChatSpec, text: String, json: bool
     let (id, state) = runtime.block_on(async {
         let folder = start(archive, spec, ChatState::default()).await?;
         let mut attached = attach(&folder).await?;
-        let command = Command::Prompt { text };
+        let command = Command::prompt(text);
         attached.commands.send(ClientMessage { number: 0, by: BY.to_owned(), command }).await?;
         let mut fields = attached.state.fields();
         let mut state = attached.state;

@@ -76,7 +76,7 @@ pub(super) fn run(chat: Chat, archive: &Archive) -> Result<()> {
         ending: false,
         timed_out: false,
     };
-    headless.send_numbered(PROMPT, Command::Prompt { text });
+    headless.send_numbered(PROMPT, Command::prompt(text));
     let outcome = headless.run(&events.receiver, deadline);
     if outcome.is_err() && !headless.closed {
         // Whatever went wrong here, the agent must not outlive us.
@@ -219,7 +219,10 @@ impl Headless<'_> {
                     self.end();
                 }
             }
-            HostMessage::Done { .. } => {}
+            HostMessage::Done { outcome: Outcome::Already { by, answer }, .. } => {
+                self.line("already", || json!({"by": by, "answer": answer}))?;
+            }
+            HostMessage::Done { outcome: Outcome::Accepted, .. } => {}
         }
         if let Some(state) = ChatState::of_fields(self.fields.clone()) {
             self.state = state;

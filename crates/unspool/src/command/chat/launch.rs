@@ -42,6 +42,8 @@ pub struct Launch {
     pub linger: Option<u64>,
     /// Goes on although another program seems to work on the session.
     pub force: bool,
+    /// The way to log in first, by the agent's id of it.
+    pub log_in: Option<String>,
 }
 
 /// All agents that can be chosen.
@@ -72,9 +74,10 @@ impl Launch {
             Some(resumed) => (Some(resumed.session), resumed.prompts),
             None => (None, BTreeMap::new()),
         };
+        let config = Config::load()?.chat;
         Ok(ChatSpec {
             agent,
-            command,
+            command: [config.wrap.clone(), command].concat(),
             folder,
             resume,
             mode: self.mode.clone(),
@@ -82,6 +85,8 @@ impl Launch {
             policy: self.policy,
             prompts,
             linger: self.linger,
+            log_in: self.log_in.clone(),
+            mcp: config.servers()?,
         })
     }
 
@@ -214,6 +219,11 @@ fn refuse_busy(paths: &[PathBuf], captures: &Path, session: &str) -> Result<()> 
          run `unspool chat --resume {session} --force`",
         age.as_secs()
     );
+}
+
+/// How often each prompt stands in the session with this id of an agent, by its digest.
+pub fn prompt_counts(archive: &Archive, session: &str) -> Result<BTreeMap<u64, u32>> {
+    prompts(archive, &find(&archive.view()?, session)?)
 }
 
 /// How often each prompt stands in a session, by its digest.
