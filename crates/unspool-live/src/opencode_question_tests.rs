@@ -12,7 +12,7 @@ const FORM: &str = r#"{"directory":"/p","payload":{"type":"question.asked","prop
     {"question":"Which stations?","multiple":true,"options":[{"label":"ZRH"},{"label":"OSL"}]}],
     "tool":{"callID":"call_2"}}}}"#;
 
-fn asked(event: &str) -> OpencodeQuestion {
+fn question_of(event: &str) -> OpencodeQuestion {
     match QuestionEvent::of_event(event.as_bytes()) {
         Some(QuestionEvent::Asked(question)) => question,
         other => panic!("{other:?}"),
@@ -21,7 +21,7 @@ fn asked(event: &str) -> OpencodeQuestion {
 
 #[test]
 fn a_permission_is_answered_with_the_servers_words() {
-    let question = asked(PERMISSION);
+    let question = question_of(PERMISSION);
     let open = question.open(0);
     assert_eq!(
         (open.text.as_str(), open.call.as_deref()),
@@ -44,7 +44,7 @@ fn a_permission_is_answered_with_the_servers_words() {
 
 #[test]
 fn questions_are_answered_in_their_order() {
-    let question = asked(FORM);
+    let question = question_of(FORM);
     let open = question.open(0);
     let value = |chosen: &[&str], own: Option<&str>| FieldValue {
         chosen: chosen.iter().map(|one| (*one).to_owned()).collect(),

@@ -213,9 +213,11 @@ fn a_question_of_opencode_is_answered_from_here() {
     let expected: Vec<Value> = chosen.iter().map(|(_, value)| json!([value])).collect();
     assert_eq!(body, json!({"answers": expected}));
     // The session of the archive is the one that it is about.
-    let sessions = stage.machine.sessions("data").unwrap();
-    let stored = sessions.iter().any(|one| one["agent_session_id"] == question.session.as_str());
-    assert!(stored, "{sessions:?}");
+    until("its session in the archive", || {
+        let sessions = stage.machine.sessions("data").unwrap_or_default();
+        let is_it = |one: &Value| one["agent_session_id"] == question.session.as_str();
+        if sessions.iter().any(is_it) { Ok(()) } else { Err(sessions) }
+    });
     stage.waits(0);
 }
 

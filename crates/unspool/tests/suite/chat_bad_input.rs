@@ -68,7 +68,7 @@ fn messages_that_make_no_sense_are_kept_and_refused() {
         {"raw": "{\"id\":4711,\"result\":{}}"},
         {"raw": "{\"id\":0,\"result\":{\"protocolVersion\":1}}"},
         {"raw": "{\"jsonrpc\":\"2.0\",\"id\":\"w-1\",\"method\":\"session/request_permission\",\"params\":{\"options\":7}}"},
-        {"raw": "{\"jsonrpc\":\"2.0\",\"id\":\"w-2\",\"method\":\"elicitation/create\",\"params\":[]}"},
+        {"raw": "{\"jsonrpc\":\"2.0\",\"id\":\"w-2\",\"method\":\"elicitation/create\",\"params\":\"x\"}"},
         {"raw": "{\"jsonrpc\":\"2.0\",\"id\":\"w-3\",\"method\":\"terminal/create\",\"params\":{}}"},
         {"raw": "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s-1\",\"update\":\"no object\"}}"},
         {"raw": "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":null}"},

@@ -88,7 +88,7 @@ fn mentioned_files_are_linked() {
 }
 
 #[test]
-fn the_agent_logs_in_when_it_is_told_to() {
+fn the_agent_logs_in_on_request() {
     let script = json!({"refuse": {"code": -32000, "message": "Authentication required"},
         "initialize": {"protocolVersion": 1, "authMethods": [{"id": "oauth", "name": "Google"}]},
         "prompts": {"go": [{"say": "ok"}]}});

@@ -83,7 +83,8 @@ fn a_permission_is_answered_below_its_call() {
     terminal.press("\t1");
     let screen = terminal.until("the question below its call", |text| {
         let below = text.split("execute  cargo test").nth(1).unwrap_or_default();
-        below.contains("╭─ ? permission") && below.contains("tab answers")
+        let whole = ["╭─ ? permission", "allow once  Yes", "waits for you: 1 question"];
+        whole.iter().all(|words| below.contains(words)) && below.contains("tab answers")
     });
     let rows: Vec<&str> = screen.lines().collect();
     let row = |what: &str| {

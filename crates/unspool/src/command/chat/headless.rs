@@ -351,8 +351,9 @@ impl Headless<'_> {
             turn.error.is_none() && turn.stop_reason.as_deref() != Some("cancelled")
         });
         let error = turn.as_ref().and_then(|turn| turn.error.clone());
-        let error = error.or_else(|| self.refused.clone());
+        // Why the agent ended says more than that a message came too late for it.
         let error = error.or_else(|| self.state.reason.clone().filter(|_| turn.is_none()));
+        let error = error.or_else(|| self.refused.clone());
         let line = json!({
             "state": end.as_ref().and_then(|end| end.state).map(TurnState::name),
             "stop_reason": turn.as_ref().and_then(|turn| turn.stop_reason.clone()),
