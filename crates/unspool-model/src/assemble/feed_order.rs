@@ -274,6 +274,11 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         Rearranged { anchor, items: placed }
     }
 
+    #[cfg(test)]
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
     /// Counts a change that `append` knew.
     fn note_append(&mut self, kind: Append) {
         let _ = kind;
