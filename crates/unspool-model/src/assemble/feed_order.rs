@@ -3,7 +3,9 @@
 //! that move few items or none, as when one feed follows another at any distance. For all other
 //! changes, `tail` finds the items to order again.
 
+mod ahead;
 mod append;
+mod between;
 mod follow;
 mod tail;
 
@@ -16,7 +18,7 @@ use crate::part::Place;
 use crate::provenance::Feed;
 
 use super::names::small;
-use super::order::{Item, arrange};
+use super::order::{AheadShift, Item, arrange_shifted};
 use append::Append;
 use tail::Tail;
 
@@ -37,6 +39,10 @@ pub(super) struct FeedOrder<G> {
     groups: FxHashMap<G, GroupSizes>,
     /// No item that two feeds have is behind this rank of the weaker one, by `pair_of` the feeds.
     last_shared: [Option<u64>; 3],
+    /// The number of items that two feeds have.
+    shared: [usize; 3],
+    /// How far the items ahead of the spine are shifted.
+    shift: AheadShift,
     /// Items to set, in the order in which they changed.
     waiting: Vec<(u32, Option<Item<G>>)>,
     /// Items that were set since they were ordered, and what they were then.
@@ -120,6 +126,8 @@ impl<G> Default for FeedOrder<G> {
             feed_sizes: [0; 3],
             groups: FxHashMap::default(),
             last_shared: [None; 3],
+            shared: [0; 3],
+            shift: AheadShift::default(),
             waiting: Vec::new(),
             changed: BTreeMap::new(),
             #[cfg(test)]
@@ -217,6 +225,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 if item.at.of(stronger).is_some() {
                     let last = &mut self.last_shared[pair_of(stronger, feed)];
                     *last = (*last).max(Some(rank));
+                    self.shared[pair_of(stronger, feed)] += 1;
                 }
             }
         }
@@ -232,6 +241,10 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             let ranks = &mut self.by_rank[feed.index()];
             if ranks.get(&rank) == Some(&part) {
                 ranks.remove(&rank);
+            }
+            for stronger in Feed::ALL.into_iter().filter(|other| *other > feed) {
+                let is_shared = item.at.of(stronger).is_some();
+                self.shared[pair_of(stronger, feed)] -= usize::from(is_shared);
             }
         }
         if let Some(sizes) = item.group.and_then(|group| self.groups.get_mut(&group)) {
@@ -264,7 +277,8 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         }
         let found: Vec<usize> = anchor.into_iter().chain(tail.items).collect();
         let items: Vec<Item<G>> = found.iter().filter_map(|item| self.items[*item].0).collect();
-        let mut placed = arrange(&items);
+        let (mut placed, shift) = arrange_shifted(&items, self.shift_if_crowded());
+        self.shift = shift;
         // The anchor stays where it is.
         placed.drain(..usize::from(anchor.is_some()));
         for (item, place) in &mut placed {

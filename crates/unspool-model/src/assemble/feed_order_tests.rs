@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::*;
-use crate::assemble::order::Beside;
+use crate::assemble::order::{Beside, arrange};
 use crate::provenance::Positions;
 
 /// What happens to the items of a turn.
