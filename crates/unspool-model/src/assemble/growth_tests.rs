@@ -10,7 +10,8 @@ use super::Assembler;
 use crate::event::{CallRef, Event, EventKey, EventKind, ProseDetail, ProseKind, ToolCall};
 use crate::id::SessionId;
 use crate::part::{Body, Notice};
-use crate::provenance::{Evidence, Feed, Name};
+use crate::provenance::Feed::{self, Hooks, Log, Stream};
+use crate::provenance::{Evidence, Name};
 use crate::session::Trigger;
 
 /// What feeds report of one turn besides its calls.
@@ -26,12 +27,12 @@ struct Report {
     other_words: bool,
 }
 
-/// In which order two feeds are read.
+/// In which order feeds are read.
 #[derive(Clone, Copy, Debug)]
 enum Reading {
-    /// One feed to its end, then the other.
-    After(Feed, Feed),
-    /// In turn, so many events at a time of each.
+    /// One feed to its end, then the next.
+    OneByOne(&'static [Feed]),
+    /// Stream and log in turn, so many events at a time of each.
     InTurn(usize, usize),
 }
 
@@ -47,7 +48,10 @@ struct Work {
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Work { events, changes, placed, compared } = self;
-        write!(f, "{events:>7} events {changes:>9} changes {placed:>9} placed {compared:>9} compared")
+        write!(
+            f,
+            "{events:>7} events {changes:>9} changes {placed:>9} placed {compared:>9} compared"
+        )
     }
 }
 
@@ -58,7 +62,8 @@ fn kinds(feed: Feed, count: u32, report: Report) -> Vec<EventKind> {
         user: Vec::new(),
     }];
     for nth in 0..count {
-        if report.steps && nth % 2 == 0 {
+        // Hooks know no steps, and no prose.
+        if report.steps && nth % 2 == 0 && feed != Hooks {
             let step = Name::Message(format!("message {nth}").into());
             kinds.push(EventKind::StepStarted { step, model: None });
         }
@@ -67,7 +72,7 @@ fn kinds(feed: Feed, count: u32, report: Report) -> Vec<EventKind> {
             let notice = Notice { code: "informational".to_owned(), text: format!("{nth}") };
             kinds.push(EventKind::Part(Some(name), Body::Notice(notice)));
         }
-        if report.prose {
+        if report.prose && feed != Hooks {
             kinds.push(prose(feed, nth, report));
         }
         let id: Arc<str> = format!("call {nth}").into();
@@ -88,7 +93,7 @@ fn kinds(feed: Feed, count: u32, report: Report) -> Vec<EventKind> {
 fn prose(feed: Feed, nth: u32, report: Report) -> EventKind {
     let prose_kind = ProseKind::Text;
     let text = format!("Look at the {nth}th file.");
-    if feed == Feed::Log {
+    if feed == Log {
         let text = if report.other_words { format!("{text} Or not.") } else { text };
         let block = Some(Name::Record(format!("text {nth}").into()));
         EventKind::ProseCompleted { prose_kind, block, text, detail: ProseDetail::default() }
@@ -109,14 +114,12 @@ fn events(feed: Feed, count: u32, report: Report) -> Vec<Event> {
 
 fn in_order(reading: Reading, count: u32, report: Report) -> Vec<Event> {
     match reading {
-        Reading::After(first, then) => {
-            let mut all = events(first, count, report);
-            all.extend(events(then, count, report));
-            all
+        Reading::OneByOne(feeds) => {
+            feeds.iter().flat_map(|feed| events(*feed, count, report)).collect()
         }
         Reading::InTurn(stream, log) => {
-            let mut of_stream = events(Feed::Stream, count, report).into_iter().peekable();
-            let mut of_log = events(Feed::Log, count, report).into_iter().peekable();
+            let mut of_stream = events(Stream, count, report).into_iter().peekable();
+            let mut of_log = events(Log, count, report).into_iter().peekable();
             let mut all = Vec::new();
             while of_stream.peek().is_some() || of_log.peek().is_some() {
                 all.extend(of_stream.by_ref().take(stream));
@@ -135,13 +138,14 @@ fn work(reading: Reading, count: u32, report: Report) -> Work {
         work.changes += assembler.apply(event).len();
     }
     let [turn] = &assembler.turns[..] else { panic!("{} turns", assembler.turns.len()) };
+    work.compared = turn.lookups.runs.as_ref().map_or(0, |runs| runs.compared);
     work.placed = turn.order.as_ref().map_or(0, |order| order.counted().placed);
     work
 }
 
 const READINGS: [Reading; 5] = [
-    Reading::After(Feed::Stream, Feed::Log),
-    Reading::After(Feed::Log, Feed::Stream),
+    Reading::OneByOne(&[Stream, Log]),
+    Reading::OneByOne(&[Log, Stream]),
     Reading::InTurn(1, 1),
     Reading::InTurn(100, 50),
     Reading::InTurn(50, 100),
@@ -152,22 +156,33 @@ fn reports() -> Vec<(&'static str, Report)> {
     vec![
         ("calls", plain),
         ("calls, steps", Report { steps: true, ..plain }),
-        ("extra in the log", Report { extra: Some(Feed::Log), ..plain }),
-        ("extra in the log, steps", Report { extra: Some(Feed::Log), steps: true, ..plain }),
-        ("extra in the stream", Report { extra: Some(Feed::Stream), ..plain }),
-        ("extra in the stream, steps", Report { extra: Some(Feed::Stream), steps: true, ..plain }),
+        ("extra in the log", Report { extra: Some(Log), ..plain }),
+        ("extra in the log, steps", Report { extra: Some(Log), steps: true, ..plain }),
+        ("extra in the stream", Report { extra: Some(Stream), ..plain }),
+        ("extra in the stream, steps", Report { extra: Some(Stream), steps: true, ..plain }),
         ("nameless prose", Report { prose: true, ..plain }),
         ("nameless prose, steps", Report { prose: true, steps: true, ..plain }),
         ("nameless prose, other words", Report { prose: true, other_words: true, ..plain }),
     ]
 }
 
+const READINGS_WITH_HOOKS: [Reading; 8] = [
+    Reading::OneByOne(&[Hooks, Log]),
+    Reading::OneByOne(&[Log, Hooks]),
+    Reading::OneByOne(&[Hooks, Stream]),
+    Reading::OneByOne(&[Stream, Hooks]),
+    Reading::OneByOne(&[Hooks, Stream, Log]),
+    Reading::OneByOne(&[Stream, Hooks, Log]),
+    Reading::OneByOne(&[Hooks, Log, Stream]),
+    Reading::OneByOne(&[Log, Stream, Hooks]),
+];
+
 /// Prints what reading a turn costs.
 #[test]
 #[ignore = "a measurement: run it with --nocapture"]
 fn measure_growth() {
     for (name, report) in reports() {
-        for reading in READINGS {
+        for reading in READINGS.into_iter().chain(READINGS_WITH_HOOKS) {
             for count in [500, 1000, 2000, 4000] {
                 let start = Instant::now();
                 let work = work(reading, count, report);
@@ -179,5 +194,53 @@ fn measure_growth() {
                 }
             }
         }
+    }
+}
+
+/// Reads four times as many calls and compares the work.
+fn assert_linear(readings: &[Reading], report: Report, of: impl Fn(Work) -> usize) {
+    for reading in readings {
+        let [few, many] = [500, 2000].map(|count| of(work(*reading, count, report)));
+        assert!(few <= 16 * 500, "{reading:?}, {report:?}: {few}");
+        assert!(many <= 4 * few + 500, "{reading:?}, {report:?}: {many}, and {few} for a quarter");
+    }
+}
+
+fn with_and_without_steps(report: Report) -> [Report; 2] {
+    [report, Report { steps: true, ..report }]
+}
+
+#[test]
+fn parts_that_only_the_log_has_move_others_a_few_times() {
+    for report in with_and_without_steps(Report { extra: Some(Log), ..Report::default() }) {
+        assert_linear(&READINGS, report, |work| work.changes);
+        assert_linear(&READINGS, report, |work| work.placed);
+    }
+}
+
+#[test]
+fn parts_that_only_the_stream_has_move_others_a_few_times() {
+    for report in with_and_without_steps(Report { extra: Some(Stream), ..Report::default() }) {
+        assert_linear(&READINGS, report, |work| work.changes);
+        assert_linear(&READINGS, report, |work| work.placed);
+    }
+}
+
+#[test]
+fn hooks_that_know_calls_alone_are_moved_a_few_times() {
+    for extra in [Log, Stream] {
+        let report = Report { extra: Some(extra), ..Report::default() };
+        assert_linear(&READINGS_WITH_HOOKS, report, |work| work.changes);
+        assert_linear(&READINGS_WITH_HOOKS, report, |work| work.placed);
+    }
+}
+
+#[test]
+fn prose_without_names_is_compared_where_it_is() {
+    let report = Report { prose: true, ..Report::default() };
+    for report in with_and_without_steps(report) {
+        assert_linear(&READINGS, report, |work| work.changes);
+        assert_linear(&READINGS, report, |work| work.placed);
+        assert_linear(&READINGS, report, |work| work.compared);
     }
 }

@@ -106,8 +106,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
     pub(super) fn follows_in_spine(&self, after: u32, item: u32, spine: Feed, most: usize) -> bool {
         let start = (self.items[after as usize].1, after);
         let following = self.by_place.range((Excluded(start), Unbounded)).take(most + 1);
-        let is_in_spine =
-            |at: &u32| self.item(*at).is_some_and(|item| item.at.of(spine).is_some());
+        let is_in_spine = |at: &u32| self.item(*at).is_some_and(|item| item.at.of(spine).is_some());
         following.map(|(_, at)| *at).find(is_in_spine) == Some(item)
     }
 }
