@@ -37,6 +37,8 @@ pub(super) struct FeedOrder<G> {
     /// The number of items of each feed.
     feed_sizes: [usize; 3],
     groups: FxHashMap<G, GroupSizes>,
+    /// The number of all items.
+    sizes: GroupSizes,
     /// No item that two feeds have is behind this rank of the weaker one, by `pair_of` the feeds.
     last_shared: [Option<u64>; 3],
     /// The number of items that two feeds have.
@@ -67,7 +69,7 @@ pub(super) struct Rearranged {
     pub items: Vec<(usize, Place)>,
 }
 
-/// The number of items of a group, by the set of feeds that have them.
+/// The number of items, of a group or of all, by the set of feeds that have them.
 #[derive(Clone, Copy, Debug, Default)]
 struct GroupSizes([usize; 8]);
 
@@ -125,6 +127,7 @@ impl<G> Default for FeedOrder<G> {
             by_rank: Default::default(),
             feed_sizes: [0; 3],
             groups: FxHashMap::default(),
+            sizes: GroupSizes::default(),
             last_shared: [None; 3],
             shared: [0; 3],
             shift: AheadShift::default(),
@@ -229,6 +232,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 }
             }
         }
+        self.sizes.0[usize::from(FeedSet::of(item).0)] += 1;
         if let Some(group) = item.group {
             self.groups.entry(group).or_default().0[usize::from(FeedSet::of(item).0)] += 1;
         }
@@ -247,6 +251,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 self.shared[pair_of(stronger, feed)] -= usize::from(is_shared);
             }
         }
+        self.sizes.0[usize::from(FeedSet::of(item).0)] -= 1;
         if let Some(sizes) = item.group.and_then(|group| self.groups.get_mut(&group)) {
             sizes.0[usize::from(FeedSet::of(item).0)] -= 1;
         }

@@ -158,7 +158,6 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
     fn add_to_spine(&mut self, changed: u32, item: &Item<G>, spine: Feed) -> Option<Vec<usize>> {
         let last = self.last_of_spine_before(item, spine)?;
         let second = self.weaker(spine);
-        let third = second.and_then(|second| self.weaker(second));
         if !self.may_end_group(item, last, spine) {
             return None;
         }
@@ -187,7 +186,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 return None;
             }
         }
-        if third.is_some() {
+        if second.is_some_and(|second| self.has_items_below(second)) {
             let following = self.by_place.range((Excluded(end), Unbounded)).next();
             let around = stretch.iter().chain(following.map(|(_, item)| item));
             let woven = second.unwrap_or(spine);

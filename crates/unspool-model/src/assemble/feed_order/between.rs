@@ -1,8 +1,8 @@
 //! A feed and the spine come to share an item X: the items that only the feed has, between the last
 //! shared item T and X, were ahead and are now between two shared ones.
 //!
-//! Why no other item moves. The turn has two feeds here, so all items are in the spine or rest
-//! items. Rest items before T in the feed stay, since they are between the same shared items as
+//! Why no other item moves. All items are in the spine or rest items of the feed: a third feed has
+//! no items of its own, so its weave changes nothing. Rest items before T in the feed stay, since they are between the same shared items as
 //! before. Rest items behind X were ahead and are ahead, as no shared item is behind X: they depend
 //! on their groups alone, and `append` looks at those. So only the rest items between T and X are
 //! woven again, by the rule of `order::weave`: behind T, or behind the last item of their group if
@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::provenance::Feed;
 
-use super::{FeedOrder, pair_of};
+use super::{FeedOrder, FeedSet, pair_of};
 
 impl<G: Copy + Eq + Hash> FeedOrder<G> {
     /// Weaves the items `rest` of a feed, which are between `shared` and `changed` there, between
@@ -89,10 +89,15 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         behind
     }
 
-    /// True if these two are the only feeds.
+    /// True if all items are in the spine or rest items of this feed.
     pub(super) fn are_all(&self, spine: Feed, feed: Feed) -> bool {
-        let others = Feed::ALL.into_iter().filter(|other| ![spine, feed].contains(other));
-        others.into_iter().all(|other| self.feed_sizes[other.index()] == 0)
+        let is_rest = |feeds: FeedSet| feeds.has(feed) && !feeds.has_above(feed);
+        self.sizes.count(|feeds| !feeds.has(spine) && !is_rest(feeds)) == 0
+    }
+
+    /// True if some items are only in feeds that are weaker than this one.
+    pub(super) fn has_items_below(&self, feed: Feed) -> bool {
+        self.sizes.count(|feeds| !feeds.has_from(feed)) > 0
     }
 
     /// True if no item behind this rank is in a stronger feed too.

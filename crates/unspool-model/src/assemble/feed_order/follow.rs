@@ -13,8 +13,8 @@
 //!   or the group is that of the last item of the spine. Otherwise it comes behind the last item of
 //!   its group and the rest items there (`add_to_group`).
 //!
-//! Where items move, the weave of a still weaker feed begins with another sequence, so there must
-//! be none, or none of its rest items may be near.
+//! Where items move, the weave of a still weaker feed begins with another sequence, so it must have
+//! no rest items, or none of them may be near.
 
 use std::hash::Hash;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -94,7 +94,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             self.sizes(group).count(|feeds| feeds.has_above(feed)) > 0
         };
         let end = (self.place(behind), behind);
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             || !are_last()
             || rest.iter().any(has_group)
             || !self.ends_before_shared(end, feed)
@@ -126,7 +126,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             return self.add_to_group(changed, item, feed);
         }
         let (place, end) = *self.by_place.last()?;
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             && (!FeedSet::of(&self.item(end)?).has_from(feed)
                 || sizes.count(|feeds| !feeds.has_from(feed)) > 0)
         {
@@ -146,7 +146,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         let behind = self.by_place.range((Excluded(start), Unbounded)).take(MAX_GROUP_WALK);
         let before = self.by_place.range(..=start).rev().take(MAX_GROUP_WALK);
         let mates: Vec<(Place, u32)> = behind.chain(before).filter(is_mate).copied().collect();
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             || mates.len() != self.sizes(item.group).count(|feeds| feeds.has_above(feed))
         {
             return None;
