@@ -122,6 +122,10 @@ impl Runs {
         let (set, position, is_in) = match role {
             Some(Role::Run { kind, position }) => {
                 let is_covered = part.origin.hidden.is_some() || !part.origin.cut.is_empty();
+                // What covered it before it became a run again may be gone.
+                if is_covered && before != role {
+                    self.stale.insert(self.gap_of_run(position));
+                }
                 (&mut self.covered[kind as usize], position, is_covered)
             }
             Some(Role::Text { kind, position, .. }) => {
