@@ -253,7 +253,9 @@ fn follow(
                 check(&turn)?;
             }
             // As the fold does: a step and the side of a run are known after the position.
-            let previous = turn.next[1].checked_sub(1);
+            // A run may be compared with the log when the stream is already ahead of it.
+            let back = 1 + at as u32 % 4;
+            let previous = turn.next[1].checked_sub(back);
             let Some(item) = &mut turn.items[at] else { continue };
             item.group = had_group.filter(|_| feed < 2).or(group).or(item.group);
             if let (2, Some(before), Some(run), None) =
