@@ -308,3 +308,6 @@ impl Assembler {
         self.emit(Change::EventSkipped { reason });
     }
 }
+
+#[cfg(test)]
+mod growth_tests;

@@ -3,7 +3,9 @@
 //! that move few items or none, as when one feed follows another at any distance. For all other
 //! changes, `tail` finds the items to order again.
 
+mod ahead;
 mod append;
+mod between;
 mod follow;
 mod tail;
 
@@ -16,7 +18,7 @@ use crate::part::Place;
 use crate::provenance::Feed;
 
 use super::names::small;
-use super::order::{Item, arrange};
+use super::order::{AheadShift, Item, arrange_shifted};
 use append::Append;
 use tail::Tail;
 
@@ -35,8 +37,14 @@ pub(super) struct FeedOrder<G> {
     /// The number of items of each feed.
     feed_sizes: [usize; 3],
     groups: FxHashMap<G, GroupSizes>,
+    /// The number of all items.
+    sizes: GroupSizes,
     /// No item that two feeds have is behind this rank of the weaker one, by `pair_of` the feeds.
     last_shared: [Option<u64>; 3],
+    /// The number of items that two feeds have.
+    shared: [usize; 3],
+    /// How far the items ahead of the spine are shifted.
+    shift: AheadShift,
     /// Items to set, in the order in which they changed.
     waiting: Vec<(u32, Option<Item<G>>)>,
     /// Items that were set since they were ordered, and what they were then.
@@ -61,7 +69,7 @@ pub(super) struct Rearranged {
     pub items: Vec<(usize, Place)>,
 }
 
-/// The number of items of a group, by the set of feeds that have them.
+/// The number of items, of a group or of all, by the set of feeds that have them.
 #[derive(Clone, Copy, Debug, Default)]
 struct GroupSizes([usize; 8]);
 
@@ -119,7 +127,10 @@ impl<G> Default for FeedOrder<G> {
             by_rank: Default::default(),
             feed_sizes: [0; 3],
             groups: FxHashMap::default(),
+            sizes: GroupSizes::default(),
             last_shared: [None; 3],
+            shared: [0; 3],
+            shift: AheadShift::default(),
             waiting: Vec::new(),
             changed: BTreeMap::new(),
             #[cfg(test)]
@@ -217,9 +228,11 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 if item.at.of(stronger).is_some() {
                     let last = &mut self.last_shared[pair_of(stronger, feed)];
                     *last = (*last).max(Some(rank));
+                    self.shared[pair_of(stronger, feed)] += 1;
                 }
             }
         }
+        self.sizes.0[usize::from(FeedSet::of(item).0)] += 1;
         if let Some(group) = item.group {
             self.groups.entry(group).or_default().0[usize::from(FeedSet::of(item).0)] += 1;
         }
@@ -233,7 +246,12 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             if ranks.get(&rank) == Some(&part) {
                 ranks.remove(&rank);
             }
+            for stronger in Feed::ALL.into_iter().filter(|other| *other > feed) {
+                let is_shared = item.at.of(stronger).is_some();
+                self.shared[pair_of(stronger, feed)] -= usize::from(is_shared);
+            }
         }
+        self.sizes.0[usize::from(FeedSet::of(item).0)] -= 1;
         if let Some(sizes) = item.group.and_then(|group| self.groups.get_mut(&group)) {
             sizes.0[usize::from(FeedSet::of(item).0)] -= 1;
         }
@@ -264,7 +282,8 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         }
         let found: Vec<usize> = anchor.into_iter().chain(tail.items).collect();
         let items: Vec<Item<G>> = found.iter().filter_map(|item| self.items[*item].0).collect();
-        let mut placed = arrange(&items);
+        let (mut placed, shift) = arrange_shifted(&items, self.shift_if_crowded());
+        self.shift = shift;
         // The anchor stays where it is.
         placed.drain(..usize::from(anchor.is_some()));
         for (item, place) in &mut placed {
@@ -272,6 +291,11 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             self.put(small(*item), *place);
         }
         Rearranged { anchor, items: placed }
+    }
+
+    #[cfg(test)]
+    pub fn counted(&self) -> Counted {
+        self.counted
     }
 
     /// Counts a change that `append` knew.

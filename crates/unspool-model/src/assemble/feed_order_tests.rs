@@ -1,10 +1,11 @@
 use std::cell::Cell;
+use std::ops::Range;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::*;
-use crate::assemble::order::Beside;
+use crate::assemble::order::{AheadShift, Beside, arrange};
 use crate::provenance::Positions;
 
 /// What happens to the items of a turn.
@@ -168,7 +169,7 @@ struct Account {
     defer: usize,
 }
 
-fn accounts() -> impl Strategy<Value = Account> {
+fn accounts(sizes: Range<usize>) -> impl Strategy<Value = Account> {
     // Which feeds have most of the items.
     let usual = prop_oneof![
         6 => Just([false, true, true]),
@@ -177,7 +178,7 @@ fn accounts() -> impl Strategy<Value = Account> {
         1 => Just([true, true, false]),
     ];
     let odd = prop_oneof![Just(1usize), Just(4), Just(1000)];
-    (usual, odd).prop_flat_map(|(usual, odd)| {
+    (usual, odd).prop_flat_map(move |(usual, odd)| {
         let odd_feeds = prop::array::uniform3(any::<bool>());
         let reported = (0..1000usize, odd_feeds, 0..5u8, 0..40u8, any::<bool>(), 0..40u8).prop_map(
             move |(nth, other, group, beside, before, swapped)| {
@@ -189,7 +190,7 @@ fn accounts() -> impl Strategy<Value = Account> {
         let length = prop_oneof![3 => Just(1usize..4), 1 => Just(5..60)];
         let bursts =
             prop::collection::vec((0..3usize, length.prop_flat_map(|length| length)), 0..40);
-        let items = prop::collection::vec(reported, 1..50);
+        let items = prop::collection::vec(reported, sizes.clone());
         let grouped = (any::<bool>(), prop::bool::weighted(0.8))
             .prop_map(|(stream, log)| [false, stream, log]);
         (items, grouped, bursts, 1..8usize).prop_map(|(items, grouped, bursts, defer)| Account {
@@ -252,7 +253,9 @@ fn follow(
                 check(&turn)?;
             }
             // As the fold does: a step and the side of a run are known after the position.
-            let previous = turn.next[1].checked_sub(1);
+            // A run may be compared with the log when the stream is already ahead of it.
+            let back = 1 + at as u32 % 4;
+            let previous = turn.next[1].checked_sub(back);
             let Some(item) = &mut turn.items[at] else { continue };
             item.group = had_group.filter(|_| feed < 2).or(group).or(item.group);
             if let (2, Some(before), Some(run), None) =
@@ -286,7 +289,7 @@ fn the_order_of_feeds_that_follow_each_other_equals_one_from_scratch() {
     let config =
         ProptestConfig { cases: 20000, failure_persistence: None, ..ProptestConfig::default() };
     let (kinds, changes) = (Cell::new([0; 5]), Cell::new(0));
-    let followed = TestRunner::new(config).run(&accounts(), |account| {
+    let followed = TestRunner::new(config).run(&accounts(1..50), |account| {
         let turn = follow(&account, |turn| {
             prop_assert_eq!(turn.ordered(), turn.expected());
             Ok(())
@@ -302,6 +305,28 @@ fn the_order_of_feeds_that_follow_each_other_equals_one_from_scratch() {
     let (kinds, changes) = (kinds.get(), changes.get());
     assert!(kinds.iter().sum::<usize>() * 2 > changes, "{kinds:?} of {changes}");
     assert!(kinds.iter().all(|kind| kind * 100 > changes), "{kinds:?} of {changes}");
+}
+
+#[test]
+fn an_order_with_many_items_ahead_equals_one_from_scratch() {
+    let config =
+        ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() };
+    let (shifted, changed) = (Cell::new(0), Cell::new(0));
+    let followed = TestRunner::new(config).run(&accounts(60..160), |account| {
+        let mut before = AheadShift::default();
+        follow(&account, |turn| {
+            let shift = turn.order.shift;
+            shifted.set(shifted.get() + usize::from(shift != AheadShift::default()));
+            changed.set(changed.get() + usize::from(shift != before));
+            before = shift;
+            prop_assert_eq!(turn.ordered(), turn.expected());
+            Ok(())
+        })?;
+        Ok(())
+    });
+    assert!(followed.is_ok(), "{}", followed.unwrap_err());
+    // Otherwise this test would say nothing about shifts.
+    assert!(shifted.get() > 10_000 && changed.get() > 500, "{shifted:?}, {changed:?}");
 }
 
 #[test]

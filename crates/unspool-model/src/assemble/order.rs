@@ -20,6 +20,69 @@ pub(super) fn spine_place(position: u32) -> Place {
     Place(PLACE_STRIDE * (i64::from(position) + 1))
 }
 
+/// How many items ahead of the spine are put right behind it, each moved whenever the spine grows.
+pub(super) const MAX_SQUEEZED: usize = 16;
+
+/// The last positions of a feed, which say nothing yet about what other feeds lack: an item may be
+/// merged with that of another feed soon after it appeared.
+pub(super) const RECENT: u32 = 16;
+
+/// How far the items ahead of the spine are shifted, by feed.
+///
+/// If the spine has items that another feed lacks, its positions are greater than those of the other
+/// feed for the same items. The places of items that the other feed has ahead would then be behind
+/// those of the spine, and each item that the spine gets would move as many items as the feeds
+/// differ by. So they are shifted by at least as many positions as the other feed lacks, rounded up
+/// to a power of `SHIFT_STEP`: each item moves a few times, however long the turn is.
+///
+/// It depends on items alone, as places do. While few items are ahead it is zero, so that they stay
+/// close to their likely places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct AheadShift([u32; 3]);
+
+/// The ratio of two shifts.
+const SHIFT_STEP: u32 = 16;
+
+impl AheadShift {
+    /// `counted`: for a stronger and a weaker feed that both have items, the number of positions in
+    /// the stronger one, without recent ones, and of items there that the weaker one has too.
+    pub fn new(counted: impl Fn(Feed, Feed) -> Option<(u32, usize)>) -> AheadShift {
+        let mut shift = AheadShift::default();
+        for feed in Feed::ALL.into_iter().rev() {
+            for stronger in Feed::ALL.into_iter().filter(|other| *other > feed) {
+                let Some((positions, shared)) = counted(stronger, feed) else { continue };
+                let lacking = positions.saturating_sub(u32::try_from(shared).unwrap_or(u32::MAX));
+                let behind = shift.0[stronger.index()].saturating_add(rounded_up(lacking));
+                shift.0[feed.index()] = behind.max(shift.0[feed.index()]);
+            }
+        }
+        shift
+    }
+
+    pub fn of<'a, G: 'a>(items: impl Iterator<Item = &'a Item<G>> + Clone) -> AheadShift {
+        AheadShift::new(|stronger, feed| {
+            let last = items.clone().filter_map(|item| item.at.of(stronger)).max()?;
+            items.clone().find(|item| item.at.of(feed).is_some())?;
+            let old = last.saturating_add(1).saturating_sub(RECENT);
+            let of_both = items.clone().filter(|item| item.at.of(feed).is_some());
+            let shared = of_both.filter(|item| item.at.of(stronger).is_some_and(|at| at < old));
+            Some((old, shared.count()))
+        })
+    }
+
+    fn place(self, feed: Feed, position: u32) -> Place {
+        spine_place(position.saturating_add(self.0[feed.index()]))
+    }
+}
+
+fn rounded_up(lacking: u32) -> u32 {
+    let mut shift = u32::from(lacking > 0);
+    while shift < lacking {
+        shift = shift.saturating_mul(SHIFT_STEP);
+    }
+    shift
+}
+
 /// An item to order: its position in each feed, and its group (a step).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Item<G> {
@@ -53,6 +116,15 @@ impl<G> Item<G> {
 
 /// Orders `items`. Returns their indices with their places.
 pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Place)> {
+    arrange_shifted(items, AheadShift::of(items.iter())).0
+}
+
+/// As `arrange`, if `items` are the last of an order, and `shift` is that of all its items. Also
+/// returns the shift of the items that are ahead.
+pub(super) fn arrange_shifted<G: Copy + Eq + Hash>(
+    items: &[Item<G>],
+    shift: AheadShift,
+) -> (Vec<(usize, Place)>, AheadShift) {
     let mut order: Vec<usize> = Vec::with_capacity(items.len());
     let mut spine = None;
     for feed in Feed::ALL.into_iter().rev() {
@@ -69,7 +141,7 @@ pub(super) fn arrange<G: Copy + Eq + Hash>(items: &[Item<G>]) -> Vec<(usize, Pla
             order = weave(&order, &placed, items);
         }
     }
-    place(&order, items, spine)
+    place(&order, items, spine, shift)
 }
 
 /// Inserts the items of `placed` that `order` lacks between the items that both have.
@@ -127,37 +199,42 @@ fn weave<G: Copy + Eq + Hash>(
 
 /// Items of the spine get the place of their position; the others go in between. Items ahead of
 /// the spine get the place that the spine will most likely give them, so that nothing moves when
-/// it catches up.
-fn place<G>(order: &[usize], items: &[Item<G>], spine: Option<Feed>) -> Vec<(usize, Place)> {
+/// it catches up; many of them are shifted.
+fn place<G>(
+    order: &[usize],
+    items: &[Item<G>],
+    spine: Option<Feed>,
+    shift: AheadShift,
+) -> (Vec<(usize, Place)>, AheadShift) {
     let by_spine = |item: usize| spine.and_then(|spine| items[item].at.of(spine));
     let ahead = order.iter().rposition(|item| by_spine(*item).is_some()).map_or(0, |at| at + 1);
+    let is_crowded = order.len() - ahead > MAX_SQUEEZED;
+    let shift = if is_crowded { shift } else { AheadShift::default() };
     let mut last = Place(0);
-    order
-        .iter()
-        .enumerate()
-        .map(|(nth, &item)| {
-            last = place_after(last, &items[item], spine, nth >= ahead);
-            (item, last)
-        })
-        .collect()
+    let placed = order.iter().enumerate().map(|(nth, &item)| {
+        last = place_after(last, &items[item], spine, (nth >= ahead).then_some(&shift));
+        (item, last)
+    });
+    (placed.collect(), shift)
 }
 
-/// The place of an item that follows one at `last`. `is_ahead`: no item of the spine follows.
+/// The place of an item that follows one at `last`. `ahead`: the shift, if no item of the spine
+/// follows.
 pub(super) fn place_after<G>(
     last: Place,
     item: &Item<G>,
     spine: Option<Feed>,
-    is_ahead: bool,
+    ahead: Option<&AheadShift>,
 ) -> Place {
     let between = Place(last.0 + 2);
-    match spine.and_then(|spine| item.at.of(spine)) {
-        Some(position) => spine_place(position),
-        None if is_ahead => {
-            let own = item.at.0.into_iter().rev().flatten().next();
-            own.map_or(between, spine_place).max(between)
-        }
-        None => between,
+    if let Some(position) = spine.and_then(|spine| item.at.of(spine)) {
+        return spine_place(position);
     }
+    let likely = ahead.and_then(|shift| {
+        let feed = item.at.strongest()?;
+        Some(shift.place(feed, item.at.of(feed)?))
+    });
+    likely.map_or(between, |likely| likely.max(between))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@
 //! both feeds have. This file keeps the gaps up to date, `words` compares texts, `settle` applies
 //! the result.
 
+mod gaps;
 mod settle;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::part::Kind;
 use crate::provenance::{Feed, Name};
@@ -21,46 +21,56 @@ use crate::provenance::{Feed, Name};
 use super::fold::PartFold;
 use super::names::small;
 
+use gaps::{Between, GapKey, Parts};
 pub(super) use words::{Words, whole_run};
 
-/// How many calls in a row are compared to find the gap of a text: calls at once may be in another
-/// order in the log than in the stream.
-const MAX_CALLS_AT_ONCE: usize = 64;
-
-/// A gap, by the stream position of the last shared part before it; `None` is the start.
-type GapKey = Option<u32>;
-
-/// The runs of one turn, and what they are compared with.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// The runs of one turn, and what they are compared with. Which gap a run or a text is in follows
+/// from the positions of shared parts, and is not kept: a new shared part moves all that is behind
+/// it to another gap.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     roles: FxHashMap<u32, Role>,
-    /// Runs by stream position, texts of the log by log position.
-    runs: BTreeMap<u32, u32>,
-    texts: BTreeMap<u32, u32>,
+    /// Runs by stream position, texts of the log by log position, both by kind.
+    runs: [Parts; 2],
+    texts: [Parts; 2],
+    /// The runs of which something is hidden, and the texts that stand beside a run: those that a
+    /// comparison must change if it finds nothing. By kind and position.
+    covered: [Parts; 2],
+    beside: [Parts; 2],
     /// Parts that both feeds have: the log position by stream position, and the reverse.
     shared: BTreeMap<u32, u32>,
     shared_in_log: BTreeMap<u32, u32>,
-    gaps: FxHashMap<GapKey, Gap>,
-    gap_of: FxHashMap<u32, GapKey>,
+    /// Gaps with a text that was not found in the runs.
+    incomplete: FxHashSet<GapKey>,
     /// Gaps to compare again.
     stale: BTreeSet<GapKey>,
-}
-
-/// The runs and texts of a gap, by position and part.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Gap {
-    runs: BTreeSet<(u32, u32)>,
-    texts: BTreeSet<(u32, u32)>,
-    /// Some text was not found in the runs.
-    incomplete: bool,
+    /// The number of runs and texts that were compared.
+    #[cfg(test)]
+    pub compared: usize,
 }
 
 /// What a part is in this comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Role {
-    Run { position: u32 },
-    Text { kind: Kind, position: u32, words: Words },
+    Run { kind: ProseRole, position: u32 },
+    Text { kind: ProseRole, position: u32, words: Words },
     Shared { stream: u32, log: u32 },
+}
+
+/// Texts are compared with runs of their kind.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum ProseRole {
+    Text,
+    Reasoning,
+}
+
+impl ProseRole {
+    const ALL: [ProseRole; 2] = [ProseRole::Text, ProseRole::Reasoning];
+
+    /// A stream reports errors as text.
+    fn of(kind: Kind) -> ProseRole {
+        if kind == Kind::Reasoning { ProseRole::Reasoning } else { ProseRole::Text }
+    }
 }
 
 impl PartFold {
@@ -73,10 +83,11 @@ impl PartFold {
     fn role(&self) -> Option<Role> {
         let [_, stream, log] = self.origin.at.0;
         match (stream, log) {
-            (Some(position), None) if self.is_run() => Some(Role::Run { position }),
+            (Some(position), None) if self.is_run() => {
+                Some(Role::Run { kind: ProseRole::of(self.kind), position })
+            }
             (None, Some(position)) if !self.gone && self.words.length > 0 => {
-                // A stream reports errors as text.
-                let kind = if self.kind == Kind::Error { Kind::Text } else { self.kind };
+                let kind = ProseRole::of(self.kind);
                 Some(Role::Text { kind, position, words: self.words })
             }
             (Some(stream), Some(log)) if !self.is_prose() && !self.gone => {
@@ -98,157 +109,132 @@ impl Runs {
     pub fn update(&mut self, at: usize, part: &PartFold) {
         let (at, role) = (small(at), part.role());
         let before = self.roles.get(&at).copied();
-        if before == role {
-            return;
+        if before != role {
+            if let Some(before) = before {
+                self.roles.remove(&at);
+                self.remove(at, before);
+            }
+            if let Some(role) = role {
+                self.roles.insert(at, role);
+                self.add(at, role);
+            }
         }
-        if let Some(before) = before {
-            self.roles.remove(&at);
-            self.remove(at, before);
-        }
-        if let Some(role) = role {
-            self.roles.insert(at, role);
-            self.add(at, role);
+        let (set, position, is_in) = match role {
+            Some(Role::Run { kind, position }) => {
+                let is_covered = part.origin.hidden.is_some() || !part.origin.cut.is_empty();
+                // What covered it before it became a run again may be gone.
+                if is_covered && before != role {
+                    self.stale.insert(self.gap_of_run(position));
+                }
+                (&mut self.covered[kind as usize], position, is_covered)
+            }
+            Some(Role::Text { kind, position, .. }) => {
+                (&mut self.beside[kind as usize], position, part.beside.is_some())
+            }
+            Some(Role::Shared { .. }) | None => return,
+        };
+        if is_in {
+            set.insert((position, at));
+        } else {
+            set.remove(&(position, at));
         }
     }
 
     fn add(&mut self, at: u32, role: Role) {
         match role {
-            Role::Run { position } => {
-                self.runs.insert(position, at);
-                self.assign(at);
+            Role::Run { kind, position } => {
+                let gap = self.gap_of_run(position);
+                // A new run at the end changes nothing, unless the log has words that were not
+                // found. Otherwise a capture without a log would compare all of its runs for each
+                // of them.
+                let later = Between { after: Some(position), ..self.runs_between(gap) };
+                let later = |runs: &Parts| later.of(runs).next().is_some();
+                if self.incomplete.contains(&gap) || self.runs.iter().any(later) {
+                    self.stale.insert(gap);
+                }
+                self.runs[kind as usize].insert((position, at));
             }
-            Role::Text { position, .. } => {
-                self.texts.insert(position, at);
-                self.assign(at);
-                // It divides calls that were made at once.
-                self.assign_texts_after(position);
+            Role::Text { kind, position, .. } => {
+                self.mark_texts_around(position);
+                self.texts[kind as usize].insert((position, at));
+                self.mark_texts_around(position);
             }
             Role::Shared { stream, log } => {
+                self.mark_around(stream, log);
                 self.shared.insert(stream, log);
                 self.shared_in_log.insert(log, stream);
-                self.assign_around(stream, log);
+                self.mark_around(stream, log);
             }
         }
     }
 
     fn remove(&mut self, at: u32, role: Role) {
         match role {
-            Role::Run { position } => {
-                self.runs.remove(&position);
-                self.leave(at, position);
+            Role::Run { kind, position } => {
+                self.runs[kind as usize].remove(&(position, at));
+                self.covered[kind as usize].remove(&(position, at));
+                self.stale.insert(self.gap_of_run(position));
             }
-            Role::Text { position, .. } => {
-                self.texts.remove(&position);
-                self.leave(at, position);
-                self.assign_texts_after(position);
+            Role::Text { kind, position, .. } => {
+                self.mark_texts_around(position);
+                self.texts[kind as usize].remove(&(position, at));
+                self.beside[kind as usize].remove(&(position, at));
+                self.mark_texts_around(position);
             }
             Role::Shared { stream, log } => {
+                self.mark_around(stream, log);
                 self.shared.remove(&stream);
                 self.shared_in_log.remove(&log);
-                self.assign_around(stream, log);
+                self.incomplete.remove(&Some(stream));
+                self.mark_around(stream, log);
             }
         }
     }
 
-    /// A shared part at these positions is new or gone: what follows it may be in another gap.
-    fn assign_around(&mut self, stream: u32, log: u32) {
-        let next = self.shared.range((Excluded(stream), Unbounded)).next().map(|(at, _)| *at);
-        let end = next.map_or(Unbounded, Excluded);
-        let runs: Vec<u32> = self.runs.range((Excluded(stream), end)).map(|(_, at)| *at).collect();
-        runs.into_iter().for_each(|run| self.assign(run));
-        self.assign_texts_after(log);
+    /// A shared part at these positions comes or goes: what follows it may be in another gap.
+    fn mark_around(&mut self, stream: u32, log: u32) {
+        let gap = self.shared.range(..=stream).next_back().map(|(at, _)| *at);
+        self.stale.insert(gap);
+        self.mark_texts_around(log);
     }
 
-    /// Assigns the texts whose gap depends on what is at this position of the log.
-    fn assign_texts_after(&mut self, position: u32) {
-        let following = self.shared_in_log.range((Excluded(position), Unbounded));
-        let mut from = position;
-        let mut calls = following.map(|(at, _)| *at).take(MAX_CALLS_AT_ONCE).peekable();
-        while let Some(call) = calls.next_if(|call| !self.has_text_between(from, *call)) {
-            from = call;
+    /// Something at this position of the log comes or goes: the texts beside it may be in another
+    /// gap. Those behind them are not, since a text divides calls that were made at once.
+    fn mark_texts_around(&mut self, position: u32) {
+        let until = Between { after: None, before: position.checked_add(1) };
+        let from = Between { after: Some(position), before: None };
+        let before = self.texts.iter().filter_map(|texts| until.of(texts).next_back()).max();
+        let behind = self.texts.iter().filter_map(|texts| from.of(texts).next()).min();
+        for (text, _) in before.into_iter().chain(behind) {
+            let gap = self.gap_of_text(*text);
+            self.stale.insert(gap);
         }
-        let next = self.shared_in_log.range((Excluded(from), Unbounded)).next().map(|(at, _)| *at);
-        let end = next.map_or(Unbounded, Excluded);
-        let texts: Vec<u32> = self.texts.range((Excluded(from), end)).map(|(_, at)| *at).collect();
-        texts.into_iter().for_each(|text| self.assign(text));
-    }
-
-    fn has_text_between(&self, after: u32, before: u32) -> bool {
-        after < before && self.texts.range((Excluded(after), Excluded(before))).next().is_some()
-    }
-
-    /// The gap of a run: after the last shared part before it.
-    fn gap_of_run(&self, position: u32) -> GapKey {
-        self.shared.range(..position).next_back().map(|(at, _)| *at)
-    }
-
-    /// The gap of a text: after the last in the stream of those shared parts that come right before
-    /// it in the log.
-    fn gap_of_text(&self, position: u32) -> GapKey {
-        let mut following: Option<u32> = None;
-        let mut key = None;
-        for (at, stream) in self.shared_in_log.range(..position).rev().take(MAX_CALLS_AT_ONCE) {
-            if following.is_some_and(|next| self.has_text_between(*at, next)) {
-                break;
-            }
-            following = Some(*at);
-            key = key.max(Some(*stream));
-        }
-        key
-    }
-
-    /// Puts a run or a text into its gap.
-    fn assign(&mut self, at: u32) {
-        let (key, position) = match self.roles.get(&at) {
-            Some(Role::Run { position }) => (self.gap_of_run(*position), *position),
-            Some(Role::Text { position, .. }) => (self.gap_of_text(*position), *position),
-            Some(Role::Shared { .. }) | None => return,
-        };
-        if self.gap_of.get(&at) == Some(&key) {
-            return;
-        }
-        let moved = self.gap_of.contains_key(&at);
-        self.leave(at, position);
-        let is_run = matches!(self.roles.get(&at), Some(Role::Run { .. }));
-        let gap = self.gaps.entry(key).or_default();
-        // A new run at the end changes nothing, unless the log has words that were not found.
-        // Otherwise a capture without a log would compare all of its runs for each of them.
-        let is_last = gap.runs.last().is_none_or(|(last, _)| *last < position);
-        let changes = !is_run || moved || gap.incomplete || !is_last;
-        if is_run {
-            gap.runs.insert((position, at))
-        } else {
-            gap.texts.insert((position, at))
-        };
-        self.gap_of.insert(at, key);
-        if changes {
-            self.stale.insert(key);
-        }
-    }
-
-    fn leave(&mut self, at: u32, position: u32) {
-        let Some(key) = self.gap_of.remove(&at) else { return };
-        if let Some(gap) = self.gaps.get_mut(&key) {
-            gap.runs.remove(&(position, at));
-            gap.texts.remove(&(position, at));
-        }
-        self.stale.insert(key);
     }
 
     /// The words of a run changed.
     pub fn touch(&mut self, at: usize) {
-        if let Some(key) = self.gap_of.get(&small(at)) {
-            self.stale.insert(*key);
+        if let Some(gap) = self.gap_of(at) {
+            self.stale.insert(gap);
         }
     }
 
     /// True if the log has words in the gap of this run that were not found.
     pub fn may_cover_more(&self, at: usize) -> bool {
-        let gap = self.gap_of.get(&small(at)).and_then(|key| self.gaps.get(key));
-        gap.is_some_and(|gap| gap.incomplete)
+        self.gap_of(at).is_some_and(|gap| self.incomplete.contains(&gap))
+    }
+
+    /// The gap of a run.
+    fn gap_of(&self, at: usize) -> Option<GapKey> {
+        match self.roles.get(&small(at))? {
+            Role::Run { position, .. } => Some(self.gap_of_run(*position)),
+            Role::Text { .. } | Role::Shared { .. } => None,
+        }
     }
 
     pub fn is_stale(&self) -> bool {
         !self.stale.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

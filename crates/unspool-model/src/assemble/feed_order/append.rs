@@ -16,7 +16,7 @@
 //!   looks for them.
 //! - The spine reaches X (`advance`), which was ahead in the second feed. X becomes the last item of
 //!   the spine. Rest items between the last shared item and X in the second feed stay where they are
-//!   if that item is S, as they are behind S and before X. Rest items behind X were at the end or
+//!   if that item is S, as they are behind S and before X; otherwise see `between`. Rest items behind X were at the end or
 //!   behind the last item of their group and still are, unless that item was S: then they would come
 //!   before X now. The second weave has the same result, and so has the third one.
 //! - The spine adds X, which no other feed has (`add_to_spine`). It comes behind S and the rest items
@@ -62,14 +62,12 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         before: Option<(Item<G>, Place)>,
     ) -> Option<Vec<usize>> {
         let item = self.item(changed)?;
-        let is_unique =
-            |feed: Feed| self.feed_sizes[feed.index()] == self.by_rank[feed.index()].len();
-        if !Feed::ALL.into_iter().all(is_unique) {
+        if !self.has_unique_ranks() {
             return None;
         }
         let feeds = FeedSet::of(&item);
         let spine = self.spine()?;
-        let (kind, moved) = match before {
+        let (kind, mut moved) = match before {
             None => {
                 let feed = feeds.only()?;
                 if feed == spine {
@@ -87,7 +85,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 let feed = was.feed_that_reached(&item)?;
                 if feeds.has_above(feed) {
                     self.put(changed, place);
-                    let Some(moved) = self.reach(&item, place, feed) else {
+                    let Some(moved) = self.reach(changed, &item, spine, feed) else {
                         self.by_place.remove(&(place, changed));
                         return None;
                     };
@@ -100,6 +98,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             }
         };
         self.note_append(kind);
+        moved.extend(self.shift_ahead());
         Some(moved)
     }
 
@@ -125,21 +124,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         if place < last_place || !self.may_end_group(item, last, spine) {
             return None;
         }
-        // Rest items between the last shared item and this one.
-        let mut shared = None;
-        for (_, other) in self.by_rank[second.index()].range(..rank).rev() {
-            if self.item(*other)?.at.of(spine).is_some() {
-                shared = Some(*other);
-                break;
-            }
-            if self.items[*other as usize].1 < last_place {
-                return None;
-            }
-        }
-        let adjacent = self.previous(second, rank) == shared;
-        if !adjacent && shared.is_some_and(|shared| shared != last) {
-            return None;
-        }
+        let (shared, rest) = self.rest_before(second, rank);
         let between =
             self.by_place.range((Excluded((last_place, last)), Excluded((place, changed))));
         let mut stretch: Vec<u32> = between.map(|(_, item)| *item).collect();
@@ -151,6 +136,20 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 return None;
             }
         }
+        if let Some(shared) = shared.filter(|shared| *shared != last && !rest.is_empty()) {
+            if !self.are_all(spine, second) {
+                return None;
+            }
+            let first = self.item(shared)?.rank(spine)?;
+            let own = item.rank(spine)?;
+            let stronger = self.by_rank[spine.index()].range((Excluded(first), Excluded(own)));
+            let stronger: Vec<u32> = stronger.map(|(_, item)| *item).collect();
+            self.put(changed, place);
+            return Some(self.weave_between(shared, changed, second, &rest, &stronger));
+        }
+        if rest.iter().any(|other| self.items[*other as usize].1 < last_place) {
+            return None;
+        }
         stretch.push(changed);
         Some(self.put_stretch(Some(last), &stretch, (place, changed)))
     }
@@ -159,7 +158,6 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
     fn add_to_spine(&mut self, changed: u32, item: &Item<G>, spine: Feed) -> Option<Vec<usize>> {
         let last = self.last_of_spine_before(item, spine)?;
         let second = self.weaker(spine);
-        let third = second.and_then(|second| self.weaker(second));
         if !self.may_end_group(item, last, spine) {
             return None;
         }
@@ -188,7 +186,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
                 return None;
             }
         }
-        if third.is_some() {
+        if second.is_some_and(|second| self.has_items_below(second)) {
             let following = self.by_place.range((Excluded(end), Unbounded)).next();
             let around = stretch.iter().chain(following.map(|(_, item)| item));
             let woven = second.unwrap_or(spine);
@@ -236,7 +234,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         let mut placed = Vec::with_capacity(stretch.len());
         for (nth, at) in stretch.iter().copied().chain(following).enumerate() {
             let Some(item) = &self.items[at as usize].0 else { continue };
-            last = place_after(last, item, spine, is_ahead);
+            last = place_after(last, item, spine, is_ahead.then_some(&self.shift));
             if nth >= stretch.len() && last == place_of(at) {
                 break;
             }
@@ -253,7 +251,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         self.items.get(at as usize).and_then(|(item, _)| *item)
     }
 
-    fn spine(&self) -> Option<Feed> {
+    pub(super) fn spine(&self) -> Option<Feed> {
         Feed::ALL.into_iter().rev().find(|feed| self.feed_sizes[feed.index()] > 0)
     }
 

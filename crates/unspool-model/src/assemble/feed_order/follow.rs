@@ -7,13 +7,14 @@
 //!   and its neighbours in F. If there are none, nothing moves. Those between the last shared item T
 //!   and X, the end of F, were behind their group or at the end. If they are between T and X
 //!   already, in the order of F, that is behind their groups, where they belong. If they are at the
-//!   end, because stronger feeds do not have their groups, they now come behind T.
+//!   end, because stronger feeds do not have their groups, they now come behind T. If X is in the
+//!   middle of F, see `between`.
 //! - F adds X at its end (`add_ahead`). It comes last if its group has no items of stronger feeds,
 //!   or the group is that of the last item of the spine. Otherwise it comes behind the last item of
 //!   its group and the rest items there (`add_to_group`).
 //!
-//! Where items move, the weave of a still weaker feed begins with another sequence, so there must
-//! be none, or none of its rest items may be near.
+//! Where items move, the weave of a still weaker feed begins with another sequence, so it must have
+//! no rest items, or none of them may be near.
 
 use std::hash::Hash;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -26,36 +27,60 @@ use super::append::MAX_GROUP_WALK;
 use super::{FeedOrder, FeedSet};
 
 impl<G: Copy + Eq + Hash> FeedOrder<G> {
-    /// A weaker feed reaches an item at `place`.
-    pub(super) fn reach(&mut self, item: &Item<G>, place: Place, feed: Feed) -> Option<Vec<usize>> {
+    /// A weaker feed reaches an item.
+    pub(super) fn reach(
+        &mut self,
+        changed: u32,
+        item: &Item<G>,
+        spine: Feed,
+        feed: Feed,
+    ) -> Option<Vec<usize>> {
         let rank = item.rank(feed)?;
+        let is_last_shared = self.is_last_shared(feed, rank);
         let next = self.next(feed, rank);
-        if next.is_some_and(|next| self.is_rest(next, feed)) {
+        // Rest items behind the last shared one do not depend on it.
+        if next.is_some_and(|next| self.is_rest(next, feed)) && !is_last_shared {
             return None;
         }
-        let mut rest = Vec::new();
-        let mut shared = None;
-        for (_, other) in self.by_rank[feed.index()].range(..rank).rev() {
-            if !self.is_rest(*other, feed) {
-                shared = Some(*other);
-                break;
-            }
-            rest.push(*other);
-        }
+        let (shared, rest) = self.rest_before(feed, rank);
         if rest.is_empty() {
             return Some(Vec::new());
         }
+        let shared = shared?;
         // Before another shared item, the groups behind that one do not count.
-        if next.is_some() {
+        if next.is_none() {
+            let place = self.place(changed);
+            let places = || rest.iter().map(|item| self.place(*item));
+            if places().is_sorted() && places().all(|at| self.place(shared) < at && at < place) {
+                return Some(Vec::new());
+            }
+            if let Some(moved) = self.move_from_end(&rest, shared, feed) {
+                return Some(moved);
+            }
+        }
+        let most = rest.len() + MAX_GROUP_WALK;
+        if !is_last_shared
+            || !self.are_all(spine, feed)
+            || !self.follows_in_spine(shared, changed, spine, most)
+        {
             return None;
         }
-        rest.reverse();
-        let shared = shared?;
-        let places = || rest.iter().map(|item| self.place(*item));
-        if places().is_sorted() && places().all(|at| self.place(shared) < at && at < place) {
-            return Some(Vec::new());
+        Some(self.weave_between(shared, changed, feed, &rest, &[]))
+    }
+
+    /// The last item before this rank that a stronger feed has too, and the rest items between.
+    pub(super) fn rest_before(&self, feed: Feed, rank: u64) -> (Option<u32>, Vec<u32>) {
+        let before = self.by_rank[feed.index()].range(..rank).rev().map(|(_, item)| *item);
+        let mut rest = Vec::new();
+        for item in before {
+            if !self.is_rest(item, feed) {
+                rest.reverse();
+                return (Some(item), rest);
+            }
+            rest.push(item);
         }
-        self.move_from_end(&rest, shared, feed)
+        rest.reverse();
+        (None, rest)
     }
 
     /// Moves the last items, which only this feed has, behind one that stronger feeds have too.
@@ -69,7 +94,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             self.sizes(group).count(|feeds| feeds.has_above(feed)) > 0
         };
         let end = (self.place(behind), behind);
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             || !are_last()
             || rest.iter().any(has_group)
             || !self.ends_before_shared(end, feed)
@@ -101,7 +126,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
             return self.add_to_group(changed, item, feed);
         }
         let (place, end) = *self.by_place.last()?;
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             && (!FeedSet::of(&self.item(end)?).has_from(feed)
                 || sizes.count(|feeds| !feeds.has_from(feed)) > 0)
         {
@@ -121,7 +146,7 @@ impl<G: Copy + Eq + Hash> FeedOrder<G> {
         let behind = self.by_place.range((Excluded(start), Unbounded)).take(MAX_GROUP_WALK);
         let before = self.by_place.range(..=start).rev().take(MAX_GROUP_WALK);
         let mates: Vec<(Place, u32)> = behind.chain(before).filter(is_mate).copied().collect();
-        if self.weaker(feed).is_some()
+        if self.has_items_below(feed)
             || mates.len() != self.sizes(item.group).count(|feeds| feeds.has_above(feed))
         {
             return None;

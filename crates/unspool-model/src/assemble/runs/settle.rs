@@ -1,25 +1,49 @@
 //! Applies what a comparison of runs and texts found: which runs are hidden, what is left of the
 //! others, and where the texts of the log stand in the stream.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use crate::assemble::Assembler;
 use crate::assemble::fold::PartFold;
 use crate::assemble::order::Beside;
 use crate::assemble::part::PartIndex;
 use crate::change::PartPatch;
-use crate::part::Kind;
 use crate::provenance::HiddenReason;
 
-use super::words::{self, Rest, Words};
-use super::{GapKey, Role};
+use super::words::{self, Rest};
+use super::{GapKey, ProseRole, Role};
 
 /// Up to this size a growing run is compared after every delta, then each time it grew by a quarter.
 const SMALL_RUN: usize = 4096;
 
-/// The runs and the texts of one kind in a gap, in order.
+/// What a comparison found: the parts that it may change.
+#[derive(Default)]
 struct Compared {
-    /// Their parts and stream positions.
-    runs: Vec<(usize, u32)>,
-    texts: Vec<(usize, Words)>,
+    /// What is left of runs.
+    rests: Vec<(usize, Rest)>,
+    /// The texts that stand beside a run, and those that no longer do.
+    beside: Vec<(usize, Option<(u32, Beside)>)>,
+    /// Some text was not found.
+    incomplete: bool,
+}
+
+impl Compared {
+    /// Changes are made in the order in which the parts were opened.
+    fn sort(&mut self) {
+        self.rests.sort_unstable_by_key(|(run, _)| *run);
+        self.beside.sort_unstable_by_key(|(text, _)| *text);
+    }
+}
+
+impl Rest {
+    /// On which side of the run the text stands that was cut out last.
+    fn side_of_last_cut(&self) -> Beside {
+        let end = self.cut.last().map_or(0, |(at, _)| *at);
+        let before = self.shown.get(..end).unwrap_or_default();
+        if before.trim().is_empty() { Beside::Before } else { Beside::After }
+    }
 }
 
 impl PartFold {
@@ -38,15 +62,24 @@ impl Assembler {
             let mut changed = false;
             for gap in std::mem::take(&mut runs.stale) {
                 let mut incomplete = false;
-                for kind in [Kind::Text, Kind::Reasoning] {
-                    let (is_new, lacks) = self.compare(turn, gap, kind);
-                    changed |= is_new;
-                    incomplete |= lacks;
+                for kind in ProseRole::ALL {
+                    let Some(compared) = self.compare(turn, gap, kind) else { continue };
+                    incomplete |= compared.incomplete;
+                    for (run, rest) in compared.rests {
+                        changed |= self.show_rest((turn, run), rest);
+                    }
+                    for (text, beside) in compared.beside {
+                        if self.peek((turn, text)).beside != beside {
+                            self.part((turn, text)).beside = beside;
+                            changed = true;
+                        }
+                    }
                 }
-                if let Some(runs) = &mut self.turns[turn].lookups.runs
-                    && let Some(gap) = runs.gaps.get_mut(&gap)
-                {
-                    gap.incomplete = incomplete;
+                let Some(runs) = &mut self.turns[turn].lookups.runs else { continue };
+                if incomplete {
+                    runs.incomplete.insert(gap);
+                } else {
+                    runs.incomplete.remove(&gap);
                 }
             }
             if changed {
@@ -56,57 +89,65 @@ impl Assembler {
         }
     }
 
-    /// Compares runs and texts of one kind. Returns whether anything changed, and whether a text
-    /// was not found.
-    fn compare(&mut self, turn: usize, gap: GapKey, kind: Kind) -> (bool, bool) {
-        let Some(Compared { runs, texts }) = self.compared(turn, gap, kind) else {
-            return (false, false);
-        };
-        let parts = &self.turns[turn].parts;
-        let held = words::Runs::new(runs.iter().map(|(run, _)| parts[*run].run_text()).collect());
-        let digests: Vec<Words> = texts.iter().map(|(_, words)| *words).collect();
-        let found = held.find_in_order(&digests);
-        let ranges: Vec<_> = found.iter().flatten().cloned().collect();
-        let rests: Vec<Rest> = (0..runs.len()).map(|run| held.without(run, &ranges)).collect();
+    /// Compares runs and texts of one kind. Looks at the runs that have the texts, and at what a
+    /// former comparison changed, but not at the runs behind them: a stream may be far ahead.
+    fn compare(&mut self, turn: usize, gap: GapKey, kind: ProseRole) -> Option<Compared> {
+        let fold = &mut self.turns[turn];
+        let (held, parts) = (fold.lookups.runs.as_mut()?, &fold.parts);
+        // The shared part may be gone: then the gap is part of the one before.
+        if !gap.is_none_or(|at| held.shared.contains_key(&at)) {
+            return None;
+        }
+        let kind = kind as usize;
+        let (in_stream, in_log) = (held.runs_between(gap), held.texts_between(gap));
+        let runs = in_stream.of(&held.runs[kind]);
+        let run_text = |run: u32| parts[run as usize].run_text();
+        let mut read = words::Runs::new(runs.clone().map(|(_, run)| run_text(*run)));
+        let texts = in_log.iter().flat_map(|between| between.of(&held.texts[kind]));
+        let found = read.find_in_order(texts.filter_map(|(_, text)| match held.roles.get(text)? {
+            Role::Text { words, .. } => Some((*text, *words)),
+            Role::Run { .. } | Role::Shared { .. } => None,
+        }));
+        let ranges: Vec<_> = found.texts.iter().map(|(_, range)| range.clone()).collect();
         // The last text that ends in a run stands at the run's position.
-        let mut beside: Vec<Option<(u32, Beside)>> = vec![None; texts.len()];
-        let mut last_of = vec![None; runs.len()];
-        for (text, range) in found.iter().enumerate() {
-            if let Some(run) = range.as_ref().and_then(|range| held.end_of(range)) {
-                last_of[run] = Some(text);
+        let mut last_of: FxHashMap<usize, u32> = FxHashMap::default();
+        let mut holding = BTreeSet::new();
+        for (text, range) in &found.texts {
+            let (first, last) = (read.run_of(range.start), read.run_of(range.end - 1));
+            holding.extend(first..=last);
+            last_of.insert(last, *text);
+        }
+        let end = holding.last().map_or(0, |last| last + 1);
+        let mut rests: FxHashMap<u32, Rest> = FxHashMap::default();
+        let mut beside: FxHashMap<u32, (u32, Beside)> = FxHashMap::default();
+        for (nth, (position, run)) in runs.enumerate().take(end) {
+            if !holding.contains(&nth) {
+                continue;
             }
-        }
-        for (run, text) in last_of.into_iter().enumerate() {
-            let Some(text) = text else { continue };
-            let Rest { shown, cut } = &rests[run];
-            let before = shown.get(..cut.last().map_or(0, |(at, _)| *at)).unwrap_or_default();
-            let side = if before.trim().is_empty() { Beside::Before } else { Beside::After };
-            beside[text] = Some((runs[run].1, side));
-        }
-        let mut changed = false;
-        for ((run, _), rest) in runs.into_iter().zip(rests) {
-            changed |= self.show_rest((turn, run), rest);
-        }
-        for ((text, _), beside) in texts.into_iter().zip(beside) {
-            if self.peek((turn, text)).beside != beside {
-                self.part((turn, text)).beside = beside;
-                changed = true;
+            let rest = read.without(nth, &ranges);
+            if let Some(text) = last_of.get(&nth) {
+                beside.insert(*text, (*position, rest.side_of_last_cut()));
             }
+            rests.insert(*run, rest);
         }
-        (changed, found.iter().any(Option::is_none))
-    }
-
-    fn compared(&self, turn: usize, gap: GapKey, kind: Kind) -> Option<Compared> {
-        let fold = &self.turns[turn];
-        let held = fold.lookups.runs.as_ref()?;
-        let gap = held.gaps.get(&gap)?;
-        let runs = gap.runs.iter().map(|(position, run)| (*run as usize, *position));
-        let runs: Vec<_> = runs.filter(|(run, _)| fold.parts[*run].kind == kind).collect();
-        let texts = gap.texts.iter().filter_map(|(_, text)| match held.roles.get(text)? {
-            Role::Text { kind: of, words, .. } if *of == kind => Some((*text as usize, *words)),
-            Role::Text { .. } | Role::Run { .. } | Role::Shared { .. } => None,
-        });
-        Some(Compared { runs, texts: texts.collect() })
+        let mut compared = Compared { incomplete: found.incomplete, ..Compared::default() };
+        #[cfg(test)]
+        let counted = read.count_read() + found.tried;
+        for (_, run) in in_stream.of(&held.covered[kind]) {
+            let whole = || Rest { shown: run_text(*run).to_owned(), cut: Vec::new() };
+            compared.rests.push((*run as usize, rests.remove(run).unwrap_or_else(whole)));
+        }
+        compared.rests.extend(rests.into_iter().map(|(run, rest)| (run as usize, rest)));
+        for (_, text) in in_log.iter().flat_map(|between| between.of(&held.beside[kind])) {
+            compared.beside.push((*text as usize, beside.remove(text)));
+        }
+        compared.beside.extend(beside.into_iter().map(|(text, at)| (text as usize, Some(at))));
+        compared.sort();
+        #[cfg(test)]
+        {
+            held.compared += counted;
+        }
+        Some(compared)
     }
 
     /// Shows what is left of a run. Returns whether that is new.

@@ -41,66 +41,117 @@ fn multiply(a: u64, b: u64) -> u64 {
     if folded >= PRIME { folded - PRIME } else { folded }
 }
 
-/// Several runs as one text without white space.
-pub(super) struct Runs<'a> {
+/// Several runs as one text without white space. They are read as far as texts are looked for.
+pub(super) struct Runs<'a, I> {
+    more: I,
     texts: Vec<&'a str>,
-    /// For each byte, the run that has it and its offset there.
-    bytes: Vec<(usize, usize)>,
+    /// Where each run starts in `bytes`.
+    starts: Vec<usize>,
+    /// For each byte, its offset in its run.
+    bytes: Vec<usize>,
     /// The hash of each beginning.
     hashes: Vec<u64>,
 }
 
-impl<'a> Runs<'a> {
-    pub fn new(texts: Vec<&'a str>) -> Runs<'a> {
-        let (mut bytes, mut hashes) = (Vec::new(), vec![0]);
-        let mut hash = 0;
-        for (run, text) in texts.iter().enumerate() {
+/// The texts that were found, each with its range in the runs.
+pub(super) struct Found<T> {
+    pub texts: Vec<(T, Range<usize>)>,
+    /// Some text was not found.
+    pub incomplete: bool,
+    /// The number of texts that were looked for.
+    #[cfg(test)]
+    pub tried: usize,
+}
+
+impl<'a, I: Iterator<Item = &'a str>> Runs<'a, I> {
+    pub fn new(runs: I) -> Runs<'a, I> {
+        let (texts, starts, bytes) = (Vec::new(), Vec::new(), Vec::new());
+        Runs { more: runs, texts, starts, bytes, hashes: vec![0] }
+    }
+
+    /// Reads runs until there are so many bytes. False if the runs have fewer.
+    fn read(&mut self, bytes: usize) -> bool {
+        let mut hash = self.hashes.last().copied().unwrap_or_default();
+        while self.bytes.len() < bytes {
+            let Some(text) = self.more.next() else { return false };
+            self.texts.push(text);
+            self.starts.push(self.bytes.len());
             for (offset, byte) in text.bytes().enumerate().filter(|(_, byte)| !is_space(*byte)) {
                 hash = extend(hash, byte);
-                bytes.push((run, offset));
-                hashes.push(hash);
+                self.bytes.push(offset);
+                self.hashes.push(hash);
             }
         }
-        Runs { texts, bytes, hashes }
+        true
     }
 
-    /// Finds the texts in the runs, each after the one before it. A text that the runs lack has no
-    /// range.
-    pub fn find_in_order(&self, texts: &[Words]) -> Vec<Option<Range<usize>>> {
-        let mut from = 0;
-        let find = |text: &Words| {
-            let found = self.find(text, from)?;
-            from = found.end;
-            Some(found)
+    /// Finds the texts in the runs, each after the one before it.
+    pub fn find_in_order<T>(&mut self, texts: impl Iterator<Item = (T, Words)>) -> Found<T> {
+        let mut found = Found {
+            texts: Vec::new(),
+            incomplete: false,
+            #[cfg(test)]
+            tried: 0,
         };
-        texts.iter().map(find).collect()
+        let mut from = 0;
+        for (text, words) in texts {
+            // No text that follows can be found at the end of the runs.
+            if !self.read(from + 1) {
+                found.incomplete = true;
+                break;
+            }
+            #[cfg(test)]
+            {
+                found.tried += 1;
+            }
+            if let Some(range) = self.find(&words, from) {
+                from = range.end;
+                found.texts.push((text, range));
+            } else {
+                found.incomplete = true;
+            }
+        }
+        found
     }
 
-    fn find(&self, text: &Words, from: usize) -> Option<Range<usize>> {
-        let last = self.bytes.len().checked_sub(text.length)?;
-        if text.length == 0 || from > last {
+    fn find(&mut self, text: &Words, from: usize) -> Option<Range<usize>> {
+        if text.length == 0 {
             return None;
         }
-        let power = (0..text.length).fold(1, |power, _| multiply(power, BASE));
-        let start = (from..=last).find(|start| {
-            let before = multiply(self.hashes[*start], power);
-            (self.hashes[start + text.length] + PRIME - before) % PRIME == text.hash
-        })?;
-        Some(start..start + text.length)
+        let power = power(text.length);
+        let mut start = from;
+        while self.read(start + text.length) {
+            let before = multiply(self.hashes[start], power);
+            if (self.hashes[start + text.length] + PRIME - before) % PRIME == text.hash {
+                return Some(start..start + text.length);
+            }
+            start += 1;
+        }
+        None
     }
 
-    /// The run in which a range ends.
-    pub fn end_of(&self, range: &Range<usize>) -> Option<usize> {
-        self.bytes.get(range.end.checked_sub(1)?).map(|(run, _)| *run)
+    /// The number of runs that were read.
+    #[cfg(test)]
+    pub fn count_read(&self) -> usize {
+        self.texts.len()
     }
 
-    /// What is left of a run without the ranges, and what was cut out of it.
+    /// The run in which a byte is.
+    pub fn run_of(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte).saturating_sub(1)
+    }
+
+    /// What is left of a run without the ranges, which are in order, and what was cut out of it.
     pub fn without(&self, run: usize, ranges: &[Range<usize>]) -> Rest {
         let text = self.texts[run];
+        let first = self.starts[run];
+        let end = self.starts.get(run + 1).copied().unwrap_or(self.bytes.len());
         let mut rest = Rest::default();
         let mut from = 0;
-        for range in ranges {
-            let Some((start, end)) = self.part_in(run, range) else { continue };
+        let behind = ranges.partition_point(|range| range.end <= first);
+        for range in ranges[behind..].iter().take_while(|range| range.start < end) {
+            let (first, end) = (first.max(range.start), end.min(range.end));
+            let (start, end) = (self.bytes[first], self.bytes[end - 1] + 1);
             rest.shown.push_str(&text[from..start]);
             rest.cut.push((rest.shown.len(), text[start..end].to_owned()));
             from = end;
@@ -108,14 +159,19 @@ impl<'a> Runs<'a> {
         rest.shown.push_str(&text[from..]);
         rest
     }
+}
 
-    /// The bytes of a run that a range covers.
-    fn part_in(&self, run: usize, range: &Range<usize>) -> Option<(usize, usize)> {
-        let first = self.bytes.partition_point(|(held, _)| *held < run).max(range.start);
-        let end = self.bytes.partition_point(|(held, _)| *held <= run).min(range.end);
-        let (start, last) = (first < end).then(|| (self.bytes[first].1, self.bytes[end - 1].1))?;
-        Some((start, last + 1))
+/// The base to the power of a length.
+fn power(length: usize) -> u64 {
+    let (mut power, mut base, mut left) = (1, BASE, length);
+    while left > 0 {
+        if left & 1 == 1 {
+            power = multiply(power, base);
+        }
+        base = multiply(base, base);
+        left >>= 1;
     }
+    power
 }
 
 /// What is left of a run.
@@ -145,9 +201,12 @@ mod tests {
     use super::*;
 
     fn rest(runs: &[&str], texts: &[&str]) -> Vec<Rest> {
-        let words: Vec<Words> = texts.iter().map(|text| Words::of(text)).collect();
-        let held = Runs::new(runs.to_vec());
-        let ranges: Vec<_> = held.find_in_order(&words).into_iter().flatten().collect();
+        let words = texts.iter().map(|text| ((), Words::of(text)));
+        let mut held = Runs::new(runs.iter().copied());
+        let found = held.find_in_order(words);
+        let ranges: Vec<_> = found.texts.into_iter().map(|(_, range)| range).collect();
+        // What is not found is looked for in all runs.
+        held.read(usize::MAX);
         (0..runs.len()).map(|run| held.without(run, &ranges)).collect()
     }
 
