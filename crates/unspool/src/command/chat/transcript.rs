@@ -30,8 +30,6 @@ pub struct ChatTranscript {
     /// The turns up to this one are older than the chat.
     before: u32,
     printed: HashSet<PartId>,
-    /// Where they were, so that they are not read again.
-    places: HashSet<(u32, Place)>,
 }
 
 /// What a turn came to.
@@ -60,7 +58,6 @@ impl ChatTranscript {
             session: session.to_owned(),
             before: 0,
             printed: HashSet::new(),
-            places: HashSet::new(),
         };
         if resumes && let Some(stored) = transcript.stored()? {
             let sizes = block_on(transcript.view()?.sizes(stored.row))?;
@@ -111,11 +108,11 @@ impl ChatTranscript {
         Ok(turns)
     }
 
-    /// The places of a turn's parts, from columns alone.
-    fn part_places(&mut self, stored: &StoredSession, number: u32) -> Result<Vec<Place>> {
+    /// A turn's parts and their places, from columns alone.
+    fn part_places(&mut self, stored: &StoredSession, number: u32) -> Result<Vec<(PartId, Place)>> {
         let skeleton = block_on(self.view()?.skeleton(stored.row, number))?;
         let parts = skeleton.iter().flat_map(|skeleton| &skeleton.parts);
-        Ok(parts.map(|part| part.place).collect())
+        Ok(parts.map(|part| (part.id, part.place)).collect())
     }
 
     fn parts(
@@ -134,13 +131,14 @@ impl ChatTranscript {
         let mut new = Vec::new();
         for turn in self.turns(&stored)? {
             let running = turn.state == TurnState::Running;
+            // By id: a part may move when another feed tells what was before it.
             let mut places = self.part_places(&stored, turn.number)?;
-            places.retain(|place| !self.places.contains(&(turn.number, *place)));
+            places.retain(|(id, _)| !self.printed.contains(id));
+            let places = places.into_iter().map(|(_, place)| place).collect();
             let parts = self.parts(&stored, turn.number, places)?;
             // Nothing is returned before the parts that come before it.
             let open = parts.iter().position(|part| running && part.body.is_open());
             for part in &parts[..open.unwrap_or(parts.len())] {
-                self.places.insert((turn.number, part.place));
                 if self.printed.insert(part.id) {
                     let document = PartDocument::new(&agent, &turn, part);
                     let mut document = serde_json::to_value(document)?;
@@ -160,6 +158,7 @@ impl ChatTranscript {
         let mut text = None;
         for turn in turns.iter().rev() {
             let places = self.part_places(&stored, turn.number)?;
+            let places = places.into_iter().map(|(_, place)| place).collect();
             let parts = self.parts(&stored, turn.number, places)?;
             let texts = parts.iter().rev().filter(|part| part.body.kind() == Kind::Text);
             let mut texts = texts.filter_map(|part| part.body.prose());

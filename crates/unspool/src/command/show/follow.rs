@@ -1,6 +1,7 @@
 //! `unspool show --follow`: prints a session, then each part when it is complete, while the session
 //! goes on. Like the terminal application it records while it runs, unless another process does.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use jiff::Timestamp;
 use unspool_ingest::service::{Service, ServiceEvent};
-use unspool_model::id::SessionId;
+use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::Place;
 use unspool_model::session::{SessionState, Turn, TurnState};
 use unspool_model::skeleton::PartSkeleton;
@@ -108,8 +109,8 @@ struct Follower<'a, W: Write> {
 
 struct PrintedTurn {
     number: u32,
-    /// The last part that was printed.
-    place: Place,
+    /// The parts that were printed. By id: a part may move when another feed tells what was before it.
+    parts: HashSet<PartId>,
     /// All of it is printed.
     complete: bool,
 }
@@ -156,12 +157,13 @@ impl<W: Write> Follower<'_, W> {
                 let session = &stored.summary.session;
                 let joined = Joined { notes: self.notes()?, ..Joined::default() };
                 paint::turn_head(session, &settled[0], joined, self.style, &mut self.out)?;
-                PrintedTurn { number, place: Place(i64::MIN), complete: false }
+                PrintedTurn { number, parts: HashSet::new(), complete: false }
             }
         };
         let skeleton = block_on(self.view.skeleton(stored.row, number))?;
-        let places = skeleton.iter().flat_map(|skeleton| &skeleton.parts).map(|part| part.place);
-        let new: Vec<Place> = places.filter(|place| *place > printed.place).collect();
+        let all = skeleton.iter().flat_map(|skeleton| &skeleton.parts);
+        let is_new = |part: &&PartSkeleton| !printed.parts.contains(&part.id);
+        let new: Vec<Place> = all.filter(is_new).map(|part| part.place).collect();
         let mut parts = block_on(self.view.parts(stored.row, number, new))?;
         if !ended {
             // Nothing is printed before the parts that come before it, and parallel calls are
@@ -173,8 +175,8 @@ impl<W: Write> Follower<'_, W> {
                 parts.truncate(cut.map_or(open, |group| group.range.start));
             }
         }
-        if let Some(last) = parts.last() {
-            printed.place = last.place;
+        if !parts.is_empty() {
+            printed.parts.extend(parts.iter().map(|part| part.id));
             let turns = [Turn { parts, ..head }];
             let agent = &stored.summary.session.agent;
             let subagents = block_on(subagents(&self.view, agent, &turns))?;
