@@ -7,24 +7,24 @@
 
 mod config;
 mod exit;
+mod input;
 mod question;
 mod start;
 mod steering;
 mod turn;
-mod update;
+pub(crate) mod update;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::mcp::McpServer;
-use crate::outgoing::{self, FileLink, Outgoing};
-use crate::protocol::{ChatState, Command, Outcome, Phase};
+use crate::outgoing::{self, Outgoing};
+use crate::protocol::{ChatState, Phase};
 use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
 pub use exit::Exit;
+pub use input::{ChatSpec, Effect, Input, LinkFinder};
 pub use question::{MAX_SUBJECT_BYTES, MIN_READING_TIME, Policy, ValidAnswer, validate};
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
@@ -39,85 +39,6 @@ const FIRST_CLIENT_TIME: u64 = 60_000;
 /// Output before the reply to `initialize` that is not of the protocol.
 const MAX_JUNK_LINES: u64 = 100;
 const MAX_JUNK_BYTES: u64 = 1_000_000;
-
-/// Something that happened.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Input {
-    /// The agent's process runs.
-    Started,
-    /// The agent's program could not be started, or its input could not be written.
-    Failed(String),
-    Message(Message),
-    /// Output of the agent that is not of the protocol.
-    Junk {
-        bytes: u64,
-    },
-    /// These lines are in the agent's standard input.
-    Written {
-        prompt: Option<u64>,
-    },
-    Exited(Exit),
-    Client {
-        client: u64,
-        number: u64,
-        by: String,
-        command: Command,
-    },
-    /// A client connected or left; how many there are now.
-    Clients(usize),
-    /// The capture is at this path, or cannot be written for this reason.
-    Capture(Result<PathBuf, String>),
-    /// Time passed.
-    Tick,
-}
-
-/// Something to do.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Effect {
-    Send(Outgoing),
-    /// Begins the capture: the agent has said who it is.
-    OpenCapture {
-        agent: String,
-    },
-    /// A line of our own in the capture.
-    Note(Value),
-    Reply {
-        client: u64,
-        number: u64,
-        outcome: Outcome,
-    },
-    /// Ends the agent's processes; an `Exited` follows.
-    Stop,
-}
-
-/// How to start a chat.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct ChatSpec {
-    /// The agent's name in the archive; None to take it from the agent itself.
-    pub agent: Option<String>,
-    pub command: Vec<String>,
-    pub folder: PathBuf,
-    /// The session to go on with.
-    pub resume: Option<String>,
-    pub mode: Option<String>,
-    pub model: Option<String>,
-    #[serde(default)]
-    pub policy: Policy,
-    /// How often each prompt stood in that session before, by its digest.
-    #[serde(default)]
-    pub prompts: BTreeMap<u64, u32>,
-    /// The chat ends after this time without clients and without work, in milliseconds.
-    pub linger: Option<u64>,
-    /// The way to log in, by the agent's id of it, before the session is opened.
-    #[serde(default)]
-    pub log_in: Option<String>,
-    /// As the configuration has them: without the values of variables.
-    #[serde(default)]
-    pub mcp: Vec<McpServer>,
-}
-
-/// Finds the files of a folder that a text mentions. The host does it: it needs the disk.
-pub type LinkFinder = fn(&Path, &str) -> Vec<FileLink>;
 
 /// A request that we sent.
 #[derive(Clone, PartialEq, Debug)]
@@ -180,6 +101,10 @@ impl Chat {
     /// A chat with a queue and drafts of before, if there are any.
     pub fn new(spec: ChatSpec, kept: Option<ChatState>) -> Chat {
         let kept = kept.unwrap_or_default();
+        let mut kept = kept;
+        for message in &mut kept.queue {
+            message.at_once = false;
+        }
         let held = (!kept.queue.is_empty()).then(|| "the chat was started again".to_owned());
         let state = ChatState {
             agent: spec.agent.clone().unwrap_or_else(|| "acp".to_owned()),
@@ -295,7 +220,7 @@ impl Chat {
                 _ => self.send(&outgoing::error(
                     &id,
                     METHOD_NOT_FOUND,
-                    &format!("this client does not offer {method}"),
+                    &format!("this client does not offer {}", update::label(&method)),
                 )),
             },
             Message::Notification { method, params } => match method.as_str() {
@@ -394,6 +319,7 @@ impl Chat {
                 }
                 self.state.stuck = true;
             }
+            Phase::Idle if self.steering.is_some() => self.steering_timed_out(),
             Phase::Idle if self.waits_for_setting() => {
                 self.end("the agent did not set its mode or model in 1 minute".to_owned());
             }

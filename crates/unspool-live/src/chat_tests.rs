@@ -805,3 +805,50 @@ fn an_agent_that_wants_a_log_in_says_how() {
     run.agent(json!({"id": 1, "error": {"code": 1, "message": "closed"}}));
     assert!(run.chat.state.reason.clone().unwrap().contains("the log-in failed: closed"));
 }
+
+/// Nothing that an agent says about log-ins stops the chat.
+#[test]
+fn strange_ways_to_log_in_are_left_out() {
+    let run = with_agent(json!({"authMethods": [{"id": "a", "args": null}, 7, {"name": ["x"]}]}));
+    assert_eq!(run.chat.state.phase, Phase::Idle);
+}
+
+/// A reply to a message into the turn that never comes: the queue waits for a person.
+#[test]
+fn a_message_that_the_agent_does_not_confirm_blocks_nothing() {
+    let mut run = with_agent(json!({"_meta": {"steering": {"supported": true}}}));
+    run.prompt("one");
+    run.client(at_once("two"));
+    run.finish("end_turn");
+    run.now += CANCEL_TIMEOUT;
+    run.take(Input::Tick);
+    assert!(run.chat.state.held.clone().unwrap().contains("not known"));
+    let id = run.chat.state.queue[0].id;
+    assert_eq!(run.client(Command::Remove { message: id }), Outcome::Accepted);
+    run.prompt("three");
+    assert_eq!(run.prompts(), ["one", "three"]);
+}
+
+/// Two messages at once do not interrupt each other.
+#[test]
+fn a_message_at_once_is_for_one_turn_alone() {
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.client(at_once("two"));
+    run.client(at_once("three"));
+    run.finish("cancelled");
+    assert_eq!(run.prompts(), ["one", "two"]);
+    let cancels = run.sent.iter().filter(|line| line["method"] == "session/cancel").count();
+    assert_eq!(cancels, 1, "the second waits for its turn");
+}
+
+/// The composer takes text alone: a message with images stays in the queue.
+#[test]
+fn a_message_with_images_survives_the_agent() {
+    let mut run = with_agent(json!({"agentCapabilities": {"promptCapabilities": {"image": true}}}));
+    run.writes = false;
+    let images = vec![PromptImage { media_type: "image/png".to_owned(), data: "aGk=".to_owned() }];
+    run.client(Command::Prompt { text: "see".to_owned(), images, at_once: false });
+    run.take(Input::Exited(Exit::default()));
+    assert_eq!((run.chat.state.queue.len(), run.chat.state.draft.as_str()), (1, ""));
+}

@@ -71,6 +71,8 @@ pub struct HostSpec {
     pub kept: Option<ChatState>,
     pub folders: ChatFolders,
     pub folder: ChatFolder,
+    /// MCP servers of the configuration. Not in the files of the chat: they may hold secrets.
+    pub mcp: Vec<McpServer>,
 }
 
 /// Takes the lock of a chat. Others look at it for a moment.
@@ -122,6 +124,7 @@ struct Host {
     capture: Option<Capture>,
     /// Lines from before the agent said who it is.
     early: Vec<(EarlyLine, u64)>,
+    early_bytes: usize,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
     events: (mpsc::Sender<ClientEvent>, mpsc::Receiver<ClientEvent>),
@@ -134,8 +137,8 @@ struct Host {
 
 impl Host {
     fn new(spec: HostSpec, lock: File) -> Host {
-        let HostSpec { chat, kept, folders, folder } = spec;
-        let (servers, missing) = servers(&chat.mcp);
+        let HostSpec { chat, kept, folders, folder, mcp } = spec;
+        let (servers, missing) = servers(&mcp);
         let mut chat = Chat::new(chat, kept).with_links(mentioned).with_servers(servers);
         chat.state.notice = missing;
         let state = ChatState { phase: Phase::Ended, ..ChatState::default() };
@@ -153,6 +156,7 @@ impl Host {
             written: 0,
             capture: None,
             early: Vec::new(),
+            early_bytes: 0,
             clients: BTreeMap::new(),
             next_client: 0,
             events: mpsc::channel(CLIENT_QUEUE),

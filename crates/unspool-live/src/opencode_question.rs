@@ -3,9 +3,15 @@
 
 use serde_json::{Value, json};
 
+use crate::chat::update::{cut, label};
 use crate::chat::{MAX_SUBJECT_BYTES, ValidAnswer};
 use crate::form::{FieldChoice, FieldKind, FormField};
 use crate::protocol::{OpenQuestion, PermissionKind, PermissionOption, RequestedInput};
+
+/// More questions, or options of one, are for no person.
+const MAX_QUESTIONS: usize = 100;
+/// A longer text is cut.
+const MAX_TEXT: usize = 64 * 1024;
 
 /// A question, by the server's id.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +19,8 @@ pub struct OpencodeQuestion {
     pub id: String,
     pub session: String,
     call: Option<String>,
+    /// The project, where a server has several.
+    directory: Option<String>,
     kind: Kind,
 }
 
@@ -28,6 +36,8 @@ pub enum QuestionEvent {
     Asked(OpencodeQuestion),
     /// The question of this id is over: how, in a word.
     Over(String, &'static str),
+    /// The session of this id does not work: an abort ends its questions without a word.
+    Rests(String),
 }
 
 /// What to send to the server.
@@ -43,23 +53,32 @@ impl QuestionEvent {
         // Most events are pieces of text: they are not parsed.
         let head = &event[..event.len().min(2048)];
         let mentions = |word: &[u8]| head.windows(word.len()).any(|window| window == word);
-        if !mentions(b"permission.") && !mentions(b"question.") {
+        if ![&b"permission."[..], b"question.", b"session."].iter().any(|word| mentions(word)) {
             return None;
         }
         let event: Value = serde_json::from_slice(event).ok()?;
+        let directory = event["directory"].as_str().map(str::to_owned);
         let event = if event["payload"].is_object() { &event["payload"] } else { &event };
         let properties = &event["properties"];
         let name = event["type"].as_str()?.replace(".v2.", ".");
         let request = || properties["requestID"].as_str().map(str::to_owned);
         match name.as_str() {
-            "permission.asked" => {
-                OpencodeQuestion::permission(properties).map(QuestionEvent::Asked)
+            "permission.asked" | "question.asked" => {
+                let mut question = OpencodeQuestion::permission(properties)
+                    .or_else(|| OpencodeQuestion::form(properties))?;
+                question.directory = directory;
+                Some(QuestionEvent::Asked(question))
             }
-            "question.asked" => OpencodeQuestion::form(properties).map(QuestionEvent::Asked),
+            "session.idle" | "session.deleted" => {
+                let session = &properties["sessionID"];
+                let session = session.as_str().or(properties["info"]["id"].as_str())?;
+                Some(QuestionEvent::Rests(session.to_owned()))
+            }
             "permission.replied" => {
                 let how = match properties["reply"].as_str() {
                     Some("reject") => "refused",
-                    Some(_) | None => "allowed",
+                    Some("once" | "always") => "allowed",
+                    Some(_) | None => "answered",
                 };
                 Some(QuestionEvent::Over(request()?, how))
             }
@@ -88,7 +107,11 @@ impl OpencodeQuestion {
 
     /// Questions to a person as the server lists them.
     pub fn form(listed: &Value) -> Option<OpencodeQuestion> {
-        let questions = listed["questions"].as_array().filter(|all| !all.is_empty())?.clone();
+        let questions = listed["questions"].as_array()?;
+        if questions.is_empty() || questions.len() > MAX_QUESTIONS {
+            return None;
+        }
+        let questions = questions.clone();
         OpencodeQuestion::of(listed, Kind::Form(questions))
     }
 
@@ -99,7 +122,8 @@ impl OpencodeQuestion {
         if id.is_empty() || !id.chars().all(|one| one.is_ascii_alphanumeric() || one == '_') {
             return None;
         }
-        Some(OpencodeQuestion { id, session, call: text(&listed["tool"]["callID"]), kind })
+        let call = text(&listed["tool"]["callID"]);
+        Some(OpencodeQuestion { id, session, call, directory: None, kind })
     }
 
     /// The question as clients show it.
@@ -113,7 +137,7 @@ impl OpencodeQuestion {
                 };
                 let mut options = vec![option("once", "Yes".into(), PermissionKind::AllowOnce)];
                 if !always.is_empty() {
-                    let label = format!("Always: {}", always.join(", "));
+                    let label = label(&format!("Always: {}", always.join(", ")));
                     options.push(option("always", label, PermissionKind::AllowAlways));
                 }
                 options.push(option("reject", "No".into(), PermissionKind::RejectOnce));
@@ -121,7 +145,8 @@ impl OpencodeQuestion {
                 let what = what.map(|command| format!("`{command}`"));
                 let what = what.unwrap_or_else(|| format!("{action} {}", patterns.join(", ")));
                 let subject = subject(action, metadata);
-                (format!("Allow {}?", what.trim()), RequestedInput::Permission(options), subject)
+                let text = cut(&format!("Allow {}?", what.trim()), MAX_TEXT);
+                (text, RequestedInput::Permission(options), subject)
             }
             Kind::Form(questions) => {
                 let fields: Vec<FormField> = questions.iter().enumerate().map(field).collect();
@@ -147,8 +172,11 @@ impl OpencodeQuestion {
     /// What an answer is for the server. `words` go to the model with a refusal.
     pub fn reply(&self, answer: &ValidAnswer<'_>, words: Option<&str>) -> Reply {
         let words = words.map(str::trim).filter(|words| !words.is_empty());
+        let directory =
+            self.directory.as_deref().map(|path| format!("?directory={}", encode(path)));
+        let directory = directory.unwrap_or_default();
         let reply = |kind: &str, what: &str, body: Value| Reply {
-            path: format!("/{kind}/{}/{what}", self.id),
+            path: format!("/{kind}/{}/{what}{directory}", self.id),
             body,
         };
         match (&self.kind, answer) {
@@ -172,6 +200,15 @@ impl OpencodeQuestion {
     }
 }
 
+fn encode(path: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'-' | b'_' | b'.' | b'~' | b'/' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    path.bytes().map(byte).collect()
+}
+
 fn subject(action: &str, metadata: &Value) -> Value {
     let size = metadata.to_string().len();
     if size > MAX_SUBJECT_BYTES {
@@ -182,13 +219,13 @@ fn subject(action: &str, metadata: &Value) -> Value {
 
 /// The field of the n-th question. OpenCode always takes own words too.
 fn field((at, question): (usize, &Value)) -> FormField {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| cut(value.as_str().unwrap_or_default(), MAX_TEXT);
     let choice = |option: &Value| FieldChoice {
         value: text(&option["label"]),
         label: text(&option["label"]),
-        description: option["description"].as_str().map(str::to_owned),
+        description: option["description"].as_str().map(label),
     };
-    let options = question["options"].as_array().into_iter().flatten();
+    let options = question["options"].as_array().into_iter().flatten().take(MAX_QUESTIONS);
     let several = question["multiple"] == Value::Bool(true);
     FormField {
         name: at.to_string(),

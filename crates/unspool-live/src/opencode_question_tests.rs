@@ -6,7 +6,7 @@ const PERMISSION: &str = r#"{"id":"evt_1","type":"permission.asked","properties"
     "sessionID":"ses_1","permission":"bash","patterns":["./deploy.sh"],
     "metadata":{"command":"./deploy.sh"},"always":["./deploy.sh *"],
     "tool":{"messageID":"msg_1","callID":"call_1"}}}"#;
-const FORM: &str = r#"{"directory":"/p","payload":{"type":"question.asked","properties":{"id":"que_1",
+const FORM: &str = r#"{"directory":"/a project","payload":{"type":"question.asked","properties":{"id":"que_1",
     "sessionID":"ses_1","questions":[{"question":"Which unit?","header":"Unit","options":[
     {"label":"Celsius","description":"Metric"},{"label":"Fahrenheit"}]},
     {"question":"Which stations?","multiple":true,"options":[{"label":"ZRH"},{"label":"OSL"}]}],
@@ -57,10 +57,10 @@ fn questions_are_answered_in_their_order() {
     let answer = UserAnswer::Form(form.into_iter().collect());
     let valid = validate(&open, &answer, 10_000).unwrap();
     let reply = question.reply(&valid, None);
-    assert_eq!(reply.path, "/question/que_1/reply");
+    assert_eq!(reply.path, "/question/que_1/reply?directory=/a%20project");
     assert_eq!(reply.body, json!({"answers": [["Celsius"], ["ZRH", "OSL", "BGO"]]}));
     let reply = question.reply(&ValidAnswer::Declined, None);
-    assert_eq!(reply.path, "/question/que_1/reject");
+    assert_eq!(reply.path, "/question/que_1/reject?directory=/a%20project");
 }
 
 #[test]
@@ -82,6 +82,9 @@ fn other_events_and_strange_ids_are_no_questions() {
         let expected = QuestionEvent::Over("per_1".to_owned(), over);
         assert_eq!(QuestionEvent::of_event(event.as_bytes()), Some(expected));
     }
+    let rests = r#"{"type":"session.idle","properties":{"sessionID":"ses_1"}}"#;
+    let expected = QuestionEvent::Rests("ses_1".to_owned());
+    assert_eq!(QuestionEvent::of_event(rests.as_bytes()), Some(expected));
     let strange = PERMISSION.replace("per_1", "../session/ses_1/abort");
     assert_eq!(QuestionEvent::of_event(strange.as_bytes()), None);
     let text = r#"{"type":"message.part.delta","properties":{"sessionID":"ses_1","delta":"permission.asked"}}"#;

@@ -30,14 +30,46 @@ impl Outgoing {
     /// environment and their headers may be secret.
     pub fn with_servers(mut message: Value) -> Outgoing {
         let sent = message.to_string();
-        let servers = message["params"]["mcpServers"].as_array_mut().into_iter().flatten();
-        let mut is_changed = false;
-        for server in servers {
-            *server = json!({"name": server["name"].take()});
-            is_changed = true;
-        }
-        let recorded = is_changed.then(|| message.to_string());
+        let recorded = hide_secrets(&mut message).then(|| message.to_string());
         Outgoing { lines: vec![sent], prompt: None, recorded }
+    }
+}
+
+/// Leaves of MCP servers only their names, wherever they stand, and removes the vendor's own fields
+/// (`_meta`), in which clients pass keys. True if there was anything to hide.
+pub fn hide_secrets(message: &mut Value) -> bool {
+    let Some(params) = message.get_mut("params") else { return false };
+    let mut is_changed = false;
+    if let Some(params) = params.as_object_mut() {
+        is_changed = params.remove("_meta").is_some();
+    }
+    let mut rest = vec![params];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::Object(fields) => {
+                if let Some(servers) = fields.get_mut("mcpServers") {
+                    is_changed |= *servers != json!([]);
+                    *servers = server_names(servers);
+                }
+                rest.extend(
+                    fields.iter_mut().filter(|(name, _)| *name != "mcpServers").map(|(_, one)| one),
+                );
+            }
+            Value::Array(all) => rest.extend(all),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    is_changed
+}
+
+fn server_names(servers: &Value) -> Value {
+    match servers {
+        Value::Array(all) => {
+            let name = |server: &Value| json!({"name": server.get("name")});
+            Value::Array(all.iter().map(name).collect())
+        }
+        Value::Object(all) => json!(all.keys().collect::<Vec<_>>()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Value::Null,
     }
 }
 
@@ -193,4 +225,32 @@ pub fn form_answer(id: &RequestId, reply: FormReply) -> Value {
 
 pub fn error(id: &RequestId, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": raw(id), "error": {"code": code, "message": message}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_stand() {
+        let server = json!({"name": "db", "env": [{"name": "KEY", "value": "s3cret"}]});
+        for params in [
+            json!({"mcpServers": [server]}),
+            json!({"mcpServers": {"db": server}}),
+            json!({"nested": [{"mcpServers": [server, "s3cret", 7]}]}),
+            json!({"mcpServers": "s3cret"}),
+            json!({"_meta": {"api-key": "s3cret"}}),
+            json!([{"mcpServers": [server]}]),
+        ] {
+            let mut message = json!({"id": 1, "method": "session/new", "params": params});
+            assert!(hide_secrets(&mut message));
+            let text = message.to_string();
+            assert!(!text.contains("s3cret"), "{text}");
+        }
+        for params in [json!([]), json!("x"), json!(7), json!(null), json!({"mcpServers": []})] {
+            let mut message = json!({"id": 1, "method": "session/new", "params": params});
+            assert!(!hide_secrets(&mut message), "{message}");
+        }
+        assert!(!hide_secrets(&mut json!([1, 2])));
+    }
 }

@@ -66,6 +66,8 @@ pub struct RpcError {
     pub message: String,
 }
 
+/// The longest id of a request.
+const MAX_ID: usize = 1000;
 /// The code of an error that asks for a log-in.
 pub const AUTH_REQUIRED: i64 = -32000;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -121,7 +123,8 @@ pub fn parse(line: &str) -> Option<Vec<Message>> {
 pub fn parse_one(text: &str) -> Message {
     let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else { return Message::Invalid };
     let id = envelope.id.filter(|id| id.get() != "null").map(|id| RequestId::from(id.get()));
-    let id = id.filter(|id| !id.0.starts_with(['{', '[', 't', 'f']));
+    // A longer id would come back in each reply.
+    let id = id.filter(|id| !id.0.starts_with(['{', '[', 't', 'f']) && id.0.len() <= MAX_ID);
     let raw = |value: Option<&RawValue>| value.map_or("null", RawValue::get).to_owned();
     match (envelope.method, id) {
         (Some(method), Some(id)) => {

@@ -97,7 +97,9 @@ export class Chat {
     this.show();
     // The agent did not start, or the text was changed meanwhile: it is not sent by itself.
     if (this.state.phase === "ended" || (this.unsent !== null && this.area.value.trim() !== this.unsent)) this.unsent = null;
-    if (this.unsent !== null && this.isRunning) {
+    // Whether the agent takes images is known when it has started.
+    const waits = this.state.phase === "starting" && !this.images.isEmpty;
+    if (this.unsent !== null && this.isRunning && !waits) {
       const text = this.unsent;
       this.unsent = null;
       this.prompt(text);
@@ -107,7 +109,7 @@ export class Chat {
   /** Tells that the archive has the session. A page that leaves then must have sent its message. */
   goOn() {
     const busy = this.unsent !== null || this.waiting.size > 0 || this.starting || this.trouble !== undefined
-      || this.editing !== null || document.activeElement?.closest(".ask");
+      || this.editing !== null || !this.images.isEmpty || document.activeElement?.closest(".ask");
     if (!this.recordedAs || busy) return;
     if (this.area.value !== (this.storedDraft ?? "")) { this.storeDraft(); return; }
     if (document.activeElement === this.area) sessionStorage.setItem("compose", "1");

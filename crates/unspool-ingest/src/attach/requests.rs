@@ -11,7 +11,8 @@ impl OpencodeServer {
     fn address(&self, path: &str) -> String {
         let base = self.url.split_once("/event").map_or(&*self.url, |(base, _)| base);
         // Which project is meant stands behind the path of the events.
-        let query = self.url.split_once('?').map(|(_, query)| format!("?{query}"));
+        let query = self.url.split_once('?').filter(|_| !path.contains('?'));
+        let query = query.map(|(_, query)| format!("?{query}"));
         format!("{}{path}{}", base.trim_end_matches("/global"), query.unwrap_or_default())
     }
 
@@ -35,7 +36,9 @@ impl OpencodeServer {
         let response = request.send(body).map_err(io::Error::other)?;
         match response.status() {
             StatusCode::OK | StatusCode::NO_CONTENT => Ok(()),
-            StatusCode::NOT_FOUND => Err(io::Error::other("it was answered already")),
+            StatusCode::NOT_FOUND => {
+                Err(io::Error::new(io::ErrorKind::NotFound, "it was answered already"))
+            }
             status => Err(io::Error::other(format!("OpenCode says {status}"))),
         }
     }

@@ -17,7 +17,8 @@ struct Initialized {
     protocol_version: Value,
     agent_info: Option<AgentInfo>,
     agent_capabilities: Value,
-    auth_methods: Vec<AuthMethod>,
+    /// Read one by one: a strange one must not stop the chat.
+    auth_methods: Vec<Value>,
     #[serde(rename = "_meta")]
     meta: Value,
 }
@@ -93,7 +94,10 @@ impl Chat {
         self.resumes = capabilities["sessionCapabilities"]["resume"].is_object();
         self.state.takes_images = capabilities["promptCapabilities"]["image"] == true;
         self.steers = reply.meta["steering"]["supported"] == true;
-        self.auth = describe(&reply.auth_methods, &self.program_name());
+        let methods = reply.auth_methods.into_iter();
+        let methods: Vec<AuthMethod> =
+            methods.filter_map(|method| serde_json::from_value(method).ok()).collect();
+        self.auth = describe(&methods, &self.spec.command.join(" "));
         self.effects.push(Effect::OpenCapture { agent: self.state.agent.clone() });
         self.choose_servers(&capabilities["mcpCapabilities"]);
         self.log_in_or_open(now);
@@ -116,6 +120,9 @@ impl Chat {
                 self.deadline = Some(now + SESSION_TIMEOUT);
                 self.open_session();
             }
+            Err(error) if self.auth.is_empty() => {
+                self.end(format!("the log-in failed: {}", error.message));
+            }
             Err(error) => self.end(format!(
                 "the log-in failed: {}; the agent offers: {}",
                 error.message, self.auth
@@ -129,8 +136,9 @@ impl Chat {
             std::mem::take(&mut self.servers).into_iter().partition(|one| one.suits(capabilities));
         if !other.is_empty() {
             let names: Vec<&str> = other.iter().map(|server| server.name.as_str()).collect();
-            self.state.notice =
-                Some(format!("the agent cannot use the MCP servers {}", names.join(", ")));
+            let unusable = format!("the agent cannot use the MCP servers {}", names.join(", "));
+            let notices = self.state.notice.take().into_iter().chain([unusable]);
+            self.state.notice = Some(notices.collect::<Vec<_>>().join("; "));
         }
         self.servers = fit;
     }

@@ -17,7 +17,17 @@ impl Chat {
         };
         let at = self.state.queue.iter().take_while(|other| goes_before(other)).count();
         self.state.queue.insert(at, message);
-        self.state.held = None;
+    }
+
+    /// The agent does not say whether it took a message into a turn that is over by now.
+    pub(super) fn steering_timed_out(&mut self) {
+        let Some(id) = self.steering.take() else { return };
+        self.requests.retain(|_, sent| *sent != Sent::Steering { message: id });
+        for message in self.state.queue.iter_mut().filter(|message| message.id == id) {
+            message.at_once = false;
+        }
+        self.state.held =
+            Some("it is not known whether the agent took the first message".to_owned());
     }
 
     /// Brings the first message to the agent now, if it does not wait for the end of the turn. While
@@ -50,6 +60,9 @@ impl Chat {
     /// What the agent did with a message into its turn.
     pub(super) fn steered(&mut self, message: u64, result: Result<String, RpcError>, now: u64) {
         self.steering = None;
+        if self.state.phase == Phase::Idle {
+            self.deadline = None;
+        }
         let reply = result.map(|reply| serde_json::from_str::<Value>(&reply).unwrap_or_default());
         let is_prompt = match &reply {
             // The turn has ended: the message is the next prompt.

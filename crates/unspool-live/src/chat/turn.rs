@@ -120,7 +120,7 @@ impl Chat {
             && self.prompt.is_none()
             && self.sending.is_none()
             && self.steering.is_none()
-            && self.state.held.is_none()
+            && (self.state.held.is_none() || self.state.queue.first().is_some_and(|m| m.at_once))
             && !self.waits_for_setting();
         let Some(session) = self.state.session.clone().filter(|_| ready) else { return };
         let Some(message) = self.state.queue.first() else { return };
@@ -154,6 +154,10 @@ impl Chat {
     pub(super) fn give_back(&mut self) {
         let Some(id) = self.sending.take() else { return };
         let Some(at) = self.state.queue.iter().position(|message| message.id == id) else { return };
+        // The composer takes text alone: a message with images stays in the queue.
+        if !self.state.queue[at].images.is_empty() {
+            return;
+        }
         let message = self.state.queue.remove(at);
         let draft = std::mem::take(&mut self.state.draft);
         self.state.draft = match draft.as_str() {
@@ -194,7 +198,14 @@ impl Chat {
         (self.state.phase, self.state.stuck, self.deadline) = (Phase::Idle, false, None);
         self.state.silent_since = None;
         self.state.held = hold.filter(|_| !self.state.queue.is_empty()).map(str::to_owned);
+        if self.steering.is_some() {
+            self.deadline = Some(now + CANCEL_TIMEOUT);
+        }
         self.send_next(now);
+        // It was meant for the turn that is over.
+        for message in &mut self.state.queue {
+            message.at_once &= self.steering == Some(message.id);
+        }
     }
 
     pub(super) fn cancel(&mut self, by: &str, now: u64) -> Outcome {

@@ -59,12 +59,12 @@ impl Chat {
 }
 
 /// A text for people, cut if it is too long.
-pub(super) fn label(text: &str) -> String {
+pub fn label(text: &str) -> String {
     cut(text, MAX_LABEL)
 }
 
 /// The beginning of a text in this many bytes, with a mark where it is cut.
-pub(super) fn cut(text: &str, bytes: usize) -> String {
+pub fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }

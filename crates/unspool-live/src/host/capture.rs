@@ -103,6 +103,13 @@ impl Capture {
         }
     }
 
+    /// Writes all patches that had to wait: nothing follows.
+    pub fn release_all_patches(&mut self, now: u64) {
+        for patch in self.patches.release_all() {
+            self.wire_line(Direction::ToClient, &patch, now);
+        }
+    }
+
     pub fn has_patches(&self) -> bool {
         self.patches.is_holding()
     }
@@ -123,9 +130,7 @@ impl Capture {
 
     /// Adds a line of our own.
     pub fn note(&mut self, message: &Value, now: u64) {
-        for patch in self.patches.release_all() {
-            self.wire_line(Direction::ToClient, &patch, now);
-        }
+        self.release_all_patches(now);
         self.push(self.own_line("us", message, now));
     }
 

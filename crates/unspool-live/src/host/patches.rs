@@ -13,6 +13,21 @@ use serde_json::Value;
 const BYTES_PER_SECOND: i64 = 512_000;
 /// The most bytes that wait. Beyond them updates are recorded as they come.
 const MAX_HELD: usize = 16 * 1024 * 1024;
+/// The fields of an update of a call. One with others is recorded as it comes.
+const FIELDS: &[&str] = &[
+    "sessionUpdate",
+    "toolCallId",
+    "title",
+    "kind",
+    "status",
+    "content",
+    "locations",
+    "rawInput",
+    "rawOutput",
+    "_meta",
+];
+/// How many fields of the agent's own are merged.
+const MAX_META: usize = 20;
 /// A smaller update is always recorded.
 const MIN_BYTES: usize = 2048;
 
@@ -63,6 +78,14 @@ impl Patches {
             return false;
         }
         let Ok(new) = serde_json::from_str::<Value>(text) else { return false };
+        // Fields that no agent has would be kept beside those of the next update.
+        let known = |fields: &serde_json::Map<String, Value>| {
+            fields.keys().all(|name| FIELDS.contains(&name.as_str()))
+        };
+        let update = new.pointer("/params/update").and_then(Value::as_object);
+        if !update.is_some_and(known) {
+            return false;
+        }
         self.held_bytes = self.held_bytes - before + text.len();
         match self.held.get_mut(&call) {
             Some((held, bytes)) => {
@@ -141,12 +164,14 @@ fn superseded_call(text: &str) -> Option<String> {
 
 /// Lays a newer update over an older one: a field that it has replaces the older one.
 fn merge(held: &mut Value, mut new: Value) {
-    let update = new["params"]["update"].take();
-    let into = &mut held["params"]["update"];
-    let (Value::Object(fields), Some(into)) = (update, into.as_object_mut()) else { return };
+    let update = new.pointer_mut("/params/update").map(Value::take);
+    let into = held.pointer_mut("/params/update").and_then(Value::as_object_mut);
+    let (Some(Value::Object(fields)), Some(into)) = (update, into) else { return };
     for (name, value) in fields {
         match (name.as_str(), into.get_mut(&name), value) {
-            ("_meta", Some(Value::Object(meta)), Value::Object(new)) => meta.extend(new),
+            ("_meta", Some(Value::Object(meta)), Value::Object(new)) if meta.len() < MAX_META => {
+                meta.extend(new);
+            }
             (_, _, value) => drop(into.insert(name, value)),
         }
     }
@@ -211,6 +236,23 @@ mod tests {
             (&json!("cargo test"), &json!("in_progress"))
         );
         assert_eq!(update["content"][0]["content"]["text"].as_str().unwrap().len(), 4000);
+    }
+
+    /// Agents may send anything: arrays where objects are meant, and fields that nobody knows.
+    #[test]
+    fn strange_updates_are_recorded_as_they_come() {
+        let mut patches = Patches { raised: Some(0), ..Patches::default() };
+        let text = "x".repeat(3000);
+        let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": text});
+        for message in [json!({"params": [update]}), json!([[{"update": update}]])] {
+            for _ in 0..3 {
+                assert!(!patches.hold(&message.to_string(), 0));
+            }
+        }
+        let mut unknown = update.clone();
+        unknown["field"] = json!("value");
+        assert!(!patches.hold(&json!({"params": {"update": unknown}}).to_string(), 0));
+        assert!(patches.hold(&json!({"params": {"update": update}}).to_string(), 0));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::chat::Input;
 use crate::outgoing::Outgoing;
 use crate::wire;
 
+/// The most that is kept of the time before the agent said who it is.
+const MAX_EARLY_BYTES: usize = 16 * 1024 * 1024;
+
 /// A line of the agent from before it said who it is.
 pub(super) enum EarlyLine {
     Message(Direction, String),
@@ -37,6 +40,18 @@ impl Host {
         self.flush();
     }
 
+    /// Keeps a line from before the agent said who it is. An agent that says much but not that is
+    /// ended when its time is up.
+    fn keep_early(&mut self, line: EarlyLine, now: u64) {
+        self.early_bytes += match &line {
+            EarlyLine::Message(_, text) => text.len(),
+            EarlyLine::Junk(junk) => junk.head.len(),
+        };
+        if self.early_bytes <= MAX_EARLY_BYTES {
+            self.early.push((line, now));
+        }
+    }
+
     pub(super) fn record(&mut self, direction: Direction, line: &str) {
         let now = self.now();
         match &mut self.capture {
@@ -45,7 +60,7 @@ impl Host {
                 capture.message(direction, line, now);
                 self.flush();
             }
-            None => self.early.push((EarlyLine::Message(direction, line.to_owned()), now)),
+            None => self.keep_early(EarlyLine::Message(direction, line.to_owned()), now),
         }
     }
 
@@ -109,7 +124,7 @@ impl Host {
                 capture.junk(&junk, now);
                 self.flush();
             }
-            None => self.early.push((EarlyLine::Junk(junk), now)),
+            None => self.keep_early(EarlyLine::Junk(junk), now),
         }
         self.take(Input::Junk { bytes });
     }

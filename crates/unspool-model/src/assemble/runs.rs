@@ -237,4 +237,5 @@ impl Runs {
 }
 
 #[cfg(test)]
+#[path = "runs_tests.rs"]
 mod tests;

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -40,13 +43,16 @@ impl Acp {
             command: self.command,
             folder: std::env::current_dir().unwrap_or_default(),
             captures: archive.folder()?.streams(),
-            count_prompts: Box::new(move |_, session| {
+            count_prompts: Arc::new(move |session| {
                 prompt_counts(&counted, session).unwrap_or_else(|_| BTreeMap::new())
             }),
         };
+        // Before the agent starts: a signal must never end this process alone.
+        let process = Arc::new(AtomicU32::new(0));
+        pass_signals_on(process.clone())?;
         let proxy = Proxy::start(spec)
             .with_context(|| format!("cannot start {program}; is it installed and on the PATH?"))?;
-        pass_signals_on(proxy.process)?;
+        process.store(proxy.process, Ordering::Relaxed);
         let status = proxy.exit.recv().context("the agent's end was not seen")?;
         proxy.finish(status);
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
@@ -56,8 +62,7 @@ impl Acp {
 }
 
 /// Passes signals on to the agent, whose end ends this process too.
-fn pass_signals_on(process: u32) -> Result<()> {
-    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+fn pass_signals_on(process: Arc<AtomicU32>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(move || {
         runtime.block_on(async {
@@ -72,7 +77,12 @@ fn pass_signals_on(process: u32) -> Result<()> {
                     _ = hang_up.recv() => Signal::HUP,
                     _ = interrupt.recv() => Signal::INT,
                 };
-                if let Some(process) = process {
+                // It is about to start.
+                while process.load(Ordering::Relaxed) == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                let process = i32::try_from(process.load(Ordering::Relaxed)).ok();
+                if let Some(process) = process.and_then(Pid::from_raw) {
                     let _ = kill_process(process, passed);
                 }
             }

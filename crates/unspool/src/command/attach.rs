@@ -44,7 +44,7 @@ impl Questions {
         Questions
     }
 
-    fn take(&mut self, _: &AttachEvent<'_>) {}
+    fn take(&self, _: &AttachEvent<'_>) {}
 }
 
 /// Follows servers in the background, in addition to the watched folders.
@@ -52,7 +52,7 @@ pub fn begin(folder: &DataFolder, servers: Vec<OpencodeServer>) {
     for server in servers {
         let folder = folder.clone();
         thread::spawn(move || {
-            let mut questions = Questions::new(&server, &folder);
+            let questions = Questions::new(&server, &folder);
             let ended = server.capture(&folder, RetryLimit::Forever, |event| {
                 say(&server, &event);
                 questions.take(&event);
@@ -140,7 +140,7 @@ fn capture(folder: &DataFolder, server: OpencodeServer) -> Receiver<CaptureEvent
     let folder = folder.clone();
     thread::spawn(move || {
         let attached = sender.clone();
-        let mut questions = Questions::new(&server, &folder);
+        let questions = Questions::new(&server, &folder);
         let ended = server.capture(&folder, RetryLimit::For(GONE_AFTER), |event| {
             say(&server, &event);
             questions.take(&event);

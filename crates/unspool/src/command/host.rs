@@ -9,6 +9,7 @@ use unspool_live::protocol::{ClientMessage, Command};
 
 use super::chat::folders;
 use crate::archive::Archive;
+use crate::config::Config;
 
 /// Drive one agent for `unspool chat`
 #[derive(Args)]
@@ -34,7 +35,9 @@ impl Host {
             let connections = host::socket::listen(&folder)?;
             let connections = with_signal(connections);
             let kept = Some(stored.state);
-            let spec = HostSpec { chat: stored.spec, kept, folders, folder };
+            // A mistake in the configuration since the start of the chat costs it the servers.
+            let mcp = Config::load().and_then(|config| config.chat.servers()).unwrap_or_default();
+            let spec = HostSpec { chat: stored.spec, kept, folders, folder, mcp };
             host::run(spec, lock, connections).await
         })?;
         Ok(())

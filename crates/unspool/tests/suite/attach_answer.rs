@@ -174,7 +174,7 @@ impl Stage {
         self.runtime.block_on(async {
             attached.commands.send(message).await.unwrap();
             loop {
-                match attached.messages.recv().await.expect("a reply") {
+                match attached.messages.recv().await.unwrap() {
                     HostMessage::Done { outcome, .. } => return outcome,
                     HostMessage::Changed(_) | HostMessage::Hello { .. } => {}
                 }
@@ -215,7 +215,7 @@ fn a_question_of_opencode_is_answered_from_here() {
     // The session of the archive is the one that it is about.
     until("its session in the archive", || {
         let sessions = stage.machine.sessions("data").unwrap_or_default();
-        let is_it = |one: &Value| one["agent_session_id"] == question.session.as_str();
+        let is_it = |one: &Value| one["session"]["agent_session_id"] == question.session.as_str();
         if sessions.iter().any(is_it) { Ok(()) } else { Err(sessions) }
     });
     stage.waits(0);

@@ -140,6 +140,25 @@ fn bytes_pass_unchanged_and_without_limit() {
     assert!(turn.contains("34 MB") && turn.contains("Done."), "{turn}");
 }
 
+/// Whatever an editor sends, its bytes pass, and an agent that ignores the end of its input is ended.
+#[test]
+fn strange_messages_pass_and_a_rude_agent_is_ended() {
+    let stage =
+        Stage::new(json!({"session": "s-1", "stays": true, "prompts": {"go": [{"say": "Done."}]}}));
+    let mut editor = Editor::start(&stage);
+    editor.begin();
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"session/new","params":[]}"#,
+        r#"{"jsonrpc":"2.0","method":"session/new","params":{"mcpServers":["x",7]}}"#,
+        r#"[[1,"session/new",{}]]"#,
+    ] {
+        editor.send(line);
+    }
+    let prompt = editor.prompt("go");
+    assert_eq!(editor.reply(prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.close(), Some(128 + 15));
+}
+
 /// An agent that dies: its turn says so, and its code is the proxy's.
 #[test]
 fn the_end_of_the_agent_is_recorded_and_passed_on() {

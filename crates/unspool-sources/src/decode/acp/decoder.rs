@@ -28,6 +28,9 @@ pub(super) struct AcpDecoder {
     prompts: PromptNames,
     /// The client's requests without a reply, by id.
     requests: BTreeMap<String, Request>,
+    /// Messages into a turn that the agent has not confirmed, by the id of their request.
+    #[serde(default)]
+    steerings: BTreeMap<String, String>,
     /// The agent's questions without an answer, by id.
     pub questions: BTreeMap<String, PendingQuestion>,
     pub calls: BTreeMap<Arc<str>, Call>,
@@ -93,6 +96,7 @@ impl AcpDecoder {
             connection: 0,
             prompts: PromptNames::default(),
             requests: BTreeMap::new(),
+            steerings: BTreeMap::new(),
             questions: BTreeMap::new(),
             calls: BTreeMap::new(),
             agent_calls: BTreeSet::new(),
@@ -146,7 +150,10 @@ impl AcpDecoder {
                 request = Request::Prompt;
                 self.prompt(emit, &params)
             }
-            "_session/steering" => self.steering(emit, &params),
+            "_session/steering" => {
+                self.steering(&id_of(message), &params);
+                RecordOutcome::Metadata
+            }
             "session/update" => return self.update(emit, &params.fields("update")),
             "session/request_permission" => {
                 return self.permission(emit, &id_of(message), &params);
@@ -194,14 +201,10 @@ impl AcpDecoder {
 
     /// A message into the turn that runs. The logs of agents that have one tell it too, with the place
     /// where the agent read it.
-    fn steering(&self, emit: &mut Emitter<'_>, params: &Fields<'_>) -> RecordOutcome {
+    fn steering(&mut self, request: &str, params: &Fields<'_>) {
         let text = params.list("prompt").find_map(|block| block.string("text"));
-        match text.filter(|_| self.adapter == Adapter::Other) {
-            Some(text) => {
-                emit.push(EventKind::Part(None, Body::Interjection(Interjection { text })));
-                RecordOutcome::InParts
-            }
-            None => RecordOutcome::Metadata,
+        if let Some(text) = text.filter(|_| self.adapter == Adapter::Other) {
+            self.steerings.insert(request.to_owned(), text);
         }
     }
 
@@ -240,7 +243,18 @@ impl AcpDecoder {
                 None => RecordOutcome::Metadata,
             };
         }
+        let steering = self.steerings.remove(&id);
         match self.requests.remove(&id) {
+            Some(Request::Other) if steering.is_some() => {
+                let result = message.fields("result");
+                // Otherwise it follows as a prompt.
+                let is_taken = result.text("outcome").is_some_and(|word| word != "promptRequired");
+                let Some(text) = steering.filter(|_| is_taken) else {
+                    return RecordOutcome::Metadata;
+                };
+                emit.push(EventKind::Part(None, Body::Interjection(Interjection { text })));
+                RecordOutcome::InParts
+            }
             Some(Request::Prompt) => self.end(emit, message),
             Some(Request::Other) => RecordOutcome::Metadata,
             None => RecordOutcome::left_out("reply without its request"),

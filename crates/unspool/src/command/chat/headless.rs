@@ -22,6 +22,7 @@ use unspool_view::lines::make_visible;
 use super::transcript::{ChatEnd, ChatTranscript};
 use super::{Chat, Permissions, folders};
 use crate::archive::Archive;
+use crate::config::Config;
 use crate::terminal_writer;
 use events::{Event, Events};
 
@@ -100,8 +101,9 @@ fn start(
     let (sender, connections) = tokio::sync::mpsc::channel(1);
     sender.try_send(connection).map_err(|_| anyhow!("the chat takes no connection"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mcp = Config::load()?.chat.servers()?;
     std::thread::spawn(move || {
-        let spec = HostSpec { chat: spec, kept: None, folders, folder };
+        let spec = HostSpec { chat: spec, kept: None, folders, folder, mcp };
         // An error shows as a chat that ends without a word; its messages end here.
         let outcome = runtime.block_on(async {
             let lock = host::lock(&spec.folder).await?;
@@ -215,7 +217,8 @@ impl Headless<'_> {
             HostMessage::Done { number, outcome: Outcome::Refused(why) } => {
                 self.line("refused", || json!({"reason": why}))?;
                 if number == PROMPT {
-                    self.refused = Some(why);
+                    // Why the agent ended says more than that the message came too late for it.
+                    self.refused = Some(why).filter(|_| self.state.phase != Phase::Ended);
                     self.end();
                 }
             }
@@ -351,9 +354,8 @@ impl Headless<'_> {
             turn.error.is_none() && turn.stop_reason.as_deref() != Some("cancelled")
         });
         let error = turn.as_ref().and_then(|turn| turn.error.clone());
-        // Why the agent ended says more than that a message came too late for it.
-        let error = error.or_else(|| self.state.reason.clone().filter(|_| turn.is_none()));
         let error = error.or_else(|| self.refused.clone());
+        let error = error.or_else(|| self.state.reason.clone().filter(|_| turn.is_none()));
         let line = json!({
             "state": end.as_ref().and_then(|end| end.state).map(TurnState::name),
             "stop_reason": turn.as_ref().and_then(|turn| turn.stop_reason.clone()),

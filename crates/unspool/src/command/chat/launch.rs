@@ -75,6 +75,8 @@ impl Launch {
             None => (None, BTreeMap::new()),
         };
         let config = Config::load()?.chat;
+        // A host reads them itself; what is wrong with them is said here.
+        config.servers()?;
         Ok(ChatSpec {
             agent,
             command: [config.wrap.clone(), command].concat(),
@@ -86,7 +88,6 @@ impl Launch {
             prompts,
             linger: self.linger,
             log_in: self.log_in.clone(),
-            mcp: config.servers()?,
         })
     }
 
