@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::mcp::McpTransport;
-use crate::protocol::{PromptImage, RequestedInput, UserAnswer};
+use crate::protocol::{Command, Outcome, PromptImage, RequestedInput, UserAnswer};
 use crate::wire::parse;
 
 /// A chat with the lines that it sent.
