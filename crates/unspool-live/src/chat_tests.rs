@@ -768,7 +768,7 @@ fn mcp_servers_reach_the_agent_and_their_secrets_no_file() {
     let effects = chat.take(Input::Message(message), 0);
     let sent = effects.into_iter().find_map(|effect| match effect {
         Effect::Send(outgoing) => Some(outgoing),
-        _ => None,
+        Effect::OpenCapture { .. } | Effect::Note(_) | Effect::Reply { .. } | Effect::Stop => None,
     });
     let Outgoing { lines, recorded, .. } = sent.unwrap();
     assert!(lines[0].contains("s3cret") && !lines[0].contains("sse"), "{lines:?}");
