@@ -5,6 +5,7 @@ use unspool_model::event::EndReason::{Completed, Interrupted};
 use unspool_model::event::ProseKind::Text;
 use unspool_model::event::{ToolEnd, ToolOutcome};
 use unspool_model::json::Json;
+use unspool_model::part::ToolState;
 
 use crate::script::*;
 
@@ -83,6 +84,21 @@ fn interrupted_may_become_denied() {
         let run = reply([called("t1", "Bash")].into_iter().chain(script));
         assert_eq!(run.parts(), [r#"tool t1 denied asked "Run?": denied"#]);
     }
+}
+
+#[test]
+fn a_refusal_is_reported_as_one_whatever_another_feed_said() {
+    // C-25: the exit code is of what a weaker feed took for the end of the call.
+    let exit = ToolOutcome { exit_code: Some(3), ..ToolOutcome::default() };
+    let run = reply([
+        called("t1", "Bash"),
+        ended("t1", ToolEnd::Completed, "").stream(),
+        refined("t1", exit).stream(),
+        ask_question("t1", question(None, "Run?")),
+        ended("t1", ToolEnd::Rejected, ""),
+    ]);
+    let tool = run.tool("t1");
+    assert_eq!((tool.state, tool.reported_state), (ToolState::Denied, Some(ToolState::Denied)));
 }
 
 #[test]

@@ -149,6 +149,11 @@ impl Assembler {
         if refused && reported && fold.state == ToolState::Interrupted {
             fold.state = ToolState::Denied;
             tool.state = Some(ToolState::Denied);
+            // An exit code may have had a say before the call was refused.
+            if fold.reported_state.is_some() {
+                fold.reported_state = Some(ToolState::Denied);
+                tool.reported_state = Some(ToolState::Denied);
+            }
         }
         let denied = fold.state == ToolState::Denied;
         let reported = fold.reported_state.filter(|_| !denied).unwrap_or(fold.state);
