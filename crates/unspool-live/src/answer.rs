@@ -2,10 +2,37 @@
 
 use serde_json::Value;
 
+use crate::chat::update::{cut, label};
+use crate::chat::{MAX_OPTIONS, MAX_QUESTION_BYTES};
 use crate::form::{FieldChoice, FieldKind, FormField};
 use crate::protocol::{OpenQuestion, PermissionKind, PermissionOption, RequestedInput, UserAnswer};
 
 impl FormField {
+    /// The field of the n-th question of a tool that asks people: Claude Code and OpenCode write
+    /// `question` and `options` alike.
+    pub fn of_question(
+        at: usize,
+        question: &Value,
+        several: bool,
+        takes_own_words: bool,
+    ) -> FormField {
+        let text = |value: &Value| cut(value.as_str().unwrap_or_default(), MAX_QUESTION_BYTES);
+        let choice = |option: &Value| FieldChoice {
+            value: text(&option["label"]),
+            label: text(&option["label"]),
+            description: option["description"].as_str().map(label),
+        };
+        let options = question["options"].as_array().into_iter().flatten().take(MAX_OPTIONS);
+        FormField {
+            name: at.to_string(),
+            text: text(&question["question"]),
+            kind: if several { FieldKind::Several } else { FieldKind::One },
+            choices: options.map(choice).collect(),
+            required: true,
+            own_words: takes_own_words.then(|| format!("{at}_custom")),
+        }
+    }
+
     /// The choices that are offered. A switch offers yes and no.
     pub fn offered_choices(&self) -> Vec<FieldChoice> {
         if self.kind == FieldKind::Switch {

@@ -25,7 +25,10 @@ use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
 pub use exit::Exit;
 pub use input::{ChatSpec, Effect, Input, LinkFinder};
-pub use question::{MAX_SUBJECT_BYTES, MIN_READING_TIME, Policy, ValidAnswer, validate};
+pub use question::{
+    MAX_OPTIONS, MAX_QUESTION_BYTES, MAX_SUBJECT_BYTES, MIN_READING_TIME, Policy, ValidAnswer,
+    validate,
+};
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
 const INITIALIZE_TIMEOUT: u64 = 120_000;

@@ -4,14 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::chat::update::{cut, label};
-use crate::chat::{MAX_SUBJECT_BYTES, ValidAnswer};
-use crate::form::{FieldChoice, FieldKind, FormField};
+use crate::chat::{MAX_OPTIONS, MAX_QUESTION_BYTES, MAX_SUBJECT_BYTES, ValidAnswer};
+use crate::form::FormField;
+use crate::project_files::percent_encode;
 use crate::protocol::{OpenQuestion, PermissionKind, PermissionOption, RequestedInput};
-
-/// More questions, or options of one, are for no person.
-const MAX_QUESTIONS: usize = 100;
-/// A longer text is cut.
-const MAX_TEXT: usize = 64 * 1024;
 
 /// A question, by the server's id.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,7 +104,7 @@ impl OpencodeQuestion {
     /// Questions to a person as the server lists them.
     pub fn form(listed: &Value) -> Option<OpencodeQuestion> {
         let questions = listed["questions"].as_array()?;
-        if questions.is_empty() || questions.len() > MAX_QUESTIONS {
+        if questions.is_empty() || questions.len() > MAX_OPTIONS {
             return None;
         }
         let questions = questions.clone();
@@ -145,7 +141,7 @@ impl OpencodeQuestion {
                 let what = what.map(|command| format!("`{command}`"));
                 let what = what.unwrap_or_else(|| format!("{action} {}", patterns.join(", ")));
                 let subject = subject(action, metadata);
-                let text = cut(&format!("Allow {}?", what.trim()), MAX_TEXT);
+                let text = cut(&format!("Allow {}?", what.trim()), MAX_QUESTION_BYTES);
                 (text, RequestedInput::Permission(options), subject)
             }
             Kind::Form(questions) => {
@@ -172,8 +168,10 @@ impl OpencodeQuestion {
     /// What an answer is for the server. `words` go to the model with a refusal.
     pub fn reply(&self, answer: &ValidAnswer<'_>, words: Option<&str>) -> Reply {
         let words = words.map(str::trim).filter(|words| !words.is_empty());
-        let directory =
-            self.directory.as_deref().map(|path| format!("?directory={}", encode(path)));
+        let directory = self
+            .directory
+            .as_deref()
+            .map(|path| format!("?directory={}", percent_encode(path.as_bytes())));
         let directory = directory.unwrap_or_default();
         let reply = |kind: &str, what: &str, body: Value| Reply {
             path: format!("/{kind}/{}/{what}{directory}", self.id),
@@ -200,15 +198,6 @@ impl OpencodeQuestion {
     }
 }
 
-fn encode(path: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'-' | b'_' | b'.' | b'~' | b'/' => char::from(byte).to_string(),
-        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    path.bytes().map(byte).collect()
-}
-
 fn subject(action: &str, metadata: &Value) -> Value {
     let size = metadata.to_string().len();
     if size > MAX_SUBJECT_BYTES {
@@ -217,24 +206,10 @@ fn subject(action: &str, metadata: &Value) -> Value {
     json!({"title": action, "rawInput": metadata})
 }
 
-/// The field of the n-th question. OpenCode always takes own words too.
+/// The field of the n-th question. OpenCode takes own words too, unless it says otherwise.
 fn field((at, question): (usize, &Value)) -> FormField {
-    let text = |value: &Value| cut(value.as_str().unwrap_or_default(), MAX_TEXT);
-    let choice = |option: &Value| FieldChoice {
-        value: text(&option["label"]),
-        label: text(&option["label"]),
-        description: option["description"].as_str().map(label),
-    };
-    let options = question["options"].as_array().into_iter().flatten().take(MAX_QUESTIONS);
-    let several = question["multiple"] == Value::Bool(true);
-    FormField {
-        name: at.to_string(),
-        text: text(&question["question"]),
-        kind: if several { FieldKind::Several } else { FieldKind::One },
-        choices: options.map(choice).collect(),
-        required: true,
-        own_words: (question["custom"] != Value::Bool(false)).then(|| format!("{at}_custom")),
-    }
+    let takes_own_words = question["custom"] != Value::Bool(false);
+    FormField::of_question(at, question, question["multiple"] == Value::Bool(true), takes_own_words)
 }
 
 #[cfg(test)]

@@ -48,17 +48,22 @@ pub fn mentioned(folder: &Path, text: &str) -> Vec<FileLink> {
 }
 
 fn file_uri(path: &Path) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
+    format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes()))
+}
+
+/// A path as a part of an address.
+pub fn percent_encode(path: &[u8]) -> String {
+    let mut encoded = String::new();
+    for byte in path {
         match byte {
-            b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            b'/' | b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => encoded.push(char::from(*byte)),
             byte => {
-                let _ = write!(uri, "%{byte:02X}");
+                let _ = write!(encoded, "%{byte:02X}");
             }
         }
     }
-    uri
+    encoded
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::chat::{MAX_SUBJECT_BYTES, ValidAnswer};
-use crate::form::{FieldChoice, FieldKind, FormField};
+use crate::form::FormField;
 use crate::protocol::{OpenQuestion, PermissionKind, PermissionOption, RequestedInput};
 
 /// The event that can be answered.
@@ -189,26 +189,7 @@ impl HookQuestion {
 
 /// The field of the n-th question.
 fn field((at, question): (usize, &Value)) -> FormField {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let choice = |option: &Value| FieldChoice {
-        value: text(&option["label"]),
-        label: text(&option["label"]),
-        description: option["description"].as_str().map(str::to_owned),
-    };
-    let options = question["options"].as_array().into_iter().flatten();
-    let several = question["multiSelect"] == Value::Bool(true);
-    FormField {
-        name: at.to_string(),
-        text: text(&question["question"]),
-        kind: if several { FieldKind::Several } else { FieldKind::One },
-        choices: options.map(choice).collect(),
-        required: true,
-        own_words: Some(own_words(at)),
-    }
-}
-
-fn own_words(at: usize) -> String {
-    format!("{at}_custom")
+    FormField::of_question(at, question, question["multiSelect"] == Value::Bool(true), true)
 }
 
 fn deny(words: Option<&str>, default: &str) -> Decision {

@@ -24,9 +24,9 @@ const MAX_QUESTIONS: usize = 100;
 /// A larger description of a call is left out: clients show the call of the archive.
 pub const MAX_SUBJECT_BYTES: usize = 256 * 1024;
 /// A longer question is cut.
-const MAX_QUESTION_BYTES: usize = 64 * 1024;
+pub const MAX_QUESTION_BYTES: usize = 64 * 1024;
 /// The most options of a permission and questions of a form.
-const MAX_OPTIONS: usize = 100;
+pub const MAX_OPTIONS: usize = 100;
 
 /// The user's rule for permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

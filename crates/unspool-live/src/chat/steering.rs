@@ -23,11 +23,15 @@ impl Chat {
     pub(super) fn steering_timed_out(&mut self) {
         let Some(id) = self.steering.take() else { return };
         self.requests.retain(|_, sent| *sent != Sent::Steering { message: id });
+        self.queue_as_prompt(id);
+        self.state.held =
+            Some("it is not known whether the agent took the first message".to_owned());
+    }
+
+    fn queue_as_prompt(&mut self, id: u64) {
         for message in self.state.queue.iter_mut().filter(|message| message.id == id) {
             message.at_once = false;
         }
-        self.state.held =
-            Some("it is not known whether the agent took the first message".to_owned());
     }
 
     /// Brings the first message to the agent now, if it does not wait for the end of the turn. While
@@ -74,10 +78,7 @@ impl Chat {
             }
         };
         if is_prompt {
-            let queued = self.state.queue.iter_mut().find(|queued| queued.id == message);
-            if let Some(queued) = queued {
-                queued.at_once = false;
-            }
+            self.queue_as_prompt(message);
         } else {
             self.state.queue.retain(|queued| queued.id != message);
         }
