@@ -71,6 +71,18 @@ impl Stage {
         let listed = self.machine.json("data", &["chat", "--list"]);
         listed.as_array().unwrap().clone()
     }
+
+    /// Ends what still runs. A chat without a client ends by itself after its turn, so it may be
+    /// gone between the list and the command.
+    pub fn end_chats(&self) {
+        until("the end of all chats", || {
+            let chats = self.chats();
+            for chat in &chats {
+                self.machine.run("data", &["chat", "--end", chat["id"].as_str().unwrap()], "");
+            }
+            if chats.is_empty() { Ok(()) } else { Err(chats) }
+        });
+    }
 }
 
 /// The newest build of the puppet: cargo puts all test targets into one folder.

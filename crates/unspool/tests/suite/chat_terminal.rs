@@ -56,12 +56,6 @@ fn waits_for_answers(stage: &Stage, expected: &[Value]) {
     });
 }
 
-fn ends(stage: &Stage) {
-    for chat in stage.chats() {
-        stage.machine.ok("data", &["chat", "--end", chat["id"].as_str().unwrap()]);
-    }
-}
-
 /// Leaves the composer, the session and the application.
 fn quit(terminal: &mut Terminal) {
     terminal.press("\x1b");
@@ -122,7 +116,7 @@ fn a_permission_is_answered_below_its_call() {
     // What was typed while the question came is in the composer, not lost.
     terminal.press("\x03\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 #[test]
@@ -152,7 +146,7 @@ fn ctrl_c_declines_a_question_and_to_talk_about_it_is_no() {
     assert_eq!(prompts(&stage), ["go", "more", "use nextest"]);
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// R-003-13, R-003-52, R-X-09: several choices, own words, and several questions in one answer.
@@ -198,7 +192,7 @@ fn forms_are_answered_with_choices_and_own_words() {
     );
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// Messages wait while the agent works; they can be changed, moved and taken back.
@@ -238,7 +232,7 @@ fn queued_messages_are_edited_and_wait_after_an_interruption() {
     assert_eq!(prompts(&stage), ["go", "third", "second\nline!"]);
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// Ctrl-S does not wait for the end of the turn.
@@ -258,7 +252,7 @@ fn a_message_is_sent_at_once_with_one_key() {
     terminal.shows("use tabs");
     assert_eq!(prompts(&stage), ["go"]);
     quit(&mut terminal);
-    ends(&stage);
+    stage.end_chats();
     // An agent that takes no such messages is interrupted.
     let stage =
         script(json!({"go": [{"say": "Working."}, {"wait": "cancel"}], "*": [{"say": "Done."}]}));
@@ -269,7 +263,7 @@ fn a_message_is_sent_at_once_with_one_key() {
     terminal.shows("Done.");
     assert_eq!(prompts(&stage), ["go", "instead"]);
     quit(&mut terminal);
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// R-X-10, R-X-11: a question and a draft survive the application; the agent goes on without it.
@@ -295,7 +289,7 @@ fn a_question_and_a_draft_survive_the_application() {
     let screen = terminal.shows("· ready");
     assert!(screen.contains("│ half a thought"), "{screen}");
     quit(&mut terminal);
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// C-24: the first answer wins, and this surface learns who gave it.
@@ -317,7 +311,7 @@ fn another_surface_that_answers_first_is_named() {
     for terminal in [&mut first, &mut second] {
         quit(terminal);
     }
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// R-003-47: `/clear` begins a new session; the archive keeps the old one.
@@ -374,7 +368,7 @@ fn a_message_to_an_agent_that_dies_is_back_in_the_composer() {
     assert_eq!(stage.turns().len(), 1);
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// Any session goes on with `c`: here one that Codex wrote, with the command of the configuration.
@@ -416,7 +410,7 @@ fn a_recorded_session_goes_on_with_one_key() {
     terminal.shows("│ and now?");
     terminal.press("\x03\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// Files of the project are completed after `@`, and what git ignores is not.
@@ -435,7 +429,7 @@ fn files_of_the_project_are_completed() {
     assert_eq!(prompts(&stage), ["read @src/forecast.rs "]);
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// An agent that died is started again, and equal messages are turns of their own.
@@ -459,7 +453,7 @@ fn a_message_that_is_repeated_after_a_crash_has_its_own_turn() {
     assert!(!terminal.text().contains("│ hello"), "{}", terminal.text());
     terminal.press("\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// A draft survives the change of a queued message.
@@ -487,7 +481,7 @@ fn a_draft_is_kept_while_a_queued_message_is_changed() {
     terminal.shows("the queue waits");
     terminal.press("\x03\x03");
     terminal.ends();
-    ends(&stage);
+    stage.end_chats();
 }
 
 /// Keys that were meant for a question which somebody else answered are not typed elsewhere.
@@ -517,5 +511,5 @@ fn enter_for_a_question_that_is_gone_sends_no_draft() {
     for terminal in [&mut first, &mut second] {
         quit(terminal);
     }
-    ends(&stage);
+    stage.end_chats();
 }
