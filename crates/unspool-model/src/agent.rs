@@ -19,6 +19,17 @@ pub struct AgentTraits {
     pub step_names: StepNames,
     pub model_input: ModelInput,
     pub call_ids: CallIds,
+    pub log_detail: LogDetail,
+}
+
+/// Whether an agent's log has everything that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LogDetail {
+    #[default]
+    Complete,
+    /// The agent does not write down all of it: reasoning, the order within a model call, the output
+    /// of commands. Its sessions are never better than partial.
+    Partial,
 }
 
 /// What the names of an agent's steps are.
@@ -65,6 +76,7 @@ const OWN_IDS: AgentTraits = AgentTraits {
     step_names: StepNames::OwnIds,
     model_input: ModelInput::Output,
     call_ids: CallIds::Own,
+    log_detail: LogDetail::Complete,
 };
 
 /// Agents whose traits are not the default.
@@ -79,8 +91,23 @@ const AGENTS: &[(&str, AgentTraits)] = &[
     ),
     ("codex", AgentTraits { provider: Some(Provider::OpenAi), ..OWN_IDS }),
     ("opencode", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
+    ("kilo", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
     ("copilot", OWN_IDS),
     ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
+    // Text between the calls of a reply stands before them, with the providers of OpenAI's API.
+    ("qwen", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("pi", OWN_IDS),
+    // Redacted reasoning is missing, and tools of the provider have no place in their reply.
+    ("cline", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("droid", OWN_IDS),
+    ("continue", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("mini-swe-agent", OWN_IDS),
+    ("aider", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    // The order within a model call, and how calls ended, is in `extra` of our own exports only.
+    (
+        "atif",
+        AgentTraits { call_ids: CallIds::WithMessage, log_detail: LogDetail::Partial, ..OWN_IDS },
+    ),
     ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),
     ("rows", OWN_IDS),
 ];

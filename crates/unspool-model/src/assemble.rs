@@ -123,6 +123,13 @@ struct Head {
     turn: Option<Name>,
 }
 
+impl Head {
+    /// True for an event about the session as a whole: its source does not move by it.
+    fn is_about_session(&self) -> bool {
+        self.turn == Some(Name::Session)
+    }
+}
+
 impl Assembler {
     pub fn new(session: SessionId) -> Assembler {
         Assembler {

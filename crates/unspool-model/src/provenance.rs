@@ -68,6 +68,9 @@ pub enum Name {
     Nth(Feed, u32),
     /// The part that the end rule added.
     Ending,
+    /// The session as a whole, for what belongs to no turn, such as tokens that an agent reports
+    /// per session. Leads to the preamble, but no feed reaches the preamble by it.
+    Session,
 }
 
 impl Evidence {
@@ -99,6 +102,7 @@ impl Name {
                 xxh3_64_with_seed(&[feed.index() as u8], 10 | u64::from(*nth) << 8)
             }
             Name::Ending => of(11, ""),
+            Name::Session => of(13, ""),
         }
     }
 
@@ -119,7 +123,8 @@ impl Name {
             | Name::Prompt(_)
             | Name::Record(_)
             | Name::Nth(..)
-            | Name::Ending => format!("{self:?}"),
+            | Name::Ending
+            | Name::Session => format!("{self:?}"),
         }
     }
 
@@ -134,8 +139,14 @@ impl Name {
             | Name::Block(..)
             | Name::Message(_)
             | Name::Prompt(_)
-            | Name::Record(_) => false,
+            | Name::Record(_)
+            | Name::Session => false,
         }
+    }
+
+    /// The name by which a turn is stored.
+    pub fn of_turn(&self) -> &Name {
+        if *self == Name::Session { &Name::Preamble } else { self }
     }
 }
 

@@ -12,7 +12,8 @@ use crate::session::{Session, Transcript, TurnState, Usage};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completeness {
     Full,
-    /// Something is missing: only hooks reported it, or lines were unreadable.
+    /// Something is missing: only hooks reported it, lines were unreadable, or the agent does not
+    /// write down all of it (`LogDetail`).
     Partial,
     /// The source has only prompts and results.
     FinalOnly,

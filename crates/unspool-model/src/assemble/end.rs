@@ -5,7 +5,7 @@
 use crate::change::{Change, PartPatch, SkipReason, TurnPatch};
 use crate::event::EndReason;
 use crate::part::{Body, Failure, Notice, ToolState};
-use crate::provenance::{Feed, Name, Origin};
+use crate::provenance::{Feed, Name, Origin, Positions};
 use crate::session::{TurnEnd, TurnState};
 
 use super::order::LAST_PLACE;
@@ -101,6 +101,10 @@ impl Assembler {
         let at =
             reported.and_then(|reported| reported.at).or_else(|| ends().find_map(|end| end.at));
         match reported.map(|reported| &reported.reason) {
+            // No feed has reached the preamble: it only has what belongs to the whole session.
+            None if fold.is_preamble() && fold.origin.at == Positions::default() => {
+                (TurnState::Completed, None, None)
+            }
             None => (TurnState::Running, None, None),
             Some(EndReason::Completed) => (TurnState::Completed, at, None),
             Some(EndReason::Failed(why)) => (TurnState::Failed, at, why.clone()),

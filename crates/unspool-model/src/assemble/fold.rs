@@ -281,7 +281,7 @@ pub(super) fn id_of(session: SessionId, turn: TurnId, name: &Name) -> Id {
     let (session, turn) = (session.0.bytes(), turn.0.bytes());
     let (session, turn) = (session.as_slice(), turn.as_slice());
     match name {
-        Name::Preamble => Id::derive([session, b"preamble"]),
+        Name::Preamble | Name::Session => Id::derive([session, b"preamble"]),
         Name::Call(id) => Id::derive([session, b"call", id.as_bytes()]),
         Name::AgentsOf(id) => Id::derive([session, b"agents", id.as_bytes()]),
         Name::Agent(id) => Id::derive([session, b"agent", id.as_bytes()]),

@@ -81,6 +81,7 @@ impl Assembler {
                 true
             }
             Name::Preamble
+            | Name::Session
             | Name::Nth(..)
             | Name::Call(_)
             | Name::AgentsOf(_)

@@ -165,7 +165,7 @@ impl Assembler {
 
     /// The turns that a name leads to.
     fn turns_of(&self, name: &Name) -> impl Iterator<Item = usize> {
-        let turn = self.index.turns.get(name);
+        let turn = self.index.turns.get(name.of_turn());
         let step = self.index.steps.get(name).map(|step| step.0);
         let part = self.index.parts.get(name).map(|part| part.0);
         let stored = self.index.stored.get(&name.digest()).map(|turn| *turn as usize);

@@ -14,7 +14,7 @@ impl Assembler {
     pub(super) fn start_step(&mut self, head: &Head, name: Name, model: Option<String>) {
         let turn = self.turn_for(head);
         let id = StepId(id_of(self.session, self.turns[turn].id, &name));
-        if self.step_of(head, turn) != Some(id) {
+        if self.step_of(head, turn) != Some(id) && !head.is_about_session() {
             self.close_prose(head);
         }
         // A step that this feed already has does not reopen the turn: a truncated log is replayed
@@ -22,11 +22,14 @@ impl Assembler {
         let seen_before = self
             .find_step(turn, &name)
             .is_some_and(|(turn, step)| self.turns[turn].steps[step].at.of(head.feed).is_some());
-        if !seen_before {
+        if !seen_before && !head.is_about_session() {
             self.reopen(head, turn);
         }
         self.update_step(head, name, |fold| {
-            let changed = model.is_some() && fold.model.as_deref() != model.as_deref();
+            // The model of a stronger feed stays: a stream may only know the session's.
+            let is_weaker = fold.model.is_some() && fold.at.strongest() > Some(head.feed);
+            let is_other = model.is_some() && fold.model.as_deref() != model.as_deref();
+            let changed = is_other && !is_weaker;
             if changed {
                 fold.model = model.map(Into::into);
             }
@@ -133,7 +136,9 @@ impl Assembler {
             let position = fold.stepped[head.feed.index()];
             fold.stepped[head.feed.index()] += 1;
             fold.steps[step].at.set(head.feed, position);
-            fold.step[head.feed.index()] = Some(fold.steps[step].id);
+            if !head.is_about_session() {
+                fold.step[head.feed.index()] = Some(fold.steps[step].id);
+            }
             if let Some(order) = &mut fold.step_order {
                 order.set(step, fold.steps[step].item());
             }

@@ -19,6 +19,7 @@ impl Assembler {
     pub(super) fn turn_for(&mut self, head: &Head) -> usize {
         let current = self.current_turn(head.feed, head.evidence.source, head.at);
         let turn = match &head.turn {
+            Some(Name::Session) => return self.session_turn(),
             Some(name) => match self.index.turns.get(name) {
                 Some(turn) => turn,
                 None => self.open_turn(vec![name.clone()]),
@@ -37,6 +38,17 @@ impl Assembler {
         turn
     }
 
+    /// The preamble, for an event about the session as a whole. The source stays where it is.
+    fn session_turn(&mut self) -> usize {
+        if let Some(turn) = self.index.turns.get(&Name::Preamble) {
+            return turn;
+        }
+        let turn = self.open_turn(vec![Name::Preamble]);
+        self.emit_turn_origin(turn);
+        self.settle(turn);
+        turn
+    }
+
     /// Records that this feed has reached the turn. Returns whether that is new.
     pub(super) fn place_turn(&mut self, turn: usize, head: &Head) -> bool {
         self.note_source_start(head);
@@ -51,6 +63,10 @@ impl Assembler {
         self.advance_source(head, turn);
         self.emit_turn_origin(turn);
         self.number_turns(turn);
+        if self.turns[turn].is_preamble() {
+            // Until now it may have been there for the session as a whole.
+            self.settle(turn);
+        }
         true
     }
 
@@ -356,7 +372,7 @@ impl Assembler {
     /// Takes back that the agent is gone: an event of its turn arrived, from whatever feed.
     pub(super) fn revive(&mut self, head: &Head) {
         let turn = match &head.turn {
-            Some(name) => self.index.turns.get(name),
+            Some(name) => self.index.turns.get(name.of_turn()),
             None => self.current_turn(head.feed, head.evidence.source, head.at),
         };
         if let Some(turn) = turn

@@ -60,6 +60,13 @@ impl Turn {
         }
     }
 
+    /// True for a preamble without content. A feed that names no turns has its calls there until
+    /// another feed says which turns they belong to.
+    pub fn is_blank(&self) -> bool {
+        let is_empty = self.user.is_empty() && self.parts.is_empty() && self.steps.is_empty();
+        self.number == 0 && is_empty
+    }
+
     /// A copy without its parts and its steps, which may be many and large.
     pub fn head(&self) -> Turn {
         Turn {

@@ -25,7 +25,12 @@ impl Assembler {
         requested: bool,
     ) {
         let at = match self.find_tool(head, call) {
-            Some(at) => at,
+            // Some feeds ask before they report the call: the question is their place for it,
+            // whether or not another feed has reported it.
+            Some(found) => {
+                let turn = self.turn_for(head);
+                self.arrive(head, turn, found)
+            }
             // A request about an unknown call opens its part (R-003-11).
             None => {
                 let tool = Tool { name: tool.to_owned(), ..new_tool(call) };
