@@ -6,8 +6,8 @@ use serde_json::Value;
 use unspool_model::provenance::Feed;
 
 use crate::decode::{
-    Fields, Format, acp, ai_sdk, claude, codex, copilot, formats, gemini, opencode, rows,
-    thoughtflow,
+    Fields, Format, acp, ai_sdk, aider, atif, claude, cline, codex, continue_dev, copilot, droid,
+    formats, gemini, kilo, mini_swe_agent, opencode, pi, qwen, rows, thoughtflow,
 };
 use crate::discover::LogLocation;
 
@@ -18,8 +18,17 @@ pub static AGENTS: &[Agent] = &[
     opencode::AGENT,
     copilot::AGENT,
     gemini::AGENT,
+    qwen::AGENT,
+    pi::AGENT,
+    kilo::AGENT,
+    cline::AGENT,
+    droid::AGENT,
+    continue_dev::AGENT,
+    mini_swe_agent::AGENT,
+    aider::AGENT,
     acp::AGENT,
     ai_sdk::AGENT,
+    atif::AGENT,
     thoughtflow::AGENT,
     rows::AGENT,
 ];

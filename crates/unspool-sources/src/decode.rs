@@ -5,16 +5,27 @@
 
 pub mod acp;
 pub mod ai_sdk;
+pub mod aider;
+pub mod atif;
 mod canonical_json;
 pub mod claude;
+pub mod cline;
 pub mod codex;
+pub mod continue_dev;
 pub mod copilot;
+mod cost_sum;
+pub mod droid;
 mod emitter;
 mod fields;
 pub mod gemini;
 mod json_outline;
+pub mod kilo;
+pub mod mini_swe_agent;
 pub mod opencode;
+mod permission;
+pub mod pi;
 mod prompt_names;
+pub mod qwen;
 pub mod rows;
 pub mod thoughtflow;
 mod warning;
@@ -78,6 +89,12 @@ pub trait Decoder: Send {
 
     /// Side chains that have ended: the state of their decoders can be dropped.
     fn ended_chains(&mut self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// The conversations of sub-agents that are inside a record as a whole. Each is decoded as one
+    /// record of its side chain, after the record itself.
+    fn nested<'a>(&self, _session: &str, _fields: &Fields<'a>) -> Vec<(SideChain, Fields<'a>)> {
         Vec::new()
     }
 
@@ -156,7 +173,7 @@ pub enum RecordOwner<'a> {
     /// The format matches; use this id if no record names the session.
     FallbackId(Cow<'a, str>),
     /// The session with this id, but another format begins with the same record: the next record
-    /// decides.
+    /// decides. The id is empty if the record names no session.
     Ambiguous(Cow<'a, str>),
 }
 
@@ -170,8 +187,9 @@ fn resume<D: Decoder + DeserializeOwned + 'static>(saved: &str) -> Option<Box<dy
 pub enum Precedence {
     /// It recognises fields or values that only its agent writes.
     Specific,
-    /// It also matches records of other agents: Claude Code's stream has any record with a session
-    /// and a type, and its hooks any record with an event name.
+    /// It also matches records of other agents: Claude Code's log and stream have any record with a
+    /// session and a type, its hooks any record with an event name, and Kilo writes what OpenCode
+    /// writes.
     General,
     /// It matches any record with text.
     Fallback,

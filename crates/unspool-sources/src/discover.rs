@@ -13,7 +13,8 @@ use unspool_model::source::FileStamp;
 use crate::agents::{AGENTS, ProcessFiles};
 use crate::decode::Warning;
 use crate::read::regular_file::open_regular;
-use crate::read::{agent_meta, rows};
+use crate::read::{aider_history, cline, rows, side_file};
+use crate::unsupported;
 pub use walk::SearchDepth;
 use walk::{SymlinkPolicy, WalkResult, walk};
 
@@ -26,12 +27,20 @@ pub struct LogLocation {
     pub home: &'static str,
     /// The log folders inside it.
     pub folders: &'static [&'static str],
+    /// Further variables that name folders of the agent, with the log folders inside each.
+    pub others: &'static [(&'static str, &'static [&'static str])],
     pub depth: SearchDepth,
     /// True if a path is a log.
     pub is_log: fn(&Path) -> bool,
 }
 
 impl LogLocation {
+    /// The environment variables that name folders of the agent.
+    fn variables(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let others = self.others.iter().map(|(variable, _)| *variable);
+        std::iter::once(self.variable).chain(others)
+    }
+
     /// The folder of the agent's logs and settings, relative to the user's home.
     pub fn agent_folder(&self) -> &'static str {
         let first = || self.folders.first().and_then(|logs| logs.split('/').next());
@@ -49,6 +58,7 @@ static SPOOL: LogLocation = LogLocation {
     variable: "",
     home: "",
     folders: &[],
+    others: &[],
     depth: SearchDepth::TopLevel,
     is_log: |path| ends(path, ".jsonl"),
 };
@@ -85,7 +95,7 @@ impl Environment {
             let value = std::env::var_os(name).filter(|value| !value.is_empty());
             value.map(PathBuf::from)
         };
-        let variables = agents_with_logs().map(|(_, location)| location.variable);
+        let variables = agents_with_logs().flat_map(|(_, location)| location.variables());
         Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
@@ -123,10 +133,11 @@ impl Environment {
     /// The log folders of one agent, each with the variable that named it.
     pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
         self.locations().filter(move |(name, ..)| *name == agent).map(|(_, location, folder)| {
-            let configured = self.variables.get(location.variable);
-            let variable = configured
-                .filter(|configured| folder.starts_with(configured))
-                .map(|_| location.variable);
+            let names = |variable: &&str| {
+                let configured = self.variables.get(variable);
+                configured.is_some_and(|configured| folder.starts_with(configured))
+            };
+            let variable = location.variables().find(names);
             (folder, variable)
         })
     }
@@ -162,9 +173,12 @@ impl Environment {
             let configured = self.variables.get(location.variable).cloned();
             let own = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)));
             let others = self.other_homes.iter().map(|home| home.join(location.home));
-            let homes = own.into_iter().chain(others);
-            homes.flat_map(move |home| {
-                location.folders.iter().map(move |logs| (agent, location, home.join(logs)))
+            let homes = own.into_iter().chain(others).map(|home| (home, location.folders));
+            let further = location.others.iter().filter_map(|(variable, folders)| {
+                Some((self.variables.get(variable)?.clone(), *folders))
+            });
+            homes.chain(further).flat_map(move |(home, folders)| {
+                folders.iter().map(move |logs| (agent, location, home.join(logs)))
             })
         });
         agents.chain(spool)
@@ -237,6 +251,11 @@ fn expand(walked: &mut WalkResult) {
     let databases: Vec<(PathBuf, FileStamp)> = databases;
     for (path, _) in databases {
         match rows::sessions(&path) {
+            Ok(sessions) if sessions.is_empty() => {
+                if let Ok(Some(what)) = unsupported::of_database(&path) {
+                    walked.warn(&path, unsupported::reason(what));
+                }
+            }
             Ok(sessions) => walked.files.extend(sessions),
             Err(error) => walked.warn(&path, format!("cannot be read: {error}")),
         }
@@ -247,23 +266,30 @@ fn is_database(path: &Path) -> bool {
     ends(path, ".db")
 }
 
-/// True if a file in a folder that the user named may be a log or a capture. JSON documents are
+/// True if a file in a folder that the user named may be a log or a capture. Documents are
 /// opened to check, because a folder may hold any number of unrelated ones.
 fn may_be_log(path: &Path) -> bool {
-    let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
-    certain || agent_meta::is_agent_meta(path) || (ends(path, ".json") && begins_as_session(path))
+    let certain =
+        [".jsonl", ".jsonl.zst", ".sse", ".db", ".traj.json"].iter().any(|end| ends(path, end));
+    let named = side_file::is_side_file(path) || cline::is_session_file(path);
+    let is_history = || ends(path, ".md") && aider_history::is_history(&beginning(path));
+    certain || named || is_history() || (ends(path, ".json") && begins_as_session(path))
 }
 
-/// True if a document begins with messages or with ThoughtFlow conversations.
-fn begins_as_session(path: &Path) -> bool {
+/// The first 8 KiB of a file; nothing of one that cannot be read.
+fn beginning(path: &Path) -> Vec<u8> {
     let mut beginning = Vec::new();
-    let Ok(file) = open_regular(path) else { return false };
-    if file.take(8 * 1024).read_to_end(&mut beginning).is_err() {
-        return false;
-    }
+    let file = open_regular(path).map(|file| file.take(8 * 1024).read_to_end(&mut beginning));
+    if matches!(file, Ok(Ok(_))) { beginning } else { Vec::new() }
+}
+
+/// True if a document begins with messages, with ThoughtFlow conversations or as a trajectory.
+fn begins_as_session(path: &Path) -> bool {
+    let beginning = beginning(path);
     let holds = |name: &[u8]| memchr::memmem::find(&beginning, name).is_some();
     let chat = holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""));
-    chat || holds(b"\"conversations\"") && holds(b"\"session_id\"")
+    let trajectory = holds(b"\"ATIF-v") || holds(b"\"mini_version\"");
+    chat || trajectory || holds(b"\"conversations\"") && holds(b"\"session_id\"")
 }
 
 /// The logs and captures of a path that the user named: the file itself with its metadata file, or
@@ -274,8 +300,8 @@ pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
         walk(path, may_be_log, SearchDepth::Recursive, SymlinkPolicy::Ignore)
     } else {
         let mut walked = WalkResult::default();
-        let files = [Some(path.to_owned()), agent_meta::meta_of_log(path)];
-        walked.files.extend(files.into_iter().flatten().map(|path| (path, FileStamp::default())));
+        let files = std::iter::once(path.to_owned()).chain(side_file::side_files_of_log(path));
+        walked.files.extend(files.map(|path| (path, FileStamp::default())));
         walked
     };
     expand(&mut walked);

@@ -21,6 +21,7 @@ use unspool_model::provenance::{Feed, Name};
 use crate::agents::Agent;
 use crate::decode::{Decoder, Fields, Format, JsonOutline, Record, RecordOutcome, Warning};
 use crate::read::lines::Line;
+use crate::unsupported;
 
 pub use checkpoint::Checkpoint;
 pub use file_digest::FileDigest;
@@ -83,6 +84,8 @@ pub enum Verdict {
     Empty,
     /// It is this agent's list of typed prompts.
     PromptHistory { agent: &'static str },
+    /// It is of an agent that is known and not read.
+    Unsupported { what: &'static str },
     /// No format matched.
     Unknown,
 }
@@ -110,6 +113,8 @@ pub struct FileDecoder {
     pending: PendingRecords,
     /// The agent whose list of typed prompts the file seems to be.
     prompt_history: Option<&'static Agent>,
+    /// What the file is, if it is of an agent that is not read.
+    unsupported: Option<&'static str>,
     /// The events and the outline of one record; reused to save allocations.
     events: Vec<Event>,
     outline: JsonOutline,
@@ -152,6 +157,7 @@ impl FileDecoder {
             invalid_records: 0,
             pending: PendingRecords::default(),
             prompt_history: None,
+            unsupported: None,
             events: Vec::new(),
             outline: JsonOutline::default(),
         }
@@ -230,6 +236,13 @@ impl FileDecoder {
         fields: &Fields<'_>,
         sink: &mut (impl RecordSink + ?Sized),
     ) {
+        if self.format.is_none()
+            && let Some(what) = unsupported::of_record(fields)
+        {
+            self.unsupported = Some(what);
+            self.pending = PendingRecords { given_up: true, ..PendingRecords::default() };
+            return;
+        }
         let Some(session) = self.session_of(fields, sink) else {
             self.prompt_history = self.prompt_history.or_else(|| Agent::of_prompt_history(fields));
             return self.hold_record(line, sink);
@@ -247,6 +260,32 @@ impl FileDecoder {
         let outcome = file_session.decoder.decode(&record, fields, &mut self.events);
         sink.record(DecodedRecord { session, line, outcome, events: &mut self.events });
         self.events.clear();
+        self.decode_nested(session, line, text, fields, sink);
+    }
+
+    /// Decodes the conversations of sub-agents that are inside a record. Each is whole, so its
+    /// decoder keeps no state after the record: a checkpoint stays small.
+    fn decode_nested(
+        &mut self,
+        parent: SessionHandle,
+        line: Line<'_>,
+        text: &str,
+        fields: &Fields<'_>,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) {
+        let Some(format) = self.format else { return };
+        let held = &self.sessions[parent.0];
+        for (chain, inner) in held.decoder.nested(&held.id, fields) {
+            let Some(session) = self.open_chain(parent, &chain, sink) else { continue };
+            let file_session = &mut self.sessions[session.0];
+            file_session.decoder.begin_side_chain(&chain);
+            let source = file_session.source;
+            let record = Record { source, line: line.number, offset: line.offset, text };
+            let outcome = file_session.decoder.decode(&record, &inner, &mut self.events);
+            file_session.decoder = (format.decoder)();
+            sink.record(DecodedRecord { session, line, outcome, events: &mut self.events });
+            self.events.clear();
+        }
     }
 
     /// A program that writes invalid records usually writes many: only the first few are reported.
@@ -281,6 +320,9 @@ impl FileDecoder {
         self.settle(sink);
         for (_, warning) in std::mem::take(&mut self.pending.unreadable_lines) {
             sink.warn(None, warning);
+        }
+        if let Some(what) = self.unsupported {
+            return Verdict::Unsupported { what };
         }
         match (self.current, self.first, self.prompt_history) {
             (Some(_), _, _) => Verdict::HasSessions,

@@ -35,6 +35,11 @@ pub enum LoadError {
         "unrecognised file format: {path}; `unspool import --help` lists the supported formats"
     )]
     Unknown { path: PathBuf },
+    #[error(
+        "{path} is {what}, which unspool does not read yet; `unspool import --help` lists the \
+         supported formats"
+    )]
+    Unsupported { path: PathBuf, what: &'static str },
     #[error("{path} is empty")]
     Empty { path: PathBuf },
 }
@@ -247,6 +252,7 @@ impl SessionSet {
             Verdict::HasSessions => Ok(()),
             Verdict::Empty => Err(LoadError::Empty { path }),
             Verdict::PromptHistory { agent } => Err(prompt_history(path, agent)),
+            Verdict::Unsupported { what } => Err(LoadError::Unsupported { path, what }),
             Verdict::Unknown => Err(LoadError::Unknown { path }),
         }
     }

@@ -4,7 +4,8 @@
 //! streams into lines. `decode` turns the records of one vendor into events. `file_decoder` runs
 //! the lines of one file through its decoders into a sink. `in_memory` is a sink that merges all
 //! feeds of each session in memory. `agents` lists the supported agents, `survey` reports which of
-//! them have logs on this machine, and `application_agents` reads tables of agent runs.
+//! them have logs on this machine, `unsupported` the files of agents that are not read, and
+//! `application_agents` reads tables of agent runs.
 
 pub mod agents;
 pub mod application_agents;
@@ -15,3 +16,4 @@ pub mod fingerprint;
 pub mod in_memory;
 pub mod read;
 pub mod survey;
+pub mod unsupported;

@@ -12,7 +12,7 @@ use crate::agents::{AGENTS, Agent, VersionAge};
 use crate::decode::Warning;
 use crate::discover::{Environment, LogFile, discover};
 use crate::in_memory::SessionSet;
-use crate::read::{agent_meta, source};
+use crate::read::{side_file, source};
 
 /// Stands for the version of logs that do not name it.
 const NO_VERSION: &str = "unknown";
@@ -80,7 +80,7 @@ fn survey_agent(
         path,
         variable,
     });
-    files.retain(|found| !agent_meta::is_agent_meta(&found.path));
+    files.retain(|found| !side_file::is_side_file(&found.path));
     files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
     let mut surveyed = AgentSurvey {
         agent: agent.name,

@@ -62,6 +62,13 @@ pub const COPILOT: Format = capture_of!(
     General,
     r#"{"dir":"a2c","msg":{"id":0,"result":{"agentInfo":{"name":"Copilot"}}}}"#
 );
+pub const DROID: Format = capture_of!(
+    Droid,
+    "droid",
+    "Droid ACP capture",
+    General,
+    r#"{"dir":"s2c","msg":{"id":1,"result":{"agentInfo":{"name":"@factory/cli"}}}}"#
+);
 pub const GEMINI: Format = capture_of!(
     Gemini,
     "gemini",
@@ -75,6 +82,20 @@ pub const OPENCODE: Format = capture_of!(
     "OpenCode ACP capture",
     General,
     r#"{"dir":"s2c","msg":{"id":0,"result":{"agentInfo":{"name":"OpenCode"}}}}"#
+);
+pub const KILO: Format = capture_of!(
+    Kilo,
+    "kilo",
+    "Kilo ACP capture",
+    General,
+    r#"{"dir":"s2c","msg":{"id":0,"result":{"agentInfo":{"name":"Kilo"}}}}"#
+);
+pub const QWEN: Format = capture_of!(
+    Qwen,
+    "qwen",
+    "Qwen Code ACP capture",
+    General,
+    r#"{"dir":"a2c","msg":{"id":0,"result":{"agentInfo":{"name":"qwen-code"}}}}"#
 );
 /// Before the others: a message that does not name the agent is nobody's.
 const OTHER: Format = capture_of!(

@@ -9,9 +9,9 @@ mod fork;
 mod hooks;
 mod log;
 mod marks;
-mod message;
+pub(super) mod message;
 mod meta;
-mod result;
+pub(super) mod result;
 mod stream;
 mod tree;
 
@@ -20,6 +20,9 @@ use unspool_model::provenance::Feed;
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
 pub use agent::AGENT;
+pub(super) use hooks::{HookDialect, HooksDecoder};
+pub(super) use marks::tag;
+pub(super) use tree::Tree;
 
 const NAME: &str = "claude-code";
 /// The event of an answer that was given through our own hook. Claude Code has none of this name.
@@ -33,7 +36,7 @@ pub const LOG: Format = Format {
     recognise: recognise_log,
     decoder: || Box::new(log::LogDecoder::default()),
     resume: resume::<log::LogDecoder>,
-    precedence: Precedence::Specific,
+    precedence: Precedence::General,
     samples: &[
         r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"hi"}}"#,
     ],
@@ -57,8 +60,8 @@ pub const HOOKS: Format = Format {
     sessions_per_file: SessionsPerFile::Several,
     name: "Claude Code hook payloads",
     recognise: recognise_hooks,
-    decoder: || Box::new(hooks::HooksDecoder::default()),
-    resume: resume::<hooks::HooksDecoder>,
+    decoder: || Box::new(HooksDecoder::default()),
+    resume: resume::<HooksDecoder>,
     precedence: Precedence::General,
     samples: &[r#"{"hook_event_name":"Stop","session_id":"s","transcript_path":"/p/s.jsonl"}"#],
 };

@@ -104,7 +104,8 @@ fn owner<'a>(fields: &Fields<'a>) -> RecordOwner<'a> {
 
 /// A payload does not name its event, so the capturing side writes the name beside it.
 fn recognise_hooks<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
-    let event = fields.text("event")?;
+    // Events of Cline have the same fields, and ids.
+    let event = fields.text("event").filter(|_| !fields.has("eventId"))?;
     let payload = fields.fields("payload");
     let session = payload.text("sessionId")?;
     let inside = !matches!(&*event, "subagentStart" | "subagentStop");

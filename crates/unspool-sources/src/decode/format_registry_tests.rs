@@ -13,10 +13,21 @@ use crate::agents::{AGENTS, Agent, VersionAge};
 const OVERLAPS: &[(&str, &[&str])] = &[
     ("AI SDK messages", &["rows"]),
     ("Claude Code session log", &["Claude Code stream-json", "rows"]),
+    ("Cline conversation", &["Claude Code session log", "Claude Code stream-json"]),
     ("Codex hook payloads", &["Claude Code hook payloads", "Gemini CLI hook payloads"]),
     ("Copilot CLI session log", &["Copilot CLI live events"]),
+    ("Droid hook payloads", &["Claude Code hook payloads"]),
+    ("Droid stream-json", &["Claude Code stream-json", "rows"]),
     ("Gemini CLI chat file", &["rows"]),
     ("Gemini CLI stream-json", &["Claude Code stream-json"]),
+    ("Kilo events", &["OpenCode events"]),
+    ("Kilo export", &["OpenCode export"]),
+    ("Kilo run --format json", &["OpenCode run --format json"]),
+    ("Pi session file", &["Pi events", "rows"]),
+    ("Qwen Code hook payloads", &["Claude Code hook payloads"]),
+    ("Qwen Code session log", &["Claude Code session log", "Claude Code stream-json", "rows"]),
+    ("Qwen Code stream-json", &["Claude Code stream-json"]),
+    ("mini-swe-agent trajectory", &["rows"]),
 ];
 
 #[test]

@@ -15,6 +15,7 @@ use unspool_model::provenance::{Feed, Name};
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
 pub use agent::AGENT;
+pub(super) use tool::exit_code;
 
 const NAME: &str = "gemini";
 

@@ -11,6 +11,7 @@ mod decoder;
 mod message;
 mod next;
 mod part;
+mod product;
 mod questions;
 mod run;
 mod session;
@@ -19,13 +20,14 @@ mod user;
 
 use std::borrow::Cow;
 
-use decoder::OpenCodeDecoder;
 use jiff::Timestamp;
 use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 
 pub use agent::AGENT;
+pub(super) use decoder::OpenCodeDecoder;
+pub(super) use product::Product;
 pub(super) use tool::call_id_hash;
 
 const NAME: &str = "opencode";
@@ -38,8 +40,8 @@ pub const LOG: Format = Format {
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode database",
-    recognise: recognise_log,
-    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
+    recognise: |fields| log_owner(fields, SESSION_RECORD_TYPE),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log, Product::OpenCode)),
     resume: resume::<OpenCodeDecoder>,
     precedence: Precedence::Specific,
     samples: &[
@@ -53,10 +55,10 @@ pub const EXPORT: Format = Format {
     feed: Feed::Log,
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode export",
-    recognise: recognise_export,
-    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log)),
+    recognise: export_owner,
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Log, Product::OpenCode)),
     resume: resume::<OpenCodeDecoder>,
-    precedence: Precedence::Specific,
+    precedence: Precedence::General,
     samples: &[r#"{"info":{"id":"msg_1","sessionID":"ses_a","role":"user"},"parts":[]}"#],
 };
 
@@ -66,9 +68,9 @@ pub const EVENTS: Format = Format {
     sessions_per_file: SessionsPerFile::Several,
     name: "OpenCode events",
     recognise: recognise_event,
-    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream, Product::OpenCode)),
     resume: resume::<OpenCodeDecoder>,
-    precedence: Precedence::Specific,
+    precedence: Precedence::General,
     samples: &[r#"{"id":"evt_1","type":"session.idle","properties":{"sessionID":"ses_a"}}"#],
 };
 
@@ -78,24 +80,29 @@ pub const RUN: Format = Format {
     sessions_per_file: SessionsPerFile::One,
     name: "OpenCode run --format json",
     recognise: recognise_run,
-    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream)),
+    decoder: || Box::new(OpenCodeDecoder::new(Feed::Stream, Product::OpenCode)),
     resume: resume::<OpenCodeDecoder>,
-    precedence: Precedence::Specific,
+    precedence: Precedence::General,
     samples: &[
         r#"{"type":"text","timestamp":1,"sessionID":"ses_a","part":{"id":"prt_1","type":"text"}}"#,
     ],
 };
 
-fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
-    if fields.is("type", SESSION_RECORD_TYPE) {
+/// A record of the text of a session in the database. `head` is the type of its first line.
+pub(super) fn log_owner<'a>(fields: &Fields<'a>, head: &str) -> Option<RecordOwner<'a>> {
+    if fields.is("type", head) {
         return session_of(fields);
+    }
+    // A later line says nothing about the program, and never stands first.
+    if head != SESSION_RECORD_TYPE {
+        return None;
     }
     let id = fields.text("id")?;
     (id.starts_with("evt_") && fields.has("seq") && fields.has("data"))
         .then_some(RecordOwner::Format)
 }
 
-fn recognise_export<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
+pub(super) fn export_owner<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let info = fields.fields("info");
     let id = info.text("id")?;
     if id.starts_with("ses_") && info.has("directory") {
@@ -105,7 +112,32 @@ fn recognise_export<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     info.text("sessionID").filter(|_| message).map(RecordOwner::Session)
 }
 
+/// Durable events are those of Kilo as well, which repeats each at once: the next event decides. A
+/// version of Kilo has been recognised before, so any other decides too.
 fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
+    let owner = event_owner(fields)?;
+    let event = unwrap_event(fields);
+    let kind = event.text("type")?;
+    let durable = ["server.connected", "session.created", "session.updated", "message.updated"];
+    let has_version = event.fields("properties").fields("info").has("version");
+    let is_durable = durable.contains(&&*kind) || kind == "message.part.updated";
+    let undecided = is_durable && !has_version;
+    let wrapped = fields.has("payload");
+    let wait = |id: Cow<'a, str>| Some(RecordOwner::Ambiguous(id));
+    if let RecordOwner::Session(id) = &owner
+        && undecided
+        && !wrapped
+    {
+        return wait(id.clone());
+    }
+    if owner == RecordOwner::Format && kind == "server.connected" {
+        wait("".into())
+    } else {
+        Some(owner)
+    }
+}
+
+pub(super) fn event_owner<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let event = unwrap_event(fields);
     let kind = event.text("type")?;
     let named = event.text("id").is_some_and(|id| id.starts_with("evt_"));
@@ -125,7 +157,19 @@ fn recognise_event<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     Some(session.map_or(RecordOwner::Format, RecordOwner::Session))
 }
 
+/// Kilo prints the same parts until the first step is over.
 fn recognise_run<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
+    let owner = printed_owner(fields)?;
+    let decided = fields.is("type", "step_finish") || fields.is("type", "error");
+    if let RecordOwner::Session(id) = &owner
+        && !decided
+    {
+        return Some(RecordOwner::Ambiguous(id.clone()));
+    }
+    Some(owner)
+}
+
+pub(super) fn printed_owner<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     let is_printed = fields.has("timestamp") && (fields.has("part") || fields.is("type", "error"));
     fields.text("sessionID").filter(|_| is_printed).map(RecordOwner::Session)
 }
@@ -140,7 +184,7 @@ fn session_of<'a>(info: &Fields<'a>) -> Option<RecordOwner<'a>> {
 }
 
 /// Removes the wrapper that a capture or the global stream puts around an event.
-fn unwrap_event<'a>(fields: &Fields<'a>) -> Fields<'a> {
+pub(super) fn unwrap_event<'a>(fields: &Fields<'a>) -> Fields<'a> {
     if fields.has("payload") && !fields.has("type") {
         fields.fields("payload")
     } else if fields.has("recv") && fields.has("event") {

@@ -8,7 +8,7 @@ use crate::decode::{Format, formats};
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
 /// rejected, and the file is read again.
-const CHECKPOINT_VERSION: u32 = 4;
+const CHECKPOINT_VERSION: u32 = 5;
 
 /// A state from which decoding can resume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -32,7 +32,10 @@ struct SessionCheckpoint {
     sub_agent: bool,
     parent: Option<String>,
     source: u16,
-    decoder: String,
+    /// The state of its decoder; `None` if it is that of a new one, as after the conversation of a
+    /// sub-agent that was whole in one record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decoder: Option<String>,
 }
 
 impl Checkpoint {
@@ -59,13 +62,15 @@ impl FileDecoder {
         if waiting || self.named_by_file {
             return None;
         }
+        let new = self.format.and_then(|format| (format.decoder)().save());
         let sessions = self.sessions.iter().map(|session| {
+            let decoder = session.decoder.save()?;
             Some(SessionCheckpoint {
                 id: session.id.clone(),
                 sub_agent: session.sub_agent,
                 parent: session.parent.clone(),
                 source: session.source,
-                decoder: session.decoder.save()?,
+                decoder: Some(decoder).filter(|decoder| new.as_ref() != Some(decoder)),
             })
         });
         Some(Checkpoint {
@@ -93,12 +98,16 @@ impl FileDecoder {
         (file_decoder.format, file_decoder.first) = (format, saved.first);
         file_decoder.file_digest = saved.file_digest;
         for session in &saved.sessions {
+            let decoder = match &session.decoder {
+                Some(state) => (format?.resume)(state)?,
+                None => (format?.decoder)(),
+            };
             file_decoder.sessions.push(Session {
                 id: session.id.clone(),
                 sub_agent: session.sub_agent,
                 parent: session.parent.clone(),
                 source: session.source,
-                decoder: (format?.resume)(&session.decoder)?,
+                decoder,
             });
         }
         let is_valid = |at: &usize| *at < file_decoder.sessions.len();

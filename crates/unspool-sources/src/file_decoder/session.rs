@@ -2,7 +2,7 @@
 //! the record belongs to, and opens a session when its id is new.
 
 use super::{FileDecoder, RecordSink, Session, SessionHandle, SessionIdent};
-use crate::decode::{Fields, Format, RecordOwner, SessionsPerFile, recognise};
+use crate::decode::{Fields, Format, RecordOwner, SessionsPerFile, SideChain, recognise};
 use crate::read::lines::Line;
 
 impl FileDecoder {
@@ -31,11 +31,20 @@ impl FileDecoder {
         {
             over.decoder = (self.format?.decoder)();
         }
-        let chain = chain?;
+        self.open_chain(session, &chain?, sink)
+    }
+
+    /// The session of a side chain of `session`.
+    pub(super) fn open_chain(
+        &mut self,
+        session: SessionHandle,
+        chain: &SideChain,
+        sink: &mut (impl RecordSink + ?Sized),
+    ) -> Option<SessionHandle> {
         let existing = self.sessions.len();
         let opened = self.open_session(&chain.id, Some(&chain.parent), true, sink)?;
         if opened.0 == existing {
-            self.sessions[opened.0].decoder.begin_side_chain(&chain);
+            self.sessions[opened.0].decoder.begin_side_chain(chain);
         }
         // Records that name no session belong to the log's main session.
         self.current = Some(session);
@@ -66,9 +75,12 @@ impl FileDecoder {
             }
         };
         match recognised {
+            RecordOwner::Ambiguous(id) if id.is_empty() => self.current,
             RecordOwner::Format => self.current.or_else(|| self.former_session(sink)),
             RecordOwner::FallbackId(name) => {
                 self.fallback_id.get_or_insert_with(|| name.into_owned());
+                // A file that identifies itself does not continue the one that it replaces.
+                self.former = None;
                 self.current
             }
             // `None` until the main session was named.

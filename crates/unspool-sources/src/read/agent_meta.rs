@@ -5,13 +5,13 @@
 //! or the folder. The file is read as one line that holds all of it.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::regular_file::open_regular;
+use super::first_record::first_record;
 
 /// The file holds a few short fields.
 const MAX_META_BYTES: u64 = 1024 * 1024;
@@ -63,7 +63,7 @@ pub fn text(path: &Path, file: &mut File) -> io::Result<Option<Vec<u8>>> {
 fn session_of(path: &Path, agent: &str) -> Option<String> {
     let folder = path.parent()?;
     let log = folder.join(format!("agent-{agent}.jsonl"));
-    first_record(&log).and_then(|record| record.session_id).or_else(|| {
+    first_record::<FirstRecord>(&log).and_then(|record| record.session_id).or_else(|| {
         let within = folder.file_name().is_some_and(|name| name == "subagents");
         let named = folder.parent().filter(|_| within)?.file_name()?;
         Some(named.to_str()?.to_owned())
@@ -74,14 +74,6 @@ fn session_of(path: &Path, agent: &str) -> Option<String> {
 #[serde(rename_all = "camelCase")]
 struct FirstRecord {
     session_id: Option<String>,
-}
-
-fn first_record(log: &Path) -> Option<FirstRecord> {
-    let mut line = Vec::new();
-    BufReader::new(open_regular(log).ok()?.take(MAX_META_BYTES))
-        .read_until(b'\n', &mut line)
-        .ok()?;
-    serde_json::from_slice(&line).ok()
 }
 
 #[cfg(test)]

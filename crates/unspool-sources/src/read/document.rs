@@ -1,6 +1,6 @@
 //! A JSON document as lines: each element of a list on a line of its own; or the fields of an
-//! object, followed by the elements of its `messages` or of its `conversations` (if these are
-//! objects), followed by the remaining fields. Only white space and the commas between elements
+//! object, followed by the elements of its `messages`, or of another list of `OBJECT_LISTS` if these
+//! are objects, followed by the remaining fields. Only white space and the commas between elements
 //! change. Memory use is bounded by the buffer.
 //!
 //! ```text
@@ -13,10 +13,10 @@ use std::io::{self, Read};
 
 use unspool_model::json::StringState;
 
-/// The lists that are split into lines; only the first one of a document is. Some applications
-/// store other values in `conversations`, such as ids; those are not split.
+/// The lists that are split into lines; only the first one of a document is.
 pub(super) const MESSAGES: &[u8] = b"\"messages\":";
-pub(super) const CONVERSATIONS: &[u8] = b"\"conversations\":";
+/// Some applications store other values in these, such as ids; those are not split.
+pub(super) const OBJECT_LISTS: [&[u8]; 3] = [b"\"conversations\":", b"\"history\":", b"\"steps\":"];
 
 /// Rewrites a document as lines while it is read.
 pub struct DocumentLines<R> {
@@ -38,7 +38,7 @@ struct State {
     /// A string at depth one with the colon after it, held back because it may be the name of the
     /// list.
     held: Vec<u8>,
-    /// A list of conversations has begun; its first element decides whether it is split.
+    /// A list of `OBJECT_LISTS` has begun; its first element decides whether it is split.
     perhaps: bool,
     /// This line has fields of the object.
     fields: bool,
@@ -115,7 +115,7 @@ impl State {
                 self.lines = Some(1);
             }
             b'[' if self.depth == 1 && !self.listed && self.held == MESSAGES => self.cut(out),
-            b'[' if self.depth == 1 && !self.listed && self.held == CONVERSATIONS => {
+            b'[' if self.depth == 1 && !self.listed && OBJECT_LISTS.contains(&&*self.held) => {
                 self.perhaps = true;
             }
             b'[' | b'{' => {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use unspool_model::json::StringState;
 
-use super::document::{CONVERSATIONS, MESSAGES};
+use super::document::{MESSAGES, OBJECT_LISTS};
 use super::source::read_some;
 
 /// How much of a text is scanned. A longer first line is judged by its beginning.
@@ -90,7 +90,8 @@ impl DocumentDetector {
             b':' => self.held.push(byte),
             b'{' | b'[' => {
                 let of_object = self.open.len() == 1 && byte == b'[';
-                self.listed |= of_object && (self.held == MESSAGES || self.held == CONVERSATIONS);
+                let is_list = self.held == MESSAGES || OBJECT_LISTS.contains(&&*self.held);
+                self.listed |= of_object && is_list;
                 self.open.push(byte);
                 self.held.clear();
             }

@@ -1,4 +1,4 @@
-//! Sessions in databases: OpenCode keeps all of its sessions in one SQLite file. Each session is
+//! Sessions in databases: OpenCode and Kilo keep all sessions in one SQLite file. Each session is
 //! read as a text of its own, one row per line. Its path is that of the file, `#`, and its id.
 //!
 //! ```text
@@ -23,6 +23,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 use unspool_model::source::FileStamp;
 
+use super::hub_events;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
@@ -54,12 +55,15 @@ pub fn stamp_of(path: &Path) -> Option<FileStamp> {
     read_stamp(&connect(&database).ok()?, &session).ok()?
 }
 
-/// The sessions of a database, as paths; empty if it is not an OpenCode database.
+/// The sessions of a database, as paths; empty if it is of another program.
 pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
     if !is_sqlite(database)? {
         return Ok(Vec::new());
     }
     let connection = connect(database)?;
+    if hub_events::is_event_log(&connection)? {
+        return hub_events::sessions(&connection, database);
+    }
     if !has_table(&connection, "session")? || !has_table(&connection, "part")? {
         return Ok(Vec::new());
     }
@@ -78,12 +82,29 @@ pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
     rows.map(named).collect()
 }
 
+/// True if a file is a database with all of these tables.
+pub fn has_tables(database: &Path, tables: &[&str]) -> io::Result<bool> {
+    if !is_sqlite(database)? {
+        return Ok(false);
+    }
+    let connection = connect(database)?;
+    for table in tables {
+        if !has_table(&connection, table)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The rows of a session as text.
 pub fn open(database: &Path, session: &str) -> io::Result<Source> {
     let Some(stamp) = read_stamp(&connect(database)?, session)? else {
         let what = format!("{} has no session {session}", database.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     };
+    if hub_events::is_event_log(&connect(database)?)? {
+        return Ok(hub_events::open(database, session, stamp));
+    }
     let (database, session) = (database.to_owned(), session.to_owned());
     let begin = move || -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(Rows::new(connect(&database)?, session.clone())?))
@@ -101,7 +122,7 @@ fn is_sqlite(database: &Path) -> io::Result<bool> {
 
 /// Opens a database read-only. A reader of a database in WAL mode creates missing `-wal` and `-shm`
 /// files. If they are missing, no process has it open, so it is opened as immutable.
-fn connect(database: &Path) -> io::Result<Connection> {
+pub(super) fn connect(database: &Path) -> io::Result<Connection> {
     let beside = |end: &str| {
         let mut path = database.as_os_str().to_owned();
         path.push(end);
@@ -133,7 +154,7 @@ fn escaped(path: &[u8]) -> String {
     address
 }
 
-fn has_table(connection: &Connection, name: &str) -> io::Result<bool> {
+pub(super) fn has_table(connection: &Connection, name: &str) -> io::Result<bool> {
     let wanted = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
     connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(io_error)
 }
@@ -148,6 +169,9 @@ fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
 }
 
 fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<FileStamp>> {
+    if hub_events::is_event_log(connection)? {
+        return hub_events::read_stamp(connection, session);
+    }
     let wanted = format!("SELECT {} FROM session s WHERE id = ?1", stamp_columns(connection)?);
     connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(io_error)
 }
@@ -163,7 +187,7 @@ fn stamp(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<FileStamp> {
     })
 }
 
-fn io_error(error: rusqlite::Error) -> io::Error {
+pub(super) fn io_error(error: rusqlite::Error) -> io::Error {
     io::Error::other(error)
 }
 
@@ -212,11 +236,14 @@ impl Rows {
     fn head(&mut self) -> io::Result<Next> {
         let wanted =
             "SELECT parent_id, directory, version, time_created FROM session WHERE id = ?1";
+        // Kilo adds a table to the tables of OpenCode.
+        let is_kilo = has_table(&self.connection, "kilo_board")?;
+        let program = if is_kilo { "kilo.session" } else { "opencode.session" };
         let head = self
             .connection
             .query_row(wanted, [&self.session], |row| {
                 let mut head = serde_json::Map::new();
-                head.insert("type".into(), "opencode.session".into());
+                head.insert("type".into(), program.into());
                 head.insert("id".into(), self.session.as_str().into());
                 for (at, name) in ["parentID", "directory", "version"].into_iter().enumerate() {
                     if let Some(value) = row.get::<_, Option<String>>(at)? {

@@ -1,6 +1,7 @@
 //! Opens anything that holds a session as lines of text: a log unchanged, a compressed one
-//! decompressed, a document split into its elements, server-sent events as their data, database
-//! rows as JSON, an agent's metadata file as one line. The code after this handles lines only.
+//! decompressed, a document split into its elements, server-sent events as their data, aider's chat
+//! history as JSON, database rows as JSON, an agent's metadata file as one line. The code after this
+//! handles lines only.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -8,12 +9,13 @@ use std::path::Path;
 
 use unspool_model::source::FileStamp;
 
+use super::aider_history::{self, HistoryLines};
 use super::document::DocumentLines;
 use super::lines::ReadPosition;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
-use super::{agent_meta, document_detector, rollout, rows};
+use super::{cline, document_detector, rollout, rows, side_file};
 use crate::discover::file_stamp;
 
 pub trait ReadSeek: Read + Seek + Send {}
@@ -53,6 +55,7 @@ enum Form {
     Packed,
     DocumentLines,
     SseLines,
+    ChatHistory,
 }
 
 /// How a compressed stream begins.
@@ -66,8 +69,15 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let mut file = open_regular(path)?;
     let stamp = file_stamp(&file.metadata()?);
-    if let Some(text) = agent_meta::text(path, &mut file)? {
+    if let Some(text) = side_file::text(path, &mut file)? {
         return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
+    }
+    if cline::is_session_file(path) {
+        let path = path.to_owned();
+        let begin = move || -> io::Result<Box<dyn Read + Send>> {
+            Ok(cline::lines(&path)?.unwrap_or_else(|| Box::new(io::empty())))
+        };
+        return Ok(Source::new(stamp, None, RestartableReader::new(begin)));
     }
     if let Some(ranges) = rollout::ranges(path) {
         let length = rollout::length(&ranges);
@@ -89,6 +99,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
             Form::Packed => Box::new(zstd::Decoder::new(file)?),
             Form::DocumentLines => Box::new(DocumentLines::new(file)),
             Form::SseLines => Box::new(SseLines::new(file)),
+            Form::ChatHistory => Box::new(HistoryLines::new(&path, file)),
         })
     };
     Ok(Source::new(stamp, None, RestartableReader::new(begin)))
@@ -155,6 +166,7 @@ impl TextStream {
             Form::Lines | Form::Packed => self.text,
             Form::DocumentLines => Box::new(DocumentLines::new(self.text)),
             Form::SseLines => Box::new(SseLines::new(self.text)),
+            Form::ChatHistory => Box::new(HistoryLines::new(Path::new(""), self.text)),
         }
     }
 }
@@ -185,6 +197,8 @@ fn form_by(beginning: &[u8]) -> Form {
     let event = [b"data:".as_slice(), b"event:", b"id:", b"retry:", b":"];
     if beginning.starts_with(b"[") {
         Form::DocumentLines
+    } else if aider_history::is_history(beginning) {
+        Form::ChatHistory
     } else if event.iter().any(|field| beginning.starts_with(field)) {
         Form::SseLines
     } else {

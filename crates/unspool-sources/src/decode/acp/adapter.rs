@@ -17,8 +17,11 @@ pub(super) enum Adapter {
     Claude,
     Codex,
     Copilot,
+    Droid,
     Gemini,
     OpenCode,
+    Kilo,
+    Qwen,
     Other,
 }
 
@@ -39,8 +42,11 @@ impl Adapter {
             "claude-code" => Adapter::Claude,
             "codex" => Adapter::Codex,
             "copilot" => Adapter::Copilot,
+            "droid" => Adapter::Droid,
             "gemini" => Adapter::Gemini,
             "opencode" => Adapter::OpenCode,
+            "kilo" => Adapter::Kilo,
+            "qwen" => Adapter::Qwen,
             _ => Adapter::Other,
         }
     }
@@ -50,8 +56,11 @@ impl Adapter {
             Adapter::Claude => "claude-code",
             Adapter::Codex => "codex",
             Adapter::Copilot => "copilot",
+            Adapter::Droid => "droid",
             Adapter::Gemini => "gemini",
             Adapter::OpenCode => "opencode",
+            Adapter::Kilo => "kilo",
+            Adapter::Qwen => "qwen",
             Adapter::Other => "acp",
         }
     }
@@ -66,8 +75,11 @@ impl Adapter {
                 Adapter::Codex
             }
             "Copilot" => Adapter::Copilot,
+            "@factory/cli" => Adapter::Droid,
             "gemini-cli" => Adapter::Gemini,
             "OpenCode" => Adapter::OpenCode,
+            "Kilo" => Adapter::Kilo,
+            "qwen-code" => Adapter::Qwen,
             _ => Adapter::Other,
         }
     }
@@ -87,13 +99,16 @@ impl Adapter {
     /// What the id of a chunk's message names.
     pub fn chunk_name(self, prose_kind: ProseKind, id: &str) -> ChunkName {
         match (self, prose_kind) {
-            (Adapter::OpenCode, ProseKind::Reasoning) | (Adapter::Codex, _) => {
+            (Adapter::OpenCode | Adapter::Kilo, ProseKind::Reasoning) | (Adapter::Codex, _) => {
                 ChunkName::Block(Name::Block(id.into(), 0))
             }
-            (Adapter::Claude | Adapter::Other, _) | (Adapter::OpenCode, ProseKind::Text) => {
+            (Adapter::Claude | Adapter::Other, _)
+            | (Adapter::OpenCode | Adapter::Kilo, ProseKind::Text) => {
                 ChunkName::Step(Name::Message(id.into()))
             }
-            (Adapter::Copilot | Adapter::Gemini, _) => ChunkName::None,
+            (Adapter::Copilot | Adapter::Droid | Adapter::Gemini | Adapter::Qwen, _) => {
+                ChunkName::None
+            }
         }
     }
 
@@ -101,11 +116,13 @@ impl Adapter {
     /// again; the protocol has no messages.
     pub fn call(self, id: &Arc<str>) -> CallRef {
         match self {
-            Adapter::OpenCode => CallRef::ByContent(call_id_hash(id), 0),
+            Adapter::OpenCode | Adapter::Kilo => CallRef::ByContent(call_id_hash(id), 0),
             Adapter::Claude
             | Adapter::Codex
             | Adapter::Copilot
+            | Adapter::Droid
             | Adapter::Gemini
+            | Adapter::Qwen
             | Adapter::Other => CallRef::Id(id.clone()),
         }
     }
@@ -116,11 +133,16 @@ impl Adapter {
         match self {
             // The id is the name, twice, with a time and a number.
             Adapter::Gemini => id.split_once("__").map(|(name, _)| name.to_owned()),
-            Adapter::OpenCode if call.is("sessionUpdate", "tool_call") => call.string("title"),
+            Adapter::OpenCode | Adapter::Kilo if call.is("sessionUpdate", "tool_call") => {
+                call.string("title")
+            }
+            Adapter::Qwen => call.fields("_meta").string("toolName"),
             Adapter::Claude
             | Adapter::Codex
             | Adapter::Copilot
+            | Adapter::Droid
             | Adapter::OpenCode
+            | Adapter::Kilo
             | Adapter::Other => call.string("name").or_else(claude),
         }
     }
@@ -142,7 +164,7 @@ impl Adapter {
     /// True if the content of an unfinished call is its output so far. Others describe the call
     /// there.
     pub fn streams_output(self) -> bool {
-        matches!(self, Adapter::Copilot | Adapter::OpenCode)
+        matches!(self, Adapter::Copilot | Adapter::OpenCode | Adapter::Kilo)
     }
 
     /// True if the prose of sub-agents comes unmarked between that of the main agent.

@@ -12,6 +12,7 @@ pub const AGENT: Agent = Agent {
         variable: "CLAUDE_CONFIG_DIR",
         home: ".claude",
         folders: &["projects"],
+        others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") || agent_meta::is_agent_meta(path),
     }),

@@ -2,6 +2,8 @@
 //! requests, tool durations, and text while it is written. They are merged with the log by prompt
 //! id and call id, or by content in versions that omit ids.
 
+mod dialect;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,16 +15,20 @@ use unspool_model::id::SessionId;
 use unspool_model::part::{Answer, Body, Decision, Interjection, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Parent, Trigger};
+use unspool_model::tools::AsksUser;
 
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::log::interjection_hash;
 use super::marks::{Mark, mark};
-use super::message::{called, request, started};
-use super::result::{answers, report_agent};
+use super::message::{called, request};
+use super::result::{answers, report_agent, response_text};
+pub(in crate::decode) use dialect::HookDialect;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct HooksDecoder {
+pub(in crate::decode) struct HooksDecoder {
+    #[serde(default, skip_serializing_if = "HookDialect::is_default")]
+    dialect: HookDialect,
     prompt: Option<Arc<str>>,
     begun: bool,
     /// How often each prompt text was seen, by hash.
@@ -38,6 +44,14 @@ pub(super) struct HooksDecoder {
     permission_requested: Vec<CallRef>,
     /// The parent of this sub-agent was reported.
     named_parent: bool,
+    /// The open calls of this turn with their tools, in order. Only for an agent that asks with
+    /// notifications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open_tools: Vec<(CallRef, String)>,
+    /// A prompt has come, and its turn has not ended. Only for an agent that does not report all
+    /// prompts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_in_turn: bool,
 }
 
 impl Decoder for HooksDecoder {
@@ -49,19 +63,22 @@ impl Decoder for HooksDecoder {
     ) -> RecordOutcome {
         // `unspool hook` wraps the payload.
         let (inner, at) = (fields.fields("payload"), fields.time("at"));
-        let fields = if fields.is("agent", super::NAME) { &inner } else { fields };
+        let fields = if fields.is("agent", self.dialect.agent()) { &inner } else { fields };
         let event = fields.string("hook_event_name").unwrap_or_default();
+        if self.dialect.hides_prompts() && !self.is_in_reported_turn(&event) {
+            return RecordOutcome::left_out(format!("hook/{event} without its prompt"));
+        }
         let mut emit = Emitter::new(Feed::Hooks, record, None, out);
-        emit.at = at;
+        emit.at = at.or_else(|| fields.time("timestamp"));
         if !self.named_parent && super::is_inside_agent(fields, &event) {
             self.named_parent = true;
-            report_parent(&mut emit, fields);
+            self.report_parent(&mut emit, fields);
         }
-        let prompt: Option<Arc<str>> = fields.text("prompt_id").map(|id| id.into());
+        let prompt = self.dialect.prompt_id(fields, &event);
         if prompt != self.prompt && event != "UserPromptSubmit" && event.contains("Tool") {
             self.turn(prompt.clone());
         }
-        emit.turn = prompt.clone().map(Name::Prompt);
+        emit.turn = prompt.clone().map(|id| self.dialect.prompt_name(id));
         match &*event {
             "SessionStart" => {
                 let project = fields.string("cwd");
@@ -87,9 +104,17 @@ impl Decoder for HooksDecoder {
                 RecordOutcome::InParts
             }
             "PermissionRequest" => self.permission(&mut emit, fields),
+            "Notification"
+                if self.dialect.asks_by_notification()
+                    && fields.is("notification_type", "permission_prompt") =>
+            {
+                self.permission_notification(&mut emit, fields)
+            }
             super::ANSWER_EVENT => self.answered(&mut emit, fields),
             "MessageDisplay" => self.text(&mut emit, fields),
             "Stop" => {
+                // A refused call has no other end.
+                self.open_tools.clear();
                 emit.push(EventKind::TurnEnded(EndReason::Completed));
                 RecordOutcome::Metadata
             }
@@ -108,6 +133,32 @@ impl Decoder for HooksDecoder {
 }
 
 impl HooksDecoder {
+    pub fn of(dialect: HookDialect) -> HooksDecoder {
+        HooksDecoder { dialect, ..HooksDecoder::default() }
+    }
+
+    /// False for an event of a turn whose prompt was not reported: nothing else in the event says
+    /// which turn that is.
+    fn is_in_reported_turn(&mut self, event: &str) -> bool {
+        let was_in_turn = self.is_in_turn;
+        match event {
+            "UserPromptSubmit" => self.is_in_turn = true,
+            "SessionStart" | "Stop" => self.is_in_turn = false,
+            _ => {}
+        }
+        was_in_turn || matches!(event, "UserPromptSubmit" | "SessionStart" | "SessionEnd")
+    }
+
+    /// Reports the parent of a sub-agent. For nested agents the payload names the outermost
+    /// session, as the log does.
+    fn report_parent(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+        if let Some(parent) = fields.text("session_id") {
+            let session = SessionId::of(self.dialect.agent(), &parent);
+            let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind }));
+        }
+    }
+
     fn turn(&mut self, prompt: Option<Arc<str>>) {
         self.prompt = prompt;
         self.begun = true;
@@ -115,6 +166,7 @@ impl HooksDecoder {
         self.open.clear();
         self.counts.clear();
         self.permission_requested.clear();
+        self.open_tools.clear();
     }
 
     fn prompt(
@@ -124,6 +176,10 @@ impl HooksDecoder {
         prompt: Option<Arc<str>>,
     ) -> RecordOutcome {
         let text = fields.string("prompt").unwrap_or_default();
+        // Qwen Code reports every request, also one that only carries the results of calls.
+        if self.dialect == HookDialect::QwenCode && text.is_empty() {
+            return RecordOutcome::left_out("hook/UserPromptSubmit without a prompt");
+        }
         if self.begun && prompt.is_some() && prompt == self.prompt {
             // The same prompt id again: typed while the turn ran.
             let words = interjection_hash(&text);
@@ -135,7 +191,8 @@ impl HooksDecoder {
         }
         self.turn(prompt.clone());
         let alike = self.prompts.next(&text);
-        let names = prompt.map(Name::Prompt).into_iter().chain([alike]).collect();
+        let named = prompt.map(|id| self.dialect.prompt_name(id));
+        let names = named.into_iter().chain([alike]).collect();
         let trigger = match mark(&text) {
             Mark::TaskNotification(_) => Trigger::Agent,
             Mark::Command(_) => Trigger::Command,
@@ -156,7 +213,7 @@ impl HooksDecoder {
 
     /// The call of a payload. Versions before 2.1.20 omit its id.
     fn call(&mut self, fields: &Fields<'_>, hash: u64) -> CallRef {
-        match fields.text("tool_use_id") {
+        match fields.text(self.dialect.call_id()) {
             Some(id) => CallRef::Id(id.into()),
             None => {
                 let count = self.counts.entry(hash).or_default();
@@ -171,11 +228,14 @@ impl HooksDecoder {
         let hash = fields.content_hash(&tool, "tool_input");
         let call = self.call(fields, hash);
         self.open.entry(hash).or_default().push(call.clone());
+        if self.dialect.asks_by_notification() {
+            self.open_tools.push((call.clone(), tool.clone()));
+        }
         called(emit, call.clone(), &tool, fields.json("tool_input"), hash, false);
         if let CallRef::Id(id) = &call
             && fields.has("tool_input")
         {
-            started(emit, id, &tool, &fields.fields("tool_input"));
+            self.dialect.started(emit, id, &tool, fields);
         }
         RecordOutcome::InParts
     }
@@ -183,7 +243,7 @@ impl HooksDecoder {
     fn tool_ends(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, end: ToolEnd) {
         let tool = fields.string("tool_name").unwrap_or_default();
         let hash = fields.content_hash(&tool, "tool_input");
-        let call = match fields.text("tool_use_id") {
+        let call = match fields.text(self.dialect.call_id()) {
             Some(id) => {
                 let call = CallRef::Id(id.into());
                 // No permission request can follow.
@@ -197,6 +257,7 @@ impl HooksDecoder {
                 None => self.call(fields, hash),
             },
         };
+        self.open_tools.retain(|(held, _)| *held != call);
         let kept = fields.fields("tool_response");
         if let CallRef::Id(id) = &call
             && kept.is_object()
@@ -243,13 +304,39 @@ impl HooksDecoder {
         RecordOutcome::InParts
     }
 
+    /// "needs permission to execute 1 tool(s)": the number of calls, and not which. The hook of a
+    /// call runs before the agent asks, so it is about the latest calls that need a permission.
+    fn permission_notification(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+    ) -> RecordOutcome {
+        let text = fields.text("message").unwrap_or_default();
+        let count = text.split_whitespace().find_map(|word| word.parse::<usize>().ok());
+        let is_waiting = |(call, tool): &&(CallRef, String)| {
+            AsksUser::of(tool) != AsksUser::Rarely && !self.permission_requested.contains(call)
+        };
+        let latest = self.open_tools.iter().rev().filter(is_waiting).take(count.unwrap_or(1));
+        let mut asked: Vec<(CallRef, String)> = latest.cloned().collect();
+        asked.reverse();
+        if asked.is_empty() {
+            return RecordOutcome::left_out("hook/Notification");
+        }
+        for (call, tool) in asked {
+            self.permission_requested.push(call.clone());
+            let question = request(None, &tool, &Fields::default());
+            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        }
+        RecordOutcome::InParts
+    }
+
     /// An answer that was given through `unspool hook --answer`. No other source says who gave it.
     fn answered(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let tool = fields.string("tool_name").unwrap_or_default();
         let hash = fields.content_hash(&tool, "tool_input");
         let open = self.open.get(&hash).map(Vec::as_slice).unwrap_or_default();
         let asked = open.iter().find(|call| self.permission_requested.contains(call));
-        let call = match (fields.text("tool_use_id"), asked) {
+        let call = match (fields.text(self.dialect.call_id()), asked) {
             (Some(id), _) => CallRef::Id(id.into()),
             (None, Some(call)) => call.clone(),
             (None, None) => CallRef::ByContent(
@@ -296,28 +383,8 @@ impl HooksDecoder {
         if fields.text("agent_type").is_none_or(|kind| kind.is_empty()) {
             return RecordOutcome::left_out("hook/SubagentStop of a compaction");
         }
-        let id = fields.text("agent_id").map(|id| id.into());
-        let agent = AgentRef { call: None, id };
+        let agent = AgentRef { call: None, id: self.dialect.agent_id(fields) };
         emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
         RecordOutcome::InParts
     }
-}
-
-/// Reports the parent of a sub-agent. For nested agents the payload names the outermost session, as
-/// the log does.
-fn report_parent(emit: &mut Emitter<'_>, fields: &Fields<'_>) {
-    if let Some(parent) = fields.text("session_id") {
-        let session = SessionId::of(super::NAME, &parent);
-        let kind = fields.string("agent_type").filter(|kind| !kind.is_empty());
-        emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind }));
-    }
-}
-
-/// The text of a structured response, used until the log has the text that the model saw.
-fn response_text(fields: &Fields<'_>) -> Option<String> {
-    if let Some(text) = fields.string("tool_response") {
-        return Some(text);
-    }
-    let kept = fields.fields("tool_response");
-    kept.string("stdout").or_else(|| kept.fields("file").string("content"))
 }

@@ -7,7 +7,7 @@ pub(super) fn is_interruption(text: &str) -> bool {
 }
 
 /// The text between `<name>` and `</name>`.
-pub(super) fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(in crate::decode) fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let start = text.find(&format!("<{name}>"))? + name.len() + 2;
     let length = text[start..].find(&format!("</{name}>"))?;
     Some(&text[start..start + length])

@@ -17,7 +17,7 @@ use unspool_model::session::Usage;
 use super::super::{Emitter, Fields};
 
 /// The tools of calls that have no result yet.
-pub(super) type Calls = BTreeMap<Arc<str>, String>;
+pub(in crate::decode) type Calls = BTreeMap<Arc<str>, String>;
 
 /// The number of blocks seen per message of the turn, by a digest of the message id. Versions
 /// before 2.1.325 do not number them.
@@ -42,7 +42,7 @@ impl Blocks {
 }
 
 /// Decodes one block of a model's message. True if it made a part.
-pub(super) fn block(
+pub(in crate::decode) fn block(
     emit: &mut Emitter<'_>,
     calls: &mut Calls,
     name: Name,
@@ -114,7 +114,7 @@ fn tool_call(emit: &mut Emitter<'_>, calls: &mut Calls, block: &Fields<'_>) {
 }
 
 /// Emits a call, from any feed.
-pub(super) fn called(
+pub(in crate::decode) fn called(
     emit: &mut Emitter<'_>,
     call: CallRef,
     name: &str,
@@ -136,7 +136,12 @@ pub(super) fn called(
 }
 
 /// Emits the extra events of calls that start an agent or ask a question.
-pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: &Fields<'_>) {
+pub(in crate::decode) fn started(
+    emit: &mut Emitter<'_>,
+    id: &Arc<str>,
+    name: &str,
+    input: &Fields<'_>,
+) {
     match name {
         "Agent" | "Task" => {
             emit.push(EventKind::AgentStarted {
@@ -161,7 +166,7 @@ pub(super) fn started(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, input: 
 }
 
 /// The questions of `AskUserQuestion`.
-pub(super) fn choice(input: &Fields<'_>) -> Option<Question> {
+pub(in crate::decode) fn choice(input: &Fields<'_>) -> Option<Question> {
     let items: Vec<QuestionItem> = input
         .list("questions")
         .map(|item| QuestionItem {
@@ -235,7 +240,7 @@ pub(super) fn reported_cost(fields: &Fields<'_>, name: &str) -> Option<ReportedC
 }
 
 /// The blocks of a user's message as the user's own parts.
-pub(super) fn user_parts(message: &Fields<'_>) -> Vec<Body> {
+pub(in crate::decode) fn user_parts(message: &Fields<'_>) -> Vec<Body> {
     if let Some(text) = message.string("content") {
         return vec![Body::Text(Text { text, ..Text::default() })];
     }
@@ -279,7 +284,7 @@ pub(super) fn failure(fields: &Fields<'_>, text: String) -> Failure {
 }
 
 /// All text blocks of a message, joined.
-pub(super) fn message_text(message: &Fields<'_>) -> String {
+pub(in crate::decode) fn message_text(message: &Fields<'_>) -> String {
     match message.string("content") {
         Some(text) => text,
         None => {

@@ -143,7 +143,8 @@ pub(super) fn report_agent(emit: &mut Emitter<'_>, call: &Arc<str>, tool: &str, 
     }
 }
 
-fn content_text(block: &Fields<'_>) -> String {
+/// The text of a result: a string, or the texts of its blocks.
+pub(in crate::decode) fn content_text(block: &Fields<'_>) -> String {
     match block.string("content") {
         Some(text) => text,
         None => {
@@ -158,4 +159,16 @@ fn content_text(block: &Fields<'_>) -> String {
 fn exit_code(output: &str) -> Option<i64> {
     let rest = output.strip_prefix("Exit code ")?;
     rest.split(['\n', ' ']).next()?.parse().ok()
+}
+
+/// The text of a structured response of a hook, used until the log has the text that the model saw.
+pub(super) fn response_text(fields: &Fields<'_>) -> Option<String> {
+    if let Some(text) = fields.string("tool_response") {
+        return Some(text);
+    }
+    let kept = fields.fields("tool_response");
+    let said = kept.list("llmContent").find_map(|part| part.string("text"));
+    kept.string("stdout")
+        .or_else(|| kept.fields("file").string("content"))
+        .or_else(|| kept.string("llmContent").or(said))
 }

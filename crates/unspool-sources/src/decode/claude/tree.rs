@@ -11,7 +11,7 @@ use unspool_model::provenance::Name;
 /// The records and turns of a log, in order.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Tree {
+pub(in crate::decode) struct Tree {
     /// Digests of the uuids of all records.
     #[serde(with = "packed")]
     records: Vec<u64>,

@@ -10,6 +10,7 @@ pub const AGENT: Agent = Agent {
         variable: "CODEX_HOME",
         home: ".codex",
         folders: &["sessions", "archived_sessions"],
+        others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
     }),

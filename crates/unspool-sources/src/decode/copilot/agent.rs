@@ -9,6 +9,7 @@ pub const AGENT: Agent = Agent {
         variable: "COPILOT_HOME",
         home: ".copilot",
         folders: &["session-state"],
+        others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
     }),

@@ -10,6 +10,7 @@ pub const AGENT: Agent = Agent {
         variable: "GEMINI_CLI_HOME",
         home: "",
         folders: &[".gemini/tmp"],
+        others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") && path.iter().any(|piece| piece == "chats"),
     }),

@@ -109,7 +109,7 @@ fn is_stopped(output: &str) -> bool {
 
 /// Reads the exit code from the lines that Gemini appends to the command's output, its only
 /// record. Exit code 0 is not written.
-fn exit_code(output: &str) -> Option<i64> {
+pub(in crate::decode) fn exit_code(output: &str) -> Option<i64> {
     let said = output.strip_suffix("\n</untrusted_context>").unwrap_or(output);
     let own = ["Exit Code: ", "Process Group PGID: ", "Background PIDs: ", "Signal: ", "Error: "];
     let mut lines = said.lines().rev().take_while(|line| own.iter().any(|it| line.starts_with(it)));

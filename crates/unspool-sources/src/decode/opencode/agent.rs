@@ -10,6 +10,7 @@ pub const AGENT: Agent = Agent {
         variable: "XDG_DATA_HOME",
         home: ".local/share",
         folders: &["opencode"],
+        others: &[],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".db"),
     }),

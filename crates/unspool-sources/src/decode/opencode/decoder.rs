@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_model::event::{Event, EventKind, ProseKind};
+use unspool_model::event::{EndReason, Event, EventKind, ProseKind};
 use unspool_model::part::{Body, Data, Notice};
 use unspool_model::provenance::{Feed, Name};
 
+use super::super::kilo;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::message::Message;
+use super::product::Product;
 use super::questions::PendingRequest;
 use super::session::Head;
 use super::tool::OpenCall;
@@ -26,6 +28,8 @@ const MAX_REMEMBERED_MESSAGES: usize = 256;
 pub struct OpenCodeDecoder {
     #[serde(rename = "telling")]
     pub(super) feed: Feed,
+    #[serde(default, skip_serializing_if = "Product::is_default")]
+    pub(super) product: Product,
     pub(super) head: Head,
     /// The user message of the current turn.
     pub(super) turn: Option<Arc<str>>,
@@ -38,6 +42,9 @@ pub struct OpenCodeDecoder {
     pub(super) messages: Vec<Message>,
     /// Open prose, by part id.
     pub(super) open: BTreeMap<Arc<str>, ProseKind>,
+    /// Texts of Kilo that it will remove, by part id.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) transient: BTreeSet<Arc<str>>,
     /// Open calls, by part id.
     pub(super) calls: BTreeMap<Arc<str>, OpenCall>,
     /// Open questions to the user, by request id.
@@ -49,9 +56,10 @@ pub struct OpenCodeDecoder {
 }
 
 impl OpenCodeDecoder {
-    pub fn new(feed: Feed) -> OpenCodeDecoder {
+    pub(in crate::decode) fn new(feed: Feed, product: Product) -> OpenCodeDecoder {
         OpenCodeDecoder {
             feed,
+            product,
             head: Head::default(),
             turn: None,
             ended: true,
@@ -59,6 +67,7 @@ impl OpenCodeDecoder {
             prompts: PromptNames::default(),
             messages: Vec::new(),
             open: BTreeMap::new(),
+            transient: BTreeSet::new(),
             calls: BTreeMap::new(),
             requests: BTreeMap::new(),
             background: BTreeSet::new(),
@@ -80,7 +89,7 @@ impl Decoder for OpenCodeDecoder {
         if event.has("info") && !event.has("type") {
             return self.document(&mut emit, &event);
         }
-        if event.is("type", SESSION_RECORD_TYPE) {
+        if event.is("type", SESSION_RECORD_TYPE) || event.is("type", kilo::SESSION_RECORD_TYPE) {
             return self.session(&mut emit, &event);
         }
         if event.has("timestamp") && event.has("sessionID") {
@@ -128,6 +137,11 @@ impl OpenCodeDecoder {
             "message.part.removed" => self.part_removed(emit, body),
             "session.status" => self.status(emit, event, &body.fields("status")),
             "session.idle" => self.idle(emit),
+            "session.turn.close" => self.turn_closed(emit, body),
+            "suggestion.shown" => self.suggestion(emit, body),
+            "session.turn.open" | "session.queue.changed" | "session.drain.interrupted" => {
+                RecordOutcome::Metadata
+            }
             "session.error" => self.error(emit, &body.fields("error")),
             "permission.asked" | "permission.v2.asked" => self.permission_request(emit, body),
             "permission.replied" | "permission.v2.replied" => self.permission_reply(emit, body),
@@ -147,6 +161,19 @@ impl OpenCodeDecoder {
                 None => self.unknown(emit, kind, event, body),
             },
         }
+    }
+
+    /// Kilo says how a turn ended.
+    fn turn_closed(&mut self, emit: &mut Emitter<'_>, body: &Fields<'_>) -> RecordOutcome {
+        let reason = match body.text("reason").as_deref() {
+            Some("interrupted") => EndReason::Interrupted,
+            Some("error") => EndReason::Failed(None),
+            // `superseded`: a prompt that waited takes over.
+            Some(_) | None => EndReason::Completed,
+        };
+        emit.push(EventKind::TurnEnded(reason));
+        self.ended = true;
+        RecordOutcome::Metadata
     }
 
     pub(super) fn unknown(

@@ -249,6 +249,9 @@ impl OpenCodeDecoder {
     ) -> RecordOutcome {
         let (message, part) =
             (body.string("messageID").unwrap_or_default(), body.text("partID").unwrap_or_default());
+        if self.transient.remove(&*part) {
+            return RecordOutcome::left_out("transient text");
+        }
         match self.held(&message).map(|message| message.turn.clone()) {
             Some(turn) => {
                 emit.turn = turn.map(Name::Prompt);

@@ -62,6 +62,10 @@ impl OpenCodeDecoder {
         if self.user(message).is_some() {
             return self.user_part(emit, part);
         }
+        if is_transient(part) {
+            self.transient.insert(part.text("id").unwrap_or_default().into());
+            return RecordOutcome::left_out("transient text");
+        }
         self.ensure_message(emit, message);
         let turn = self.held(message).and_then(|held| {
             held.filled = true;
@@ -73,7 +77,7 @@ impl OpenCodeDecoder {
         match part.text("type").as_deref() {
             Some("text") if part.flag("synthetic") => {
                 let text = part.string("text").unwrap_or_default();
-                let title = "Added by OpenCode".to_owned();
+                let title = self.product.context_title();
                 emit.push(EventKind::Part(name(), Body::ContextInfo(ContextInfo { title, text })));
                 RecordOutcome::InParts
             }
@@ -206,6 +210,11 @@ impl OpenCodeDecoder {
         emit.push(EventKind::StepEnded { step, stop_reason: part.string("reason") });
         RecordOutcome::Metadata
     }
+}
+
+/// True for a text that says what Kilo waits for. It is rewritten many times and then removed.
+fn is_transient(part: &Fields<'_>) -> bool {
+    part.fields("metadata").is("kilocode.lifecycle", "transient")
 }
 
 /// A provider's signature of reasoning. `hidden`: it is the encrypted reasoning itself.

@@ -119,12 +119,22 @@ impl OpenCodeDecoder {
         emit: &mut Emitter<'_>,
         body: &Fields<'_>,
     ) -> RecordOutcome {
-        self.emit_answer(emit, body, |_| Answer {
-            decision: Decision::Declined,
-            text: "dismissed".to_owned(),
-            choices: Vec::new(),
-            observed: true,
-        })
+        self.emit_answer(emit, body, |_| dismissal())
+    }
+
+    /// Kilo suggests what to do next. The call runs until the user chooses or dismisses it.
+    pub(super) fn suggestion(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        body: &Fields<'_>,
+    ) -> RecordOutcome {
+        let question = suggestion(body, body.string("id"));
+        let Some((call, question)) = self.locate_call(emit, body).zip(question) else {
+            return RecordOutcome::left_out("suggestion.shown");
+        };
+        let (call, tool, requested) = (CallRef::Id(call), "suggest".to_owned(), false);
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+        RecordOutcome::InParts
     }
 
     fn emit_answer(
@@ -141,6 +151,28 @@ impl OpenCodeDecoder {
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(request.call), answer });
         RecordOutcome::InParts
     }
+}
+
+/// The answer of a user who dismissed a question.
+pub(super) fn dismissal() -> Answer {
+    Answer {
+        decision: Decision::Declined,
+        text: "dismissed".to_owned(),
+        choices: Vec::new(),
+        observed: true,
+    }
+}
+
+/// The suggestion of a call or an event, as a question.
+pub(super) fn suggestion(from: &Fields<'_>, request_id: Option<String>) -> Option<Question> {
+    let text = from.string("suggest").or_else(|| from.string("text"))?;
+    let option = |action: Fields<'_>| QuestionOption {
+        label: action.string("label").unwrap_or_default(),
+        description: action.string("description"),
+    };
+    let options = from.list("actions").map(option).collect();
+    let item = QuestionItem { question: text, options, ..QuestionItem::default() };
+    Some(Question { request_id, kind: QuestionKind::Choice, items: vec![item] })
 }
 
 /// Parses the questions of a call or a request.

@@ -9,7 +9,7 @@ use unspool_model::session::{Parent, Title, TitleOrigin};
 
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
-use super::{NAME, time_of};
+use super::time_of;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +52,7 @@ impl OpenCodeDecoder {
         }
         if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
         {
-            let session = SessionId::of(NAME, &parent);
+            let session = SessionId::of(self.product.agent(), &parent);
             emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
             head.parent = Some(parent);
         }

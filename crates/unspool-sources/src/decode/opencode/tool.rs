@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome};
 use unspool_model::id::digest;
-use unspool_model::part::{Answer, Body, Decision, TaskItem, TaskList, TaskState};
+use unspool_model::part::{Body, Decision, TaskItem, TaskList, TaskState};
 use unspool_model::provenance::Name;
 
+use super::super::permission::report_permission;
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
-use super::questions::{answers, questions};
+use super::questions::{answers, dismissal, questions, suggestion};
 use super::user::file;
 use super::{duration, time_of};
 
@@ -83,11 +84,8 @@ impl OpenCodeDecoder {
         }
         match &*tool {
             "task" => self.agent(emit, &call, &mut held, &input, &metadata),
-            "question" if whole && !invalid && !std::mem::replace(&mut held.question, true) => {
-                if let Some(question) = questions(&input, None) {
-                    let (call, requested) = (CallRef::Id(call.clone()), false);
-                    emit.push(EventKind::QuestionAsked { call, tool, question, requested });
-                }
+            "question" | "suggest" if whole && !invalid => {
+                ask(emit, &call, tool, &mut held, &input)
             }
             _ => {}
         }
@@ -99,8 +97,13 @@ impl OpenCodeDecoder {
             return RecordOutcome::InParts;
         }
         emit.at = time_of(&state.fields("time"), "end").or(emit.at);
+        report_approval(emit, &call, part);
         if !state.is("status", "error") {
             self.completed(emit, &id, &call, part);
+            // Kilo completes a question that the user dismissed, and ends the turn.
+            if let Some(message) = self.held(message) {
+                message.refused |= metadata.flag("dismissed");
+            }
         } else {
             let refused = self.failed(emit, &call, &state);
             if let Some(message) = self.held(message) {
@@ -136,6 +139,10 @@ impl OpenCodeDecoder {
             let answer = answers(&question, &reported);
             emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
         }
+        if metadata.flag("dismissed") {
+            let call = CallRef::Id(call.clone());
+            emit.push(EventKind::QuestionAnswered { call, answer: dismissal() });
+        }
         let outcome = ToolOutcome {
             output,
             result: state.json("metadata").filter(|_| metadata.is_object()),
@@ -158,7 +165,9 @@ impl OpenCodeDecoder {
         let metadata = state.fields("metadata");
         let rejected = error.starts_with("The user rejected permission to use this specific tool");
         let dismissed = error.starts_with("The user dismissed this question");
-        let ruled = error.starts_with("The user has specified a rule which prevents");
+        let rule = metadata.fields("approval").fields("rule");
+        let ruled = error.starts_with("The user has specified a rule which prevents")
+            || rule.is("action", "deny");
         let end = if metadata.flag("interrupted") || error == "Task cancelled" {
             ToolEnd::Interrupted
         } else if rejected || dismissed || ruled {
@@ -168,13 +177,8 @@ impl OpenCodeDecoder {
         };
         let goes_on = error.contains("with the following feedback") || ruled;
         if dismissed {
-            let answer = Answer {
-                decision: Decision::Declined,
-                text: "dismissed".to_owned(),
-                choices: Vec::new(),
-                observed: true,
-            };
-            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
+            let (call, answer) = (CallRef::Id(call.clone()), dismissal());
+            emit.push(EventKind::QuestionAnswered { call, answer });
         }
         let outcome = ToolOutcome {
             output: Some(error),
@@ -213,6 +217,33 @@ impl OpenCodeDecoder {
     }
 }
 
+/// Emits the question that a call asks, once.
+fn ask(
+    emit: &mut Emitter<'_>,
+    call: &Arc<str>,
+    tool: String,
+    held: &mut OpenCall,
+    input: &Fields<'_>,
+) {
+    let is_question = tool == "question";
+    let question = if is_question { questions(input, None) } else { suggestion(input, None) };
+    if let Some(question) = question.filter(|_| !std::mem::replace(&mut held.question, true)) {
+        let (call, requested) = (CallRef::Id(call.clone()), false);
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+    }
+}
+
+/// Kilo says in the call that a person allowed it, and not whether for once or always.
+fn report_approval(emit: &mut Emitter<'_>, call: &Arc<str>, part: &Fields<'_>) {
+    let approval = part.fields("state").fields("metadata").fields("approval");
+    if !approval.is("source", "manual") {
+        return;
+    }
+    let tool = part.text("tool").unwrap_or_default();
+    let text = "allowed".to_owned();
+    report_permission(emit, CallRef::Id(call.clone()), &tool, Decision::Allowed, text);
+}
+
 /// Emits new output. Each update repeats the whole output so far or, once it is long, only its
 /// end.
 fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &str) {
@@ -231,6 +262,8 @@ fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &s
 fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     let printed = metadata.text("output").unwrap_or_default();
     let note = output.strip_prefix(&*printed).unwrap_or(output).trim_start();
+    // Kilo writes this in place of no output at all.
+    let note = note.strip_prefix("(no output)").map_or(note, str::trim_start);
     let note = note.strip_prefix("<shell_metadata>");
     match note.filter(|_| metadata.raw("exit").is_none()) {
         Some(note) if note.contains("User aborted the command") => ToolEnd::Interrupted,

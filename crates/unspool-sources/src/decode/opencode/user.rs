@@ -39,6 +39,8 @@ enum UserPart {
     Said(Body),
     /// The task that a command gives a sub-agent.
     Ordered(Body),
+    /// A command of Kilo: what the user typed, and the text that it stands for.
+    Injected(Body, ContextInfo),
     /// Context that OpenCode added for the model.
     Added(ContextInfo, Trigger),
     /// A request to compact the conversation.
@@ -56,7 +58,9 @@ impl User {
         for (_, piece) in &self.pieces {
             match piece {
                 UserPart::Compact { auto: true } => return Trigger::Continuation,
-                UserPart::Compact { auto: false } | UserPart::Ordered(_) => {
+                UserPart::Compact { auto: false }
+                | UserPart::Ordered(_)
+                | UserPart::Injected(..) => {
                     return Trigger::Command;
                 }
                 UserPart::Said(_) => return Trigger::User,
@@ -68,7 +72,9 @@ impl User {
 
     fn said(&self) -> Vec<Body> {
         let said = self.pieces.iter().filter_map(|(_, piece)| match piece {
-            UserPart::Said(body) | UserPart::Ordered(body) => Some(body.clone()),
+            UserPart::Said(body) | UserPart::Ordered(body) | UserPart::Injected(body, _) => {
+                Some(body.clone())
+            }
             UserPart::Added(..) | UserPart::Compact { .. } => None,
         });
         said.collect()
@@ -78,7 +84,10 @@ impl User {
     pub fn compaction(&self) -> Option<(Arc<str>, bool)> {
         self.pieces.iter().find_map(|(id, piece)| match piece {
             UserPart::Compact { auto } => Some((id.clone(), *auto)),
-            UserPart::Said(_) | UserPart::Ordered(_) | UserPart::Added(..) => None,
+            UserPart::Said(_)
+            | UserPart::Ordered(_)
+            | UserPart::Injected(..)
+            | UserPart::Added(..) => None,
         })
     }
 }
@@ -190,8 +199,14 @@ impl OpenCodeDecoder {
             Some("text") if part.flag("synthetic") => {
                 let text = text("text");
                 let trigger = self.synthetic(emit, part, &text);
-                let title = "Added by OpenCode".to_owned();
+                let title = self.product.context_title();
                 UserPart::Added(ContextInfo { title, text }, trigger)
+            }
+            // A command of Kilo: the whole text for the model, and what the user typed.
+            Some("text") if command_title(part).is_some() => {
+                let context = ContextInfo { title: "Command".to_owned(), text: text("text") };
+                let text = command_title(part).unwrap_or_default();
+                UserPart::Injected(Body::Text(Text { text, ..Text::default() }), context)
             }
             Some("text") => {
                 let text = Some(text("text")).filter(|text| !text.is_empty())?;
@@ -255,12 +270,17 @@ impl OpenCodeDecoder {
     }
 }
 
+/// What the user typed to run a command of Kilo.
+fn command_title(part: &Fields<'_>) -> Option<String> {
+    part.fields("metadata").fields("kilo").fields("injected").string("title")
+}
+
 /// The event, beside the start of the turn, of a part of a user message.
 fn piece_event(part: &Arc<str>, piece: &UserPart) -> Option<EventKind> {
     let name = Some(Name::Record(part.clone()));
     match piece {
         UserPart::Said(_) | UserPart::Ordered(_) => None,
-        UserPart::Added(context, _) => {
+        UserPart::Added(context, _) | UserPart::Injected(_, context) => {
             Some(EventKind::Part(name, Body::ContextInfo(context.clone())))
         }
         UserPart::Compact { auto } => {

@@ -1,0 +1,25 @@
+//! mini-swe-agent in the agent table.
+
+use crate::agents::Agent;
+use crate::discover::{LogLocation, SearchDepth, ends};
+
+/// Its configuration folder, where the last interactive run is. Runs of benchmarks may be anywhere.
+const HOME: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/mini-swe-agent"
+} else {
+    ".config/mini-swe-agent"
+};
+
+pub const AGENT: Agent = Agent {
+    recorded: Some(("2.4.6", "2.4.6")),
+    logs: Some(LogLocation {
+        variable: "MSWEA_GLOBAL_CONFIG_DIR",
+        home: HOME,
+        folders: &[""],
+        others: &[],
+        depth: SearchDepth::TopLevel,
+        is_log: |path| ends(path, ".traj.json"),
+    }),
+    calls_come_late: true,
+    ..Agent::new(super::NAME, "mini-swe-agent", &[super::LOG])
+};
