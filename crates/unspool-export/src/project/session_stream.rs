@@ -70,7 +70,8 @@ impl<'a> SessionStream<'a> {
     }
 
     pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
-        self.turns.next().transpose()
+        let has_content = |turn: &Result<Turn, _>| turn.as_ref().is_ok_and(|turn| !turn.is_blank());
+        self.turns.find(|turn| turn.is_err() || has_content(turn)).transpose()
     }
 
     /// The content of a snapshot, if it is stored.

@@ -10,6 +10,7 @@ use unspool_sources::file_decoder::Verdict;
 use unspool_sources::fingerprint;
 use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::source;
+use unspool_sources::unsupported;
 use unspool_store::rows::{FileRow, RowId};
 
 /// After this long without a write, the last line is read even without a line end.
@@ -23,19 +24,21 @@ pub(crate) fn file_row(
     FileRow {
         print: print.unwrap_or_default(),
         line: position.number,
-        refused: refusal(verdict).map(str::to_owned),
+        refused: refusal(verdict),
         ..FileRow::default()
     }
 }
 
 /// Why a file was refused. Stored with the file and shown as a warning.
-fn refusal(verdict: Verdict) -> Option<&'static str> {
-    match verdict {
-        Verdict::HasSessions => None,
-        Verdict::Empty => Some("empty"),
-        Verdict::PromptHistory { .. } => Some("a list of typed prompts, not a session"),
-        Verdict::Unknown => Some("unrecognised file format"),
-    }
+fn refusal(verdict: Verdict) -> Option<String> {
+    let reason = match verdict {
+        Verdict::HasSessions => return None,
+        Verdict::Empty => "empty".to_owned(),
+        Verdict::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
+        Verdict::Unsupported { what } => unsupported::reason(what),
+        Verdict::Unknown => "unrecognised file format".to_owned(),
+    };
+    Some(reason)
 }
 
 pub(crate) fn warning(name: &str, what: String) -> Warning {

@@ -187,6 +187,7 @@ impl TurnRange {
                 (turns, more)
             }
         };
+        turns.retain(|turn| !turn.is_blank());
         stored.summary.settle(&mut turns, Timestamp::now());
         Ok((turns, more))
     }

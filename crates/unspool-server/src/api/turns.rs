@@ -234,9 +234,11 @@ pub async fn messages<S: Store>(
     }
     let documents: Vec<MessageDocument<'_>> = found
         .iter()
-        .map(|message| {
-            let turn = turns.iter().find(|turn| turn.id == message.execution);
-            document(session, message, turn, params.text("form") == Some("frames"))
+        .filter_map(|message| {
+            // A preamble without content is no turn to read.
+            let is_its = |turn: &&Turn| turn.id == message.execution && !turn.is_blank();
+            let turn = turns.iter().find(is_its)?;
+            Some(document(session, message, turn, params.text("form") == Some("frames")))
         })
         .collect();
     let next = found.last().filter(|_| more).map(|last| params.next(&last.sequence.to_string()));
@@ -246,16 +248,15 @@ pub async fn messages<S: Store>(
 fn document<'a>(
     session: &'a Session,
     message: &'a StoredMessage,
-    turn: Option<&'a Turn>,
+    turn: &'a Turn,
     frames: bool,
 ) -> MessageDocument<'a> {
     let agent = &session.agent;
-    let parts = match (turn, message.role.as_str()) {
-        (None, _) => Vec::new(),
-        (Some(turn), "user") => {
+    let parts = match message.role.as_str() {
+        "user" => {
             turn.user.iter().map(|body| MessagePart::User(BodyDocument { agent, body })).collect()
         }
-        (Some(turn), _) => {
+        _ => {
             let all = PartDocument::all(agent, turn, &turn.parts);
             match frames {
                 true => all.flat_map(|part| message_parts(&part)).map(MessagePart::Frame).collect(),

@@ -25,7 +25,7 @@ use crate::progress::ProgressBar;
 ///
 /// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
 /// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
-/// SDK; ThoughtFlow's documents; rows of flat history; output of `unspool export --to jsonl`. Files
+/// SDK; ATIF trajectories; ThoughtFlow's documents; rows of flat history; output of `unspool export --to jsonl`. Files
 /// are recognised by their content.
 #[derive(Args)]
 pub struct Import {

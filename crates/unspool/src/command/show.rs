@@ -196,6 +196,7 @@ fn load(view: &SqliteView, stored: &StoredSession, window: TurnWindow) -> Result
         let sizes = block_on(view.sizes(stored.row))?;
         bail!(no_turn(number, sizes.iter().map(|size| size.number)));
     }
+    turns.retain(|turn| !turn.is_blank());
     stored.summary.settle(&mut turns, Timestamp::now());
     Ok(turns)
 }

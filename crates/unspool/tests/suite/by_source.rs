@@ -12,8 +12,10 @@ macro_rules! by_source {
     // The only list of sources: the name of a test and of its folder.
     (@sources $rule:ident $($check:ident)?) => {
         $crate::by_source::by_source! { @$rule $($check)?:
-            ai_sdk "ai-sdk", claude_code "claude-code", codex "codex", copilot "copilot",
-            gemini "gemini", opencode "opencode", rows "rows", thoughtflow "thoughtflow" }
+            ai_sdk "ai-sdk", aider "aider", atif "atif", claude_code "claude-code", cline "cline",
+            codex "codex", continue_dev "continue", copilot "copilot", droid "droid",
+            gemini "gemini", kilo "kilo", mini_swe_agent "mini-swe-agent", opencode "opencode",
+            pi "pi", qwen "qwen", rows "rows", thoughtflow "thoughtflow" }
     };
     (@tests $check:ident: $($test:ident $source:literal),+) => {
         mod $check {
@@ -31,7 +33,7 @@ macro_rules! by_source {
 }
 pub(crate) use by_source;
 
-pub const SOURCES: [&str; 8] = by_source!(@sources names);
+pub const SOURCES: [&str; 17] = by_source!(@sources names);
 
 /// Fails if a check compared less than it must: it would pass without having looked. The minima are
 /// in the order of `SOURCES`.

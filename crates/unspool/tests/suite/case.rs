@@ -60,7 +60,7 @@ impl OwnedLine {
 pub fn captures(case: &Path) -> Vec<Capture> {
     let own = name(case);
     let files = ["log", "stream", "hooks", &own].into_iter().flat_map(|feed| {
-        let forms = ["jsonl", "jsonl.zst", "json", "sse"];
+        let forms = ["jsonl", "jsonl.zst", "json", "sse", "md"];
         forms.map(|form| format!("{feed}.{form}"))
     });
     let mut captures: Vec<Capture> = files
@@ -77,6 +77,12 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         of_agents.sort();
         captures.extend(of_agents.into_iter().map(|file| capture(&case.join(&file), file)));
     }
+    // The settings beside a session file are named after the session.
+    let entries = case.read_dir().unwrap().map(|entry| name(&entry.unwrap().path()));
+    let mut settings: Vec<String> =
+        entries.filter(|file| file.ends_with(".settings.json")).collect();
+    settings.sort();
+    captures.extend(settings.into_iter().map(|file| capture(&case.join(&file), file)));
     // A database is one log per session.
     let database = case.join("log.db");
     if database.exists() {

@@ -71,7 +71,7 @@ fn frames_of_every_recording_are_read_again(source: &str) {
             seen += 1;
         }
     }
-    assert_seen(source, seen, [5, 40, 20, 10, 8, 20, 5, 2]);
+    assert_seen(source, seen, [5, 0, 0, 40, 0, 20, 0, 10, 0, 8, 0, 0, 20, 0, 0, 5, 2]);
 }
 
 /// What a harness pushes: no part ids, no turn, no positions.

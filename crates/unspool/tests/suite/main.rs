@@ -78,6 +78,7 @@ mod remote_reader;
 mod requests;
 mod requirements;
 mod roundtrip;
+mod roundtrip_atif;
 mod schema;
 mod screens;
 mod searches;

@@ -102,8 +102,12 @@ fn every_session(source: &str, check: impl Fn(&CaseLookup, &Transcript) -> Vec<S
             parts += transcript.turns.iter().map(|turn| turn.parts.len()).sum::<usize>();
         }
     }
-    assert_seen(source, sessions, [50, 95, 45, 22, 15, 36, 7, 2]);
-    assert_seen(source, parts, [220, 620, 340, 130, 80, 290, 30, 25]);
+    assert_seen(source, sessions, [50, 8, 4, 95, 9, 45, 6, 22, 9, 15, 8, 6, 36, 15, 12, 7, 2]);
+    assert_seen(
+        source,
+        parts,
+        [220, 20, 20, 620, 24, 340, 16, 130, 24, 80, 20, 16, 290, 38, 30, 30, 25],
+    );
     assert_none(wrong);
 }
 

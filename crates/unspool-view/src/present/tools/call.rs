@@ -63,8 +63,25 @@ impl<'a> ParsedCall<'a> {
         keys.iter().find_map(|key| self.input.get(key)?.as_u64())
     }
 
+    /// Cline reads several files at once: the first of them, and how many more there are.
+    fn first_of_files(&self) -> Option<(&str, usize)> {
+        let files = self.input.get("files")?.as_array()?;
+        let path = files.first()?.get("path")?.as_str()?;
+        Some((path, files.len() - 1))
+    }
+
     pub fn path(&self) -> Option<&str> {
-        let keys = ["file_path", "filePath", "path", "absolute_path", "notebook_path", "dir_path"];
+        let keys = [
+            "file_path",
+            "filePath",
+            "filepath",
+            "path",
+            "absolute_path",
+            "notebook_path",
+            "dir_path",
+            "dirpath",
+            "directory_path",
+        ];
         self.text(&keys).or_else(|| self.result.get("filePath")?.as_str())
     }
 
@@ -72,7 +89,14 @@ impl<'a> ParsedCall<'a> {
     pub fn path_summary(&self) -> Vec<Span> {
         match self.path() {
             Some(path) => vec![Span::plain(super::line(path)).path()],
-            None => self.title_summary(),
+            None => match self.first_of_files() {
+                Some((path, 0)) => vec![Span::plain(super::line(path)).path()],
+                Some((path, more)) => vec![
+                    Span::plain(super::line(path)).path(),
+                    Span::plain(format!("  and {more} more")),
+                ],
+                None => self.title_summary(),
+            },
         }
     }
 

@@ -146,10 +146,11 @@ fn requested_patch(text: &str) -> Vec<FileEdit> {
 /// The replacements in the input.
 fn requested(call: &ParsedCall) -> Vec<Replacement> {
     let one = |edit: &Value| {
-        let text = |keys: [&str; 3]| keys.iter().find_map(|key| edit.get(key)?.as_str());
+        let text = |keys: [&str; 5]| keys.iter().find_map(|key| edit.get(key)?.as_str());
         let flag = |keys: [&str; 2]| keys.iter().find_map(|key| edit.get(key)?.as_bool());
-        let old = text(["old_string", "oldString", "old_str"]).unwrap_or_default();
-        let new = text(["new_string", "newString", "new_str"])
+        let old =
+            text(["old_string", "oldString", "old_str", "oldText", "old_text"]).unwrap_or_default();
+        let new = text(["new_string", "newString", "new_str", "newText", "new_text"])
             .or_else(|| edit.get("new_source")?.as_str())
             .unwrap_or_default();
         let all = flag(["replace_all", "replaceAll"]).unwrap_or(false);

@@ -20,10 +20,18 @@ pub fn glob(call: &ParsedCall) -> CardContent {
     shown
 }
 
+/// Cline searches for several patterns at once.
+fn queries(call: &ParsedCall) -> Option<String> {
+    let queries = call.input.get("queries")?.as_array()?;
+    let queries: Vec<&str> = queries.iter().filter_map(Value::as_str).collect();
+    Some(queries.join(", "))
+}
+
 /// Content search.
 pub fn grep(call: &ParsedCall) -> CardContent {
-    let pattern = call.text(&["pattern", "query"]).unwrap_or_default();
-    let mut summary = vec![Span::plain(super::line(pattern)).code()];
+    let pattern = call.text(&["pattern", "query"]).map(str::to_owned);
+    let pattern = pattern.or_else(|| queries(call)).unwrap_or_default();
+    let mut summary = vec![Span::plain(super::line(&pattern)).code()];
     for key in ["path", "glob", "include", "type"] {
         if let Some(text) = call.text(&[key]) {
             summary.push(Span::plain(format!("  {}", super::line(text))).path());

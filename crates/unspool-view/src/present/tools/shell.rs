@@ -56,10 +56,14 @@ fn has_content(terminal: &Terminal) -> bool {
     !terminal.lines.is_empty() || terminal.exit_code.is_some_and(|code| code != 0)
 }
 
-/// The command as one string; Codex passes some as an argument list.
+/// The command as one string; Codex passes some as an argument list, Cline several at once.
 pub fn command(call: &ParsedCall) -> Option<String> {
     if let Some(text) = call.text(&["command", "cmd", "script"]) {
         return Some(text.to_owned());
+    }
+    if let Some(commands) = call.input.get("commands").and_then(|commands| commands.as_array()) {
+        let commands: Vec<&str> = commands.iter().filter_map(|command| command.as_str()).collect();
+        return Some(commands.join("\n"));
     }
     let words = call.input.get("command").or_else(|| call.input.get("cmd"))?.as_array()?;
     let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();

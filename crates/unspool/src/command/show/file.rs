@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use unspool_model::agent::{AgentTraits, LogDetail};
 use unspool_model::document::settle_as_file;
 use unspool_model::provenance::Feed;
 use unspool_model::session::Transcript;
@@ -12,7 +13,8 @@ use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::in_memory::{DecodedSession, LoadError, SessionSet};
 use unspool_sources::read::source::lines_of;
-use unspool_sources::read::{agent_meta, rows};
+use unspool_sources::read::{rows, side_file};
+use unspool_sources::unsupported;
 use unspool_view::present::agents::SubagentSessions;
 
 use crate::command::warn;
@@ -119,10 +121,15 @@ fn read(session_set: &mut SessionSet, path: &Path) -> Result<Vec<Warning>> {
     let many = path.is_dir() || path.extension().is_some_and(|end| end == "db");
     if !many {
         session_set.read_file(path, &mut |_| {})?;
-        if let Some(more) = agent_meta::meta_of_log(path) {
+        for more in side_file::side_files_of_log(path) {
             session_set.read_file(&more, &mut |_| {})?;
         }
         return Ok(Vec::new());
+    }
+    if path.is_file()
+        && let Some(what) = unsupported::of_database(path)?
+    {
+        return Err(LoadError::Unsupported { path: path.to_owned(), what }.into());
     }
     let (files, mut skipped) = find_files(path);
     for file in files {
@@ -138,6 +145,7 @@ fn reason(error: &LoadError) -> String {
     match error {
         LoadError::Unreadable { source, .. } => format!("cannot be read: {source}"),
         LoadError::PromptHistory { .. } => "a list of typed prompts, not a session".to_owned(),
+        LoadError::Unsupported { what, .. } => unsupported::reason(what),
         LoadError::Unknown { .. } => "unrecognised file format".to_owned(),
         LoadError::Empty { .. } => "empty".to_owned(),
     }
@@ -198,6 +206,7 @@ fn completeness(decoded_session: &DecodedSession, transcript: &Transcript) -> Co
         Completeness::Failed
     } else if decoded_session.spine < Some(Feed::Stream)
         || decoded_session.record_counts.unreadable > 0
+        || AgentTraits::of(decoded_session.agent).log_detail == LogDetail::Partial
     {
         Completeness::Partial
     } else if transcript.session.facts.outcomes_only {
