@@ -29,7 +29,12 @@ test("a step links to its part", async (t) => {
   const box = await page.locator(".flow-view").boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await page.mouse.wheel(0, 200);
-  await until("it scrolls", () => page.locator(".flow-view").evaluate((view) => view.scrollTop > 50 || view.scrollTop));
+  // The browser animates the wheel: the picture is dragged once it stands still.
+  await until("it scrolls", () => page.locator(".flow-view").evaluate(async (view) => {
+    const before = view.scrollTop;
+    await new Promise((done) => setTimeout(done, 100));
+    return (before > 50 && view.scrollTop === before) || [before, view.scrollTop];
+  }));
 
   // Dragging pans and is not a click.
   const at = await page.locator(".flow-view").evaluate((view) => view.scrollTop);
