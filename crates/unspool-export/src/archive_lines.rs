@@ -73,6 +73,7 @@ pub fn write<V: View>(
             .into_iter()
             .map(|Snapshot { kind, sha256, content }| SnapshotLine { kind, sha256, content })
             .collect(),
+        prompts: session_export.prompts,
         skip_counts: stored.skip_counts.clone(),
     };
     write_line(out, &head)?;

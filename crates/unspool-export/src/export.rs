@@ -210,8 +210,9 @@ impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
         let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
             return Ok(None);
         };
-        let session_export = block_on(self.view.session_export(stored.row)).map_err(unread)?;
-        let snapshot = session_export.snapshots.iter().find(|snapshot| snapshot.sha256 == sha256);
+        let digests = vec![sha256.to_owned()];
+        let found = block_on(self.view.snapshots(stored.row, digests)).map_err(unread)?;
+        let snapshot = found.first();
         let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
         Ok(content.map(|content| self.redactor.borrow_mut().release_json(&content)))
     }

@@ -42,6 +42,7 @@ use crate::session::{Facts, SessionState};
 
 use feed_order::FeedOrder;
 use fold::TurnFold;
+pub use fold::part_id;
 use names::Index;
 pub use prose::prose_content_hash;
 pub use restore::{Cursor, TurnStub};
@@ -202,6 +203,8 @@ impl Assembler {
             EventKind::ProvenanceUpdated { step, provenance } => {
                 self.set_provenance(head, step, provenance);
             }
+            EventKind::RequestNamed { step, request } => self.name_request(head, step, request),
+            EventKind::PromptRecorded(record) => self.emit(Change::PromptRecorded(record)),
             EventKind::SnapshotTaken { kind, sha256, content } => {
                 let seen = crate::id::digest(format!("{kind}\n{sha256}").as_bytes());
                 if self.snapshots.insert(seen) {
@@ -297,6 +300,7 @@ impl Assembler {
             | Change::PartMoved { .. }
             | Change::StepRemoved { .. }
             | Change::PartRemoved { .. }
+            | Change::PromptRecorded(_)
             | Change::SnapshotTaken { .. }
             | Change::EventSkipped { .. } => self.forget_emitted(),
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{PartId, StepId, TurnId};
 use crate::json::Json;
 use crate::part::{Answer, Body, EarlierQuestion, Part, Place, Question, ToolState};
+use crate::prompt::PromptRecord;
 use crate::provenance::{Evidence, Origin};
 use crate::session::{Facts, SessionState, Step, Trigger, TurnOrigin, TurnState};
 
@@ -50,6 +51,8 @@ pub enum Change {
     PartMoved { part: PartId, to: TurnId },
     /// A provisional part turned out to be wrong and was removed.
     PartRemoved { part: PartId },
+    /// What a model call was sent, or a message of it.
+    PromptRecorded(Box<PromptRecord>),
     /// Content to be stored once, keyed by its digest.
     SnapshotTaken { kind: String, sha256: String, content: Json },
     /// An event was not applied: a duplicate, a contradiction, or from an old stream.

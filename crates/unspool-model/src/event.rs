@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::json::Json;
 use crate::part::{Answer, Body, Question};
 use crate::price::ReportedCost;
+use crate::prompt::PromptRecord;
 use crate::provenance::{Evidence, Feed, Name};
 use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 
@@ -186,6 +187,10 @@ pub enum EventKind {
     UsageUpdated { step: Name, usage: Usage },
     /// What the prompt of a model call was made of.
     ProvenanceUpdated { step: Name, provenance: Provenance },
+    /// The request that a model call answers, by its source's name.
+    RequestNamed { step: Name, request: Arc<str> },
+    /// What a model call was sent, or a message of it.
+    PromptRecorded(Box<PromptRecord>),
     /// Content that prompts refer to by its digest: a system policy, tool schemas, a context.
     SnapshotTaken { kind: String, sha256: String, content: Json },
 
@@ -272,6 +277,8 @@ impl EventKind {
             | EventKind::TurnInherited
             | EventKind::Rewound { .. }
             | EventKind::ProvenanceUpdated { .. }
+            | EventKind::RequestNamed { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::SnapshotTaken { .. }
             | EventKind::ToolRefined { .. } => false,
         }
@@ -338,6 +345,7 @@ impl EventKind {
             EventKind::StepStarted { step, .. }
             | EventKind::StepEnded { step, .. }
             | EventKind::UsageUpdated { step, .. }
+            | EventKind::RequestNamed { step, .. }
             | EventKind::ProvenanceUpdated { step, .. } => vec![step.clone()],
             EventKind::ProseDelta { block, .. } | EventKind::ProseCompleted { block, .. } => {
                 block.iter().cloned().collect()
@@ -368,6 +376,7 @@ impl EventKind {
             | EventKind::UserAdded(_)
             | EventKind::ThinkingUpdated(_)
             | EventKind::TurnEnded(_)
+            | EventKind::PromptRecorded(_)
             | EventKind::SnapshotTaken { .. } => vec![],
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::digest::common::hazmat::SerializableState;
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -140,7 +141,50 @@ pub fn digest(bytes: &[u8]) -> u64 {
 
 /// The SHA-256 in hexadecimal. Snapshots are deduplicated by it (R-002-11).
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// A SHA-256 of text that comes in pieces. Its state can be saved between two of them.
+#[derive(Clone, Default)]
+pub struct Sha256Stream(Sha256);
+
+impl Sha256Stream {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of everything so far, in hexadecimal.
+    pub fn hexadecimal(&self) -> String {
+        hexadecimal(&self.0.clone().finalize())
+    }
+}
+
+impl fmt::Debug for Sha256Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.hexadecimal())
+    }
+}
+
+impl Serialize for Sha256Stream {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hexadecimal(&self.0.serialize()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256Stream {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sha256Stream, D::Error> {
+        let invalid = || serde::de::Error::custom("not the state of a digest");
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+        let bytes: Vec<u8> =
+            (0..text.len()).step_by(2).map(byte).collect::<Option<_>>().ok_or_else(invalid)?;
+        let state = bytes.as_slice().try_into().map_err(|_| invalid())?;
+        Sha256::deserialize(state).map(Sha256Stream).map_err(|_| invalid())
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod live;
 pub mod note;
 pub mod part;
 pub mod price;
+pub mod prompt;
 pub mod provenance;
 pub mod rank;
 pub mod session;

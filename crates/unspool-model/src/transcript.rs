@@ -140,7 +140,7 @@ impl TranscriptBuilder {
             Change::PartRemoved { part: id } => {
                 self.take_part(id);
             }
-            Change::SnapshotTaken { .. } => {}
+            Change::PromptRecorded(_) | Change::SnapshotTaken { .. } => {}
             Change::EventSkipped { reason } => *self.skipped.entry(reason).or_default() += 1,
         }
     }

@@ -12,6 +12,7 @@ pub mod context;
 pub mod live;
 pub mod params;
 pub mod processes;
+pub mod prompts;
 pub mod raw;
 pub mod reader;
 pub mod request;

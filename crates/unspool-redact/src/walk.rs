@@ -137,7 +137,9 @@ impl Redactor<'_> {
         } = origin;
         self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
         user.iter_mut().for_each(|body| self.body(body));
-        for Step { id, name: _, at: _, model, usage: _, stop_reason, provenance } in steps {
+        for Step { id, name: _, at: _, model, usage: _, stop_reason, request: _, provenance } in
+            steps
+        {
             self.location.owner = Owner::Step(*id);
             if let Some(model) = model {
                 self.shared("model", model, ScanContext::default());

@@ -25,6 +25,7 @@ pub mod opencode;
 mod permission;
 pub mod pi;
 mod prompt_names;
+mod prompt_pieces;
 pub mod qwen;
 pub mod rows;
 pub mod thoughtflow;

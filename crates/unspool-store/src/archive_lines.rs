@@ -7,6 +7,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 use unspool_model::assemble::Cursor;
 use unspool_model::note::Note;
+use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::Feed;
 use unspool_model::session::{Session, Turn};
 use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
@@ -31,6 +32,8 @@ pub struct HeadLine {
     pub cursors: Vec<Cursor>,
     pub warnings: Vec<WarningLine>,
     pub snapshots: Vec<SnapshotLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<PromptRecord>,
     #[serde(rename = "oddities")]
     pub skip_counts: BTreeMap<String, u64>,
 }

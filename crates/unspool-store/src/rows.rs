@@ -9,6 +9,7 @@ use unspool_model::assemble::Cursor;
 use unspool_model::id::{PartId, SessionId, StepId, TurnId};
 use unspool_model::note::NoteTarget;
 use unspool_model::part::{Body, Part};
+use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::Feed;
 use unspool_model::session::{Session, Step, Turn};
 use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
@@ -67,6 +68,8 @@ pub struct SessionWrite {
     /// Parts that went to another turn, and that turn: so do their notes.
     pub moved_parts: Vec<(PartId, TurnId)>,
     pub snapshots: Vec<Snapshot>,
+    /// What model calls were sent, in the order in which the sources say it.
+    pub prompts: Vec<PromptRecord>,
     /// Number of skipped events, by reason.
     pub skip_counts: BTreeMap<String, u64>,
 }

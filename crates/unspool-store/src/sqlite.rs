@@ -18,6 +18,7 @@ mod load;
 mod maintenance;
 mod migrate;
 mod notes;
+mod prompts;
 mod read;
 mod recent_usage;
 mod search;

@@ -6,13 +6,15 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use unspool_model::assemble::{Cursor, TurnStub};
 use unspool_model::id::{SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::{Part, Place};
-use unspool_model::session::{Session, Turn};
+use unspool_model::prompt::PromptRecord;
+use unspool_model::session::{Session, Turn, Usage};
 use unspool_model::summary::{Summary, UsageScope};
 
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
@@ -130,6 +132,19 @@ pub struct SessionExport {
     /// Each with the path of its file.
     pub warnings: Vec<(String, WarningRow)>,
     pub snapshots: Vec<Snapshot>,
+    pub prompts: Vec<PromptRecord>,
+}
+
+/// A model call of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepRequest {
+    pub turn: u32,
+    /// Its number in the turn, from 1.
+    pub step: u32,
+    pub model: Option<String>,
+    pub usage: Usage,
+    /// The request that it answers, if its source names it.
+    pub request: Option<Arc<str>>,
 }
 
 /// The next free row number of each table.

@@ -18,6 +18,7 @@ pub mod json;
 pub mod markdown;
 pub mod notes;
 pub mod outline;
+pub mod prompt;
 pub mod question_subject;
 pub mod tools;
 

@@ -17,6 +17,7 @@ pub mod host;
 pub mod import;
 pub mod list;
 pub mod note;
+pub mod prompt;
 pub mod search;
 pub mod serve;
 pub mod show;

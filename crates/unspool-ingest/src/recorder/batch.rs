@@ -109,6 +109,7 @@ impl Packer {
             moved_targets: std::mem::take(&mut writer.moved_targets),
             moved_parts: writer.take_moved_parts(),
             snapshots: std::mem::take(&mut writer.snapshots),
+            prompts: std::mem::take(&mut writer.prompts),
             skip_counts: writer.skip_counts.clone(),
         };
         let mut dirty = writer.take_dirty_parts();

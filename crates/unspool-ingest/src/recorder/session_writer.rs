@@ -17,6 +17,7 @@ use unspool_model::change::Delta;
 use unspool_model::event::{EndReason, Event, EventKey, EventKind};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::note::NoteTarget;
+use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::{Evidence, Feed, Name};
 use unspool_model::session::{Turn, TurnState};
 use unspool_model::source::RecordCounts;
@@ -82,6 +83,7 @@ pub struct SessionWriter {
     /// Parts that went to another turn, for their notes.
     pub(crate) moved_parts: Vec<PartId>,
     pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) prompts: Vec<PromptRecord>,
     pub(crate) head_dirty: bool,
     pub(crate) stored: bool,
     pub(crate) seq: u64,
@@ -174,6 +176,7 @@ impl SessionWriter {
             moved_targets: Vec::new(),
             moved_parts: Vec::new(),
             snapshots: Vec::new(),
+            prompts: Vec::new(),
             head_dirty: false,
             stored: false,
             seq: 0,
@@ -258,6 +261,10 @@ impl SessionWriter {
         self.snapshots.push(snapshot);
     }
 
+    pub fn add_prompts(&mut self, prompts: impl IntoIterator<Item = PromptRecord>) {
+        self.prompts.extend(prompts);
+    }
+
     /// True if anything changed since the last write.
     pub fn is_dirty(&self) -> bool {
         self.head_dirty
@@ -266,6 +273,7 @@ impl SessionWriter {
             || !self.deleted_parts.is_empty()
             || !self.merged.is_empty()
             || !self.snapshots.is_empty()
+            || !self.prompts.is_empty()
     }
 
     /// Parts that may have changed since the last call, by turn.

@@ -158,6 +158,7 @@ impl ImportingSession {
         for SnapshotLine { kind, sha256, content } in head.snapshots.drain(..) {
             writer.add_snapshot(Snapshot { kind, sha256, content });
         }
+        writer.add_prompts(head.prompts.drain(..));
         let mut file_rows = FileRows { store: recorder.store(), known: FxHashMap::default() };
         let mut importing = none(head);
         for source in importing.head.sources.drain(..) {

@@ -163,6 +163,7 @@ pub(super) struct StepFold {
     pub model: Option<Arc<str>>,
     pub usage: Usage,
     pub stop_reason: Option<Arc<str>>,
+    pub request: Option<Arc<str>>,
     pub provenance: Option<Provenance>,
 }
 
@@ -180,6 +181,7 @@ impl StepFold {
             model: self.model.clone(),
             usage: self.usage,
             stop_reason: self.stop_reason.clone(),
+            request: self.request.clone(),
             provenance: self.provenance.clone(),
         }
     }
@@ -273,6 +275,12 @@ impl TurnFold {
             }
         }
     }
+}
+
+/// The id of the part with this name. `None` for a name that is unique in its turn only.
+pub fn part_id(session: SessionId, name: &Name) -> Option<PartId> {
+    let anywhere = TurnId(session.0);
+    (!name.is_local()).then(|| PartId(id_of(session, anywhere, name)))
 }
 
 /// The id derived from a name. Local names are hashed together with their turn.

@@ -1,5 +1,7 @@
 //! Steps: the model calls of a turn, each with its place, model and usage.
 
+use std::sync::Arc;
+
 use crate::change::Change;
 use crate::id::StepId;
 use crate::provenance::Name;
@@ -70,6 +72,15 @@ impl Assembler {
         });
     }
 
+    /// A request that failed may be sent again under another name: the last one was answered.
+    pub(super) fn name_request(&mut self, head: &Head, name: Name, request: Arc<str>) {
+        self.update_step(head, name, |fold| {
+            let changed = fold.request.as_ref() != Some(&request);
+            fold.request = Some(request);
+            changed
+        });
+    }
+
     /// The current step of the event's feed.
     pub(super) fn step_of(&self, head: &Head, turn: usize) -> Option<StepId> {
         self.turns[turn].step[head.feed.index()]
@@ -119,6 +130,7 @@ impl Assembler {
                     model: None,
                     usage: Default::default(),
                     stop_reason: None,
+                    request: None,
                     provenance: None,
                 };
                 self.turns[current].steps.push(fold);

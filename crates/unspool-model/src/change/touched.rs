@@ -142,6 +142,7 @@ impl Touched {
                 self.part_removed(*part, before);
             }
             Change::SessionUpdated { .. }
+            | Change::PromptRecorded(_)
             | Change::SnapshotTaken { .. }
             | Change::EventSkipped { .. } => {}
         }

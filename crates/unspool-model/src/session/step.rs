@@ -16,6 +16,9 @@ pub struct Step {
     pub model: Option<Arc<str>>,
     pub usage: Usage,
     pub stop_reason: Option<Arc<str>>,
+    /// The request that it answers: its prompt has this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<str>>,
     /// The snapshots and spans of the prompt, if the source records them.
     pub provenance: Option<Provenance>,
 }

@@ -135,6 +135,9 @@ impl Alphabet {
             1 => Just(EventKind::TurnInherited),
             3 => messages().prop_map(|step| EventKind::StepStarted { step, model: None }),
             1 => messages().prop_map(|step| EventKind::StepEnded { step, stop_reason: None }),
+            1 => messages().prop_map(|step| {
+                EventKind::RequestNamed { request: step.id_text().into(), step }
+            }),
             1 => (messages(), 0..9u64).prop_map(|(step, input)| EventKind::UsageUpdated {
                 step,
                 usage: Usage { input, ..Usage::default() },
@@ -319,9 +322,9 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
                 let first: Vec<bool> = names.iter().map(|name| begin(line.feed, name)).collect();
                 line.turn.is_none() && first.into_iter().all(|first| first)
             }
-            EventKind::StepEnded { step, .. } | EventKind::UsageUpdated { step, .. } => {
-                steps.contains(&(line.feed, step.clone()))
-            }
+            EventKind::StepEnded { step, .. }
+            | EventKind::UsageUpdated { step, .. }
+            | EventKind::RequestNamed { step, .. } => steps.contains(&(line.feed, step.clone())),
             EventKind::SessionUpdated { .. }
             | EventKind::TitleSet(_)
             | EventKind::StartedBy(_)
@@ -335,6 +338,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | EventKind::TurnEnded(_)
             | EventKind::Rewound { .. }
             | EventKind::ProvenanceUpdated { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::SnapshotTaken { .. }
             | EventKind::ProseDelta { .. }
             | EventKind::ProseCompleted { .. }

@@ -22,6 +22,14 @@ impl Fields<'_> {
         }
     }
 
+    /// The canonical text of the value itself, also of one that is no object.
+    pub fn canonical_text(&self) -> Option<String> {
+        let mut text = String::new();
+        self.write(self.at, MAX_DEPTH, &mut text).map(|()| text).or_else(|| {
+            Some(Json::parse(self.source(self.nodes.get(self.at)?))?.value().to_string())
+        })
+    }
+
     /// The same hash as `assemble::content_hash` of a tool and the input in a field.
     pub fn content_hash(&self, tool: &str, input: &str) -> u64 {
         let input = self.canonical_digest(input).unwrap_or(0);

@@ -11,6 +11,7 @@ mod log;
 mod marks;
 pub(super) mod message;
 mod meta;
+mod prompts;
 pub(super) mod result;
 mod stream;
 mod tree;

@@ -257,6 +257,7 @@ impl<'c> Loader<'c> {
                 model,
                 usage: origin.usage.map_or_else(|| usage(row, 2), Ok)?,
                 stop_reason: row.get(8)?,
+                request: origin.request,
                 provenance: origin.provenance,
             });
         }
@@ -270,6 +271,8 @@ struct StepOrigin {
     at: Positions,
     #[serde(default)]
     usage: Option<Usage>,
+    #[serde(default)]
+    request: Option<Arc<str>>,
     #[serde(default)]
     provenance: Option<Provenance>,
 }

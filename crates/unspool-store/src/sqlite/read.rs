@@ -13,9 +13,10 @@ use unspool_model::session::Turn;
 use self::session::{SESSION, session};
 use self::sources::{cursors, sources};
 use super::load::{Loader, id};
+use super::prompts;
 use super::subagents::SubagentIndex;
 use crate::pack::PackError;
-use crate::rows::{RowId, Snapshot, WarningRow};
+use crate::rows::{RowId, WarningRow};
 use crate::store::{
     MessageFilter, NextRows, SessionExport, SessionOutline, StoreError, StoredMessage, StoredTurn,
     TurnWindow,
@@ -171,19 +172,13 @@ pub fn session_export(
         };
         Ok((row.get(0)?, warning))
     })?;
-    let mut shots = connection.prepare_cached(
-        "SELECT kind, snapshot.sha256, content FROM session_snapshot
-         JOIN snapshot ON snapshot.sha256 = session_snapshot.sha256 WHERE session = ?1",
-    )?;
-    let snapshots = shots.query_map([session], |row| {
-        Ok(Snapshot { kind: row.get(0)?, sha256: row.get(1)?, content: row.get(2)? })
-    })?;
     Ok(SessionExport {
         session: serde_json::from_str(&head).map_err(PackError::from)?,
         sources: sources(connection, session)?,
         cursors: cursors(connection, session)?,
         warnings: warnings.collect::<Result<_, _>>()?,
-        snapshots: snapshots.collect::<Result<_, _>>()?,
+        snapshots: prompts::all_snapshots(connection, session)?,
+        prompts: prompts::records(connection, session)?,
     })
 }
 

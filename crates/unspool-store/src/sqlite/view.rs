@@ -4,20 +4,22 @@ use rusqlite::Connection;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
+use unspool_model::prompt::PromptRecord;
 use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
 use super::last_prompt::last_prompt;
 use super::recent_usage::recent_usage;
-use super::{Sqlite, facets, notes, read, search, stats, subagents, windows};
+use super::{Sqlite, facets, notes, prompts, read, search, stats, subagents, windows};
 use crate::facets::{Facets, FacetsRequest};
-use crate::rows::{FileRow, RowId};
+use crate::rows::{FileRow, RowId, Snapshot};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 use crate::store::{
-    LastPrompt, MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage,
-    StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow, View, Viewer,
+    LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest, StoreError,
+    StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+    View, Viewer,
 };
 
 /// The archive as its one user sees it.
@@ -158,6 +160,29 @@ impl View for SqliteView {
 
     async fn stats(&self, request: StatsRequest) -> Result<Stats, StoreError> {
         self.run("stats", move |connection| stats::stats(connection, &request)).await
+    }
+
+    async fn prompt_records(&self, session: RowId) -> Result<Vec<PromptRecord>, StoreError> {
+        self.run("prompt_records", move |connection| prompts::records(connection, session)).await
+    }
+
+    async fn step_requests(&self, session: RowId) -> Result<Vec<StepRequest>, StoreError> {
+        self.run("step_requests", move |connection| prompts::step_requests(connection, session))
+            .await
+    }
+
+    async fn parts_by_id(&self, session: RowId, ids: Vec<PartId>) -> Result<Vec<Part>, StoreError> {
+        self.run("parts_by_id", move |connection| prompts::parts_by_id(connection, session, &ids))
+            .await
+    }
+
+    async fn snapshots(
+        &self,
+        session: RowId,
+        digests: Vec<String>,
+    ) -> Result<Vec<Snapshot>, StoreError> {
+        self.run("snapshots", move |connection| prompts::snapshots(connection, session, &digests))
+            .await
     }
 
     async fn session_export(&self, session: RowId) -> Result<SessionExport, StoreError> {

@@ -16,7 +16,7 @@ use self::sum_changes::SumChanges;
 use self::sums::{has_same_models, sum_up, update_prompt_and_models};
 use self::turns::turns;
 use super::block_store::add_segment;
-use super::notes;
+use super::{notes, prompts};
 use crate::rows::{Batch, FileRow, RowId, SessionWrite, milliseconds};
 
 pub(super) use self::payloads::OrphanCandidates;
@@ -122,17 +122,7 @@ fn write_session(
     let same_models = has_same_models(transaction, session)?;
     update_prompt_and_models(transaction, session.row, same_models)?;
     sources(transaction, session)?;
-    let mut snapshot = transaction.prepare_cached(
-        "INSERT OR IGNORE INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)",
-    )?;
-    let mut taken = transaction.prepare_cached(
-        "INSERT OR IGNORE INTO session_snapshot (session, sha256) VALUES (?1, ?2)",
-    )?;
-    for new in &session.snapshots {
-        snapshot.execute(params![new.sha256, new.kind, new.content])?;
-        taken.execute(params![session.row, new.sha256])?;
-    }
-    Ok(())
+    prompts::write(transaction, session)
 }
 
 fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {

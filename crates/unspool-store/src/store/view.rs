@@ -6,16 +6,17 @@ use std::future::Future;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
+use unspool_model::prompt::PromptRecord;
 use unspool_model::session::{Turn, Usage};
 use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
 use super::{
-    LastPrompt, MessageFilter, SessionExport, SessionFilter, StoreError, StoredMessage,
-    StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+    LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest, StoreError,
+    StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
 };
 use crate::facets::{Facets, FacetsRequest};
-use crate::rows::{FileRow, RowId};
+use crate::rows::{FileRow, RowId, Snapshot};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 
@@ -173,6 +174,33 @@ pub trait View: Clone + Send + Sync + 'static {
         &self,
         request: StatsRequest,
     ) -> impl Future<Output = Result<Stats, StoreError>> + Send;
+
+    /// What the sources of a session say about its prompts, in their order.
+    fn prompt_records(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<PromptRecord>, StoreError>> + Send;
+
+    /// The model calls of a session with the requests that they answer, in order.
+    fn step_requests(
+        &self,
+        session: RowId,
+    ) -> impl Future<Output = Result<Vec<StepRequest>, StoreError>> + Send;
+
+    /// The parts with these ids, in no order. Those that are not in the session are left out.
+    fn parts_by_id(
+        &self,
+        session: RowId,
+        ids: Vec<PartId>,
+    ) -> impl Future<Output = Result<Vec<Part>, StoreError>> + Send;
+
+    /// Contents of a session that are kept once, by their digests. Those that are not stored are
+    /// left out.
+    fn snapshots(
+        &self,
+        session: RowId,
+        digests: Vec<String>,
+    ) -> impl Future<Output = Result<Vec<Snapshot>, StoreError>> + Send;
 
     /// Everything stored about a session except its turns, unjoined.
     fn session_export(

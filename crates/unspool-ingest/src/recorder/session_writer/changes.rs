@@ -78,6 +78,7 @@ impl SessionWriter {
             }
             Change::SessionUpdated { .. }
             | Change::TurnOpened { .. }
+            | Change::PromptRecorded(_)
             | Change::SnapshotTaken { .. }
             | Change::EventSkipped { .. } => Vec::new(),
         }
@@ -126,6 +127,7 @@ impl SessionWriter {
                 self.touch_turn_of(*part);
                 self.forget_part(*part);
             }
+            Change::PromptRecorded(record) => self.prompts.push((**record).clone()),
             Change::SnapshotTaken { kind, sha256, content } => {
                 self.snapshots.push(Snapshot {
                     kind: kind.clone(),
@@ -333,6 +335,7 @@ impl SessionWriter {
             | Change::PartMoved { .. }
             | Change::PartDelta { .. }
             | Change::PartRenamed { .. }
+            | Change::PromptRecorded(_)
             | Change::SnapshotTaken { .. }
             | Change::EventSkipped { .. } => {}
         }

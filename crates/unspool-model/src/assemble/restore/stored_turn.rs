@@ -34,6 +34,7 @@ pub(super) fn fold_turn(turn: &Turn) -> TurnFold {
             model: step.model.clone(),
             usage: step.usage,
             stop_reason: step.stop_reason.clone(),
+            request: step.request.clone(),
             provenance: step.provenance.clone(),
         })
         .collect();

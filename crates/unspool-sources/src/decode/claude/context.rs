@@ -106,6 +106,7 @@ impl LogDecoder {
         emit: &mut Emitter<'_>,
         fields: &Fields<'_>,
     ) -> RecordOutcome {
+        self.prompts.attachment(fields);
         let attachment = fields.fields("attachment");
         let kind = attachment.string("type").unwrap_or_default();
         match &*kind {

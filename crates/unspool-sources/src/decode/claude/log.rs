@@ -28,6 +28,7 @@ use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome,
 use super::chains::Chains;
 use super::fork::ForkOrigin;
 use super::message::{Blocks, Calls, message_text};
+use super::prompts::Prompts;
 use super::tree::Tree;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ pub(super) struct LogDecoder {
     tree: Tree,
     /// How often each prompt text was seen, in versions without prompt ids.
     #[serde(rename = "alike")]
-    prompts: PromptNames,
+    prompt_names: PromptNames,
     /// The current message.
     message: Option<Arc<str>>,
     blocks: Blocks,
@@ -75,6 +76,9 @@ pub(super) struct LogDecoder {
     interjections: BTreeMap<u64, u32>,
     /// True once the model has answered in this turn.
     pub(super) answered: bool,
+    /// What requests to the model were sent.
+    #[serde(skip_serializing_if = "Prompts::is_idle")]
+    pub(super) prompts: Prompts,
     /// The last queued input: a prompt that a hook blocks leaves no other trace.
     pub(super) queued: Option<String>,
 }
@@ -176,6 +180,9 @@ impl LogDecoder {
         let reported = reported.map(|text| text.map(Cow::into_owned));
         self.reported = Some(reported.clone());
         let [project, branch, version] = reported;
+        if let Some(version) = &version {
+            self.prompts.note_version(version);
+        }
         emit.push(EventKind::SessionUpdated { project, branch, version, cost: None });
     }
 

@@ -102,6 +102,7 @@ fn write_step(
         name: &step.name,
         at: step.at,
         usage: too_much.then_some(usage),
+        request: step.request.as_deref(),
         provenance: step.provenance.as_ref(),
     };
     statement.execute(params![
@@ -128,6 +129,8 @@ struct StepOrigin<'a> {
     /// Counts that do not fit an SQLite integer.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<unspool_model::session::Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<&'a unspool_model::session::Provenance>,
 }

@@ -58,17 +58,19 @@ impl LogDecoder {
                 let on = thinking.text("type").is_some_and(|kind| kind != "disabled");
                 self.requests.push_front((id, on));
                 self.requests.truncate(16);
+                self.prompts.request(emit, fields);
                 Some(())
             }
             "api-request-shape" => {
-                let shape = fields.fields("shape");
-                self.snapshot(emit, "system-policy", shape.json("system"));
-                self.snapshot(emit, "tool-schemas", shape.json("tools"));
+                self.prompts.shape(emit, fields);
+                Some(())
+            }
+            "api-request-blob" => {
+                self.prompts.blob(emit, fields);
                 Some(())
             }
             "last-prompt" | "mode" | "permission-mode" | "agent-name" => Some(()),
-            "api-request-blob"
-            | "atis-latch"
+            "atis-latch"
             | "tools-used"
             | "file-history-snapshot"
             | "file-history-delta"

@@ -46,7 +46,10 @@ impl LogDecoder {
             let index = self.blocks.next(&id, reported);
             let name = Name::Block(id.clone(), index);
             let duration = fields.number("thinkingDurationMs");
-            made |= block(emit, &mut self.calls, name, &content, duration);
+            made |= block(emit, &mut self.calls, name.clone(), &content, duration);
+            if !synthetic {
+                self.prompts.reply(emit, &id, name, &content);
+            }
         }
         let step = Name::Message(id);
         // The usage of copied replies counts in the original session.
@@ -79,6 +82,10 @@ impl LogDecoder {
         let model = message.string("model").filter(|_| !synthetic);
         emit.push(EventKind::StepStarted { step: Name::Message(id.clone()), model });
         let request = fields.text("requestRef").unwrap_or_default();
+        if !request.is_empty() {
+            let (step, request) = (Name::Message(id.clone()), request.as_ref().into());
+            emit.push(EventKind::RequestNamed { step, request });
+        }
         if let Some((_, thinking)) = self.requests.iter().find(|(id, _)| **id == request) {
             emit.push(EventKind::ThinkingUpdated(*thinking));
         }
@@ -89,6 +96,7 @@ impl LogDecoder {
         let message = fields.fields("message");
         let mut results =
             message.list("content").filter(|block| block.is("type", "tool_result")).peekable();
+        self.prompts.user(emit, &message, results.peek().is_some());
         if results.peek().is_some() {
             let details = ResultDetails {
                 structured: fields.raw("toolUseResult"),

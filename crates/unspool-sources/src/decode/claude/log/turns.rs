@@ -24,7 +24,7 @@ impl LogDecoder {
     ) {
         // A manual compaction begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
-            let by_text = self.prompts.next_of(&user);
+            let by_text = self.prompt_names.next_of(&user);
             let names = self.tree.current().cloned().into_iter().chain(by_text).collect();
             return emit.push(EventKind::TurnStarted { names, trigger, user });
         }
@@ -53,9 +53,9 @@ impl LogDecoder {
         // What a fork copied is not counted: its other feeds begin with the first prompt of its own.
         if prompt.is_none() {
             // Without a prompt id, rewinds name the turn by this one.
-            names.splice(0..0, self.prompts.next_of(&user));
+            names.splice(0..0, self.prompt_names.next_of(&user));
         } else if !self.is_copied(emit) {
-            names.extend(self.prompts.next_of(&user));
+            names.extend(self.prompt_names.next_of(&user));
         }
         self.blocks.forget_but(self.message.take().as_deref());
         self.retries = 0;

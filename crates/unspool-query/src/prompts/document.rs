@@ -1,0 +1,108 @@
+//! Prompts as JSON: what `unspool prompt --json` and the REST route write.
+
+use serde::Serialize;
+use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap};
+
+use unspool_view::present::prompt::{Call, ShownPiece};
+
+/// One model call.
+#[derive(Serialize)]
+pub struct PromptDocument<'a> {
+    /// `null` for a call without a reply.
+    turn: Option<u32>,
+    step: Option<u32>,
+    /// The source's name for the request.
+    call: &'a str,
+    at: Option<String>,
+    model: Option<&'a str>,
+    messages: u32,
+    chars: u64,
+    chars_by_kind: Vec<KindChars>,
+    truth: Truth,
+    /// The call whose first `keep` messages this one begins with.
+    base: Option<&'a str>,
+    keep: u32,
+    /// All pieces in the order of the request, if one call was asked for; else none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pieces: Option<Vec<PieceDocument<'a>>>,
+}
+
+#[derive(Serialize)]
+struct KindChars {
+    kind: PieceKind,
+    chars: u64,
+}
+
+/// How far a prompt is known.
+#[derive(Serialize)]
+struct Truth {
+    /// Everything that the source records is here, and is what was sent.
+    complete: bool,
+    unknown_messages: u32,
+    /// Pieces whose text is not stored, or not the one that was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_pieces: Option<usize>,
+    /// What the source never records.
+    not_recorded: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct PieceDocument<'a> {
+    kind: PieceKind,
+    role: unspool_model::prompt::Role,
+    at: &'a str,
+    chars: u32,
+    label: Option<&'a str>,
+    text: Option<&'a str>,
+    spans: &'a [PieceSpan],
+}
+
+impl<'a> PromptDocument<'a> {
+    /// A call, and its pieces if they are wanted.
+    pub fn new(call: &Call<'a>, pieces: Option<&'a [ShownPiece<'a>]>) -> PromptDocument<'a> {
+        let prompt = call.prompt;
+        let record = prompt.call();
+        let unknown_pieces = pieces.map(|pieces| unknown(pieces));
+        let unknown_messages = prompt.unknown_messages();
+        let is_known = record.head.is_none() || prompt.head().is_some();
+        let kinds = prompt.chars_by_kind().into_iter();
+        PromptDocument {
+            turn: call.step.map(|(turn, _)| turn),
+            step: call.step.map(|(_, step)| step),
+            call: &record.request,
+            at: unspool_model::document::time(record.at),
+            model: record.model.as_deref(),
+            messages: prompt.message_count(),
+            chars: prompt.chars(),
+            chars_by_kind: kinds.map(|(kind, chars)| KindChars { kind, chars }).collect(),
+            truth: Truth {
+                complete: is_known && unknown_messages == 0 && unknown_pieces.unwrap_or(0) == 0,
+                unknown_messages,
+                unknown_pieces,
+                not_recorded: record.gaps.iter().map(|gap: &PromptGap| gap.label()).collect(),
+            },
+            base: record.base.as_deref(),
+            keep: record.keep,
+            pieces: pieces.map(|pieces| pieces.iter().map(PieceDocument::new).collect()),
+        }
+    }
+}
+
+/// How many pieces have no text although they are text.
+pub fn unknown(pieces: &[ShownPiece<'_>]) -> usize {
+    pieces.iter().filter(|piece| piece.is_unknown()).count()
+}
+
+impl<'a> PieceDocument<'a> {
+    fn new(shown: &'a ShownPiece<'a>) -> PieceDocument<'a> {
+        PieceDocument {
+            kind: shown.piece.kind,
+            role: shown.role,
+            at: &shown.at,
+            chars: shown.piece.chars,
+            label: shown.piece.label.as_deref(),
+            text: shown.text.as_deref(),
+            spans: &shown.piece.spans,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `unspool prompt`: what the model calls of a session were sent.
+
+use std::io;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+use unspool_query::prompts::{PromptDocument, SessionPrompts, prompts};
+use unspool_store::blocking::block_on;
+use unspool_store::store::View;
+use unspool_view::block::{Block, Span};
+use unspool_view::present::format;
+use unspool_view::present::prompt::{self, Call, PromptDifference, ShownPiece};
+
+use crate::archive::{Archive, find};
+use crate::paint;
+
+/// Show what a model call was sent: instructions, tools, and the messages of the conversation
+#[derive(Args)]
+pub struct Prompt {
+    /// A session of the archive, one of its turns (SESSION:2), or one call of it (SESSION:2.1).
+    /// Without a turn: all calls, and what fills their prompts
+    #[arg(value_name = "SESSION[:TURN[.STEP]]")]
+    session: String,
+    /// Only the pieces that the call before was not sent
+    #[arg(long)]
+    diff: bool,
+    /// Only the calls, or the pieces of a call, that have this text
+    #[arg(long, value_name = "TEXT", conflicts_with = "diff")]
+    find: Option<String>,
+    /// Write the prompts as JSON, with all pieces if a turn is given
+    #[arg(long)]
+    json: bool,
+    /// Write plain text without colours
+    #[arg(long)]
+    plain: bool,
+    /// Width in columns, at least 20; the terminal's width by default
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    width: Option<u16>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    prompts: Vec<PromptDocument<'a>>,
+}
+
+/// A turn, and one of its steps.
+type Place = (u32, Option<u32>);
+
+impl Prompt {
+    pub fn run(self, archive: &Archive) -> Result<()> {
+        let (session, place) = split(&self.session)?;
+        let view = archive.view()?;
+        let stored = find(&view, session)?;
+        let prompts = block_on(prompts(&view, &stored))?;
+        if prompts.is_empty() {
+            let agent = &stored.summary.session.agent;
+            bail!(
+                "nothing is known about the prompts of this session: {agent} does not write them \
+                 down, or did not in that version; `unspool doctor` says which agents do"
+            );
+        }
+        match place {
+            Some(place) => self.calls_of(&view, &prompts, place),
+            None => self.all_calls(&view, &prompts),
+        }
+    }
+
+    /// All calls of a session, or those that were sent a text.
+    fn all_calls<V: View>(&self, view: &V, prompts: &SessionPrompts) -> Result<()> {
+        let mut calls = prompts.differences();
+        if let Some(text) = &self.find {
+            let found = block_on(prompts.find(view, text))?;
+            let is_found = |call: &Call<'_>| {
+                let request = &call.prompt.call().request;
+                found.iter().any(|found| found.prompt.call().request == *request)
+            };
+            let all = calls.len();
+            calls.retain(|(call, _)| is_found(call));
+            stderr_line!(
+                "unspool: the text is in the prompts of {} of {}",
+                calls.len(),
+                format::count(all, "call")
+            );
+        }
+        if self.json {
+            let prompts = calls.iter().map(|(call, _)| PromptDocument::new(call, None)).collect();
+            return super::write_json(&Document { prompts });
+        }
+        if calls.is_empty() {
+            return Ok(());
+        }
+        self.paint(&[prompt::calls(&calls)])
+    }
+
+    /// The calls of a turn, each with its pieces.
+    fn calls_of<V: View>(
+        &self,
+        view: &V,
+        prompts: &SessionPrompts,
+        (turn, step): Place,
+    ) -> Result<()> {
+        let calls = prompts.calls_of(turn, step);
+        if calls.is_empty() {
+            let what = step.map_or_else(String::new, |step| format!(" with step {step}"));
+            bail!(
+                "no call of turn {turn}{what} has a known prompt; `unspool prompt SESSION` lists \
+                 the calls"
+            );
+        }
+        let mut shown = Vec::new();
+        for call in &calls {
+            shown.push(self.wanted(prompts, call, block_on(prompts.pieces(view, call))?));
+        }
+        if self.json {
+            let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
+            let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
+            return super::write_json(&Document { prompts });
+        }
+        for (call, pieces) in calls.iter().zip(&shown) {
+            let mut blocks = prompt::head(call, pieces);
+            if let Some(before) = prompts.before(call).filter(|_| self.diff) {
+                let words = PromptDifference::between(&before.prompt, &call.prompt).words();
+                let text = format!("Since call {}: {words}.", prompt::place(&before));
+                blocks.push(Block::Paragraph { spans: vec![Span::plain(text)] });
+            }
+            blocks.extend(pieces.iter().map(|piece| prompt::piece(piece, true)));
+            self.paint(&blocks)?;
+        }
+        Ok(())
+    }
+
+    /// The pieces that are asked for.
+    fn wanted<'a>(
+        &self,
+        prompts: &SessionPrompts,
+        call: &Call<'a>,
+        mut pieces: Vec<ShownPiece<'a>>,
+    ) -> Vec<ShownPiece<'a>> {
+        if let Some(text) = &self.find {
+            pieces.retain(|piece| piece.text.as_ref().is_some_and(|held| held.contains(text)));
+        }
+        if let Some(before) = prompts.before(call).filter(|_| self.diff) {
+            let difference = PromptDifference::between(&before.prompt, &call.prompt);
+            pieces.retain(|piece| match piece.message {
+                Some(message) => message >= difference.shared,
+                None => difference.head_changed,
+            });
+        }
+        pieces
+    }
+
+    fn paint(&self, blocks: &[Block]) -> Result<()> {
+        let style = super::style(self.width, self.plain, true);
+        paint::blocks(blocks, &style, &mut io::BufWriter::new(io::stdout().lock()))?;
+        Ok(())
+    }
+}
+
+/// Splits `SESSION:TURN.STEP`.
+fn split(text: &str) -> Result<(&str, Option<Place>)> {
+    let Some((session, place)) = text.split_once(':') else { return Ok((text, None)) };
+    let (turn, step) = match place.split_once('.') {
+        Some((turn, step)) => (turn, Some(step)),
+        None => (place, None),
+    };
+    let number = |text: &str| text.parse::<u32>().ok();
+    match (number(turn), step.map(number)) {
+        (Some(turn), None) => Ok((session, Some((turn, None)))),
+        (Some(turn), Some(Some(step))) => Ok((session, Some((turn, Some(step))))),
+        (_, _) => bail!("{place:?} is not a turn or a call; write SESSION:2 or SESSION:2.1"),
+    }
+}
