@@ -100,13 +100,17 @@ impl MessageList {
 }
 
 /// What a source does not record of a prompt.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptGap {
     /// The first block of the system prompt, in which Claude Code identifies itself for billing.
     BillingBlock,
     ToolSchemas,
     Instructions,
+    /// The messages before those that are there: the history of another session.
+    EarlierMessages,
+    /// What the model was told to do to summarise the conversation.
+    CompactionRequest,
     /// Everything but the pieces that are there.
     MostOfIt,
 }
@@ -118,6 +122,8 @@ impl PromptGap {
             PromptGap::BillingBlock => "the billing header at the start of the system prompt",
             PromptGap::ToolSchemas => "tool schemas",
             PromptGap::Instructions => "instructions",
+            PromptGap::EarlierMessages => "earlier messages",
+            PromptGap::CompactionRequest => "the request to summarise the conversation",
             PromptGap::MostOfIt => "most of the prompt",
         }
     }

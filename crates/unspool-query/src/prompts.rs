@@ -20,7 +20,7 @@ use unspool_store::rows::RowId;
 use unspool_store::store::{StepRequest, StoreError, StoredSession, View};
 use unspool_view::present::prompt::{Call, PromptDifference, ShownPiece};
 
-pub use document::PromptDocument;
+pub use document::{PromptDocument, PromptsDocument};
 
 /// The prompts of a session, with the steps that they belong to.
 pub struct SessionPrompts {
@@ -212,14 +212,22 @@ impl PieceTexts {
             PieceText::Kept(digest) => self.kept.get(digest).filter(|text| piece.is(text)).cloned(),
             PieceText::Binary => None,
             PieceText::Prose(_) => {
-                part()?.body.prose().filter(|text| piece.is(text)).map(Into::into)
+                let text = match &part()?.body {
+                    Body::Text(text) => &text.text,
+                    Body::Reasoning(reasoning) => &reasoning.text,
+                    _ => return None,
+                };
+                Some(text.as_str()).filter(|text| piece.is(text)).map(Into::into)
             }
             PieceText::Input(_) => {
                 let Body::Tool(tool) = &part()?.body else { return None };
                 // Feeds write the same input with other spaces.
                 let input = tool.input.as_ref()?;
-                let is_same = piece.is(input.text()) || input.canonical_digest() == piece.digest;
-                is_same.then(|| input.text().into())
+                if piece.is(input.text()) || input.canonical_digest() == piece.digest {
+                    return Some(input.text().into());
+                }
+                // Some tools take a text.
+                input.read::<String>().filter(|text| piece.is(text)).map(Into::into)
             }
             PieceText::Output(_) => {
                 let Body::Tool(tool) = &part()?.body else { return None };

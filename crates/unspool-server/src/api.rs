@@ -11,6 +11,7 @@ mod edits;
 mod history;
 mod openapi;
 mod parameter;
+mod prompts;
 mod request_params;
 mod response;
 mod route;
@@ -104,6 +105,7 @@ async fn handle<S: Store>(
         Endpoint::ToolCalls => history::calls(app, params).await,
         Endpoint::Notes => edits::notes(app, params).await,
         Endpoint::Changes => changes::one(app, params).await,
+        Endpoint::Prompts => prompts::many(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,

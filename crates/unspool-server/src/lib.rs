@@ -46,6 +46,7 @@ pub mod templates {
     pub use crate::pages::beside::template as beside;
     pub use crate::pages::changes::template as changes;
     pub use crate::pages::filters;
+    pub use crate::pages::prompts::template as prompts;
     pub use crate::pages::search::template as search;
     pub use crate::pages::session::template as session;
     pub use crate::pages::sessions::template as sessions;
@@ -163,6 +164,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copy_markdown))
         .route("/s/{id}/changes", get(pages::changes))
+        .route("/s/{id}/prompts", get(pages::prompts))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/assets/{name}", get(pages::asset))

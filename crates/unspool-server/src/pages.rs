@@ -8,6 +8,7 @@ pub mod filters;
 #[cfg(unix)]
 pub mod new_chat;
 mod part;
+pub mod prompts;
 pub mod search;
 pub mod session;
 pub mod sessions;
@@ -34,6 +35,7 @@ pub use changes::changes;
 #[cfg(unix)]
 pub use new_chat::new_chat;
 pub use part::{copy_markdown, find, raw};
+pub use prompts::prompts;
 pub use search::found;
 pub use session::{inline, session, tools, window};
 pub use sessions::{rows, sessions, suggestions};

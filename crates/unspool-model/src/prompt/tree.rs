@@ -74,7 +74,12 @@ impl PromptTree {
     }
 
     fn add_call(&mut self, call: PromptCall) {
-        if self.by_request.contains_key(&call.request) {
+        if let Some(held) = self.by_request.get(&call.request) {
+            // Said again, with what was learned about it since.
+            let gaps = &mut self.calls[*held].call.gaps;
+            gaps.extend(call.gaps);
+            gaps.sort_unstable();
+            gaps.dedup();
             return;
         }
         let base = call.base.as_ref().and_then(|base| self.by_request.get(base));

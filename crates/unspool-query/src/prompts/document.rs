@@ -5,6 +5,12 @@ use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap};
 
 use unspool_view::present::prompt::{Call, ShownPiece};
 
+/// Some calls of a session.
+#[derive(Serialize)]
+pub struct PromptsDocument<'a> {
+    pub prompts: Vec<PromptDocument<'a>>,
+}
+
 /// One model call.
 #[derive(Serialize)]
 pub struct PromptDocument<'a> {

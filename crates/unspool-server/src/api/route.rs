@@ -30,6 +30,7 @@ pub enum Endpoint {
     ToolCalls,
     Notes,
     Changes,
+    Prompts,
     Export,
     Chat,
     Search,
@@ -54,6 +55,7 @@ impl Endpoint {
                 | Endpoint::Groups
                 | Endpoint::ToolCalls
                 | Endpoint::Changes
+                | Endpoint::Prompts
         )
     }
 }
@@ -220,6 +222,24 @@ pub const ROUTES: &[Route] = &[
             "only the changes of the turn with this number",
         )],
         response: ResponseKind::One("Changes"),
+    },
+    Route {
+        path: "/api/sessions/{id}/prompts",
+        endpoint: Endpoint::Prompts,
+        summary: "What each model call of a session was sent, as far as its agent writes it down: what `unspool prompt --json` writes. With a turn, the pieces of its calls",
+        parameters: &[
+            optional(
+                "turn",
+                ParameterKind::Number { min: 0, max: u32::MAX as u64 },
+                "only the calls of the turn with this number, with all their pieces",
+            ),
+            optional(
+                "step",
+                ParameterKind::Number { min: 1, max: u32::MAX as u64 },
+                "with a turn: only the call that is this step of it",
+            ),
+        ],
+        response: ResponseKind::One("Prompts"),
     },
     Route {
         path: "/api/sessions/{id}/export",

@@ -10,6 +10,7 @@ mod hooks;
 mod item;
 mod log;
 mod metadata;
+mod prompts;
 mod response;
 mod review;
 mod server;

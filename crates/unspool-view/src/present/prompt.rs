@@ -9,6 +9,10 @@ use unspool_model::session::Usage;
 use super::format;
 use crate::block::{Alignment, Block, Code, Field, Fold, Notice, Span, Table, Tone};
 
+/// Characters of a text that is looked for.
+const MIN_FIND_CHARS: usize = 24;
+const MAX_FIND_CHARS: usize = 200;
+
 /// One model call and its prompt.
 #[derive(Clone)]
 pub struct Call<'a> {
@@ -62,6 +66,14 @@ impl PromptDifference {
             added: after.message_count().saturating_sub(shared),
             removed: before.message_count().saturating_sub(shared),
             head_changed: before.call().head != after.call().head,
+        }
+    }
+
+    /// True for a piece that the prompt before had not.
+    pub fn has_added(&self, shown: &ShownPiece<'_>) -> bool {
+        match shown.message {
+            Some(message) => message >= self.shared,
+            None => self.head_changed,
         }
     }
 
@@ -208,6 +220,21 @@ pub fn unknown(call: &Call<'_>, pieces: &[ShownPiece<'_>]) -> Option<String> {
         missing.push(format!("the text of {}", format::count(texts, "piece")));
     }
     (!missing.is_empty()).then(|| format!("Not in the log: {}.", missing.join(", ")))
+}
+
+/// The beginning of a text by which the calls that had it can be found: an instruction, which a
+/// program adds, removes or loses, and not the conversation.
+pub fn findable<'a>(shown: &'a ShownPiece<'_>) -> Option<&'a str> {
+    let spans = shown.piece.spans.iter();
+    let is_instruction = shown.piece.kind.is_instruction()
+        || shown.piece.kind == PieceKind::ToolSchema
+        || spans.clone().any(|span| span.kind.is_instruction());
+    let text = shown.text.as_deref().filter(|_| is_instruction)?;
+    // The first line of some length: those before it are titles and marks.
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| line.chars().count() >= MIN_FIND_CHARS).unwrap_or(text.trim());
+    let end = line.char_indices().nth(MAX_FIND_CHARS).map_or(line.len(), |(at, _)| at);
+    Some(&line[..end]).filter(|line| !line.is_empty())
 }
 
 /// One piece: its head, and its text behind a fold.

@@ -4,8 +4,7 @@ use std::io;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
-use unspool_query::prompts::{PromptDocument, SessionPrompts, prompts};
+use unspool_query::prompts::{PromptDocument, PromptsDocument, SessionPrompts, prompts};
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_view::block::{Block, Span};
@@ -37,11 +36,6 @@ pub struct Prompt {
     /// Width in columns, at least 20; the terminal's width by default
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    prompts: Vec<PromptDocument<'a>>,
 }
 
 /// A turn, and one of its steps.
@@ -85,7 +79,7 @@ impl Prompt {
         }
         if self.json {
             let prompts = calls.iter().map(|(call, _)| PromptDocument::new(call, None)).collect();
-            return super::write_json(&Document { prompts });
+            return super::write_json(&PromptsDocument { prompts });
         }
         if calls.is_empty() {
             return Ok(());
@@ -115,7 +109,7 @@ impl Prompt {
         if self.json {
             let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
             let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
-            return super::write_json(&Document { prompts });
+            return super::write_json(&PromptsDocument { prompts });
         }
         for (call, pieces) in calls.iter().zip(&shown) {
             let mut blocks = prompt::head(call, pieces);
@@ -142,10 +136,7 @@ impl Prompt {
         }
         if let Some(before) = prompts.before(call).filter(|_| self.diff) {
             let difference = PromptDifference::between(&before.prompt, &call.prompt);
-            pieces.retain(|piece| match piece.message {
-                Some(message) => message >= difference.shared,
-                None => difference.head_changed,
-            });
+            pieces.retain(|piece| difference.has_added(piece));
         }
         pieces
     }

@@ -213,6 +213,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
             a href={ "/s/" (id) "/changes" } { "What changed" }
+            a href={ "/s/" (id) "/prompts" } { "Prompts" }
             a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
             details.menu {
                 summary { "Export" }

@@ -15,7 +15,8 @@ use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{ForkedFrom, Parent, Trigger};
 
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
-use super::metadata::{snapshot, usage};
+use super::metadata::usage;
+use super::prompts::Prompts;
 use super::review::Review;
 use super::{NAME, block_name, step_name, turn_name};
 
@@ -68,8 +69,10 @@ pub(super) struct LogDecoder {
     #[serde(rename = "first_told")]
     first_named: bool,
     firsts: BTreeMap<u64, u32>,
-    #[serde(default)]
-    prompts: PromptNames,
+    #[serde(default, rename = "prompts")]
+    prompt_names: PromptNames,
+    #[serde(default, rename = "sent")]
+    pub(super) prompts: Prompts,
 }
 
 /// A call that later records may refer to.
@@ -114,9 +117,14 @@ impl Decoder for LogDecoder {
             return self.session(&mut emit, &payload);
         }
         if self.copying {
+            // The sub-agent's model is sent what its parent's was.
+            if kind == "response_item" {
+                self.prompts.item(&mut emit, &payload);
+            }
             return RecordOutcome::left_out("copied from the parent");
         }
         if std::mem::take(&mut self.expects) {
+            self.prompts.is_continued();
             let name = Name::ByContent(digest(b"history"), 0);
             let code = "informational".to_owned();
             let text = "What came before is in another rollout, which was not found.".to_owned();
@@ -135,7 +143,10 @@ impl Decoder for LogDecoder {
                 self.usage(&mut emit, &payload.fields("usage"));
                 RecordOutcome::Metadata
             }
-            "compacted" => self.compacted(&mut emit, &payload),
+            "compacted" => {
+                self.prompts.compacted(&mut emit, &payload);
+                self.compacted(&mut emit, &payload)
+            }
             // The user's answers are in the output of the call.
             "retained_context" | "inter_agent_communication_metadata" => RecordOutcome::Metadata,
             "world_state" => RecordOutcome::left_out("world_state"),
@@ -193,13 +204,14 @@ impl LogDecoder {
             let session = SessionId::of(NAME, &from);
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
-        snapshot(emit, "system-policy", meta.json("base_instructions"));
+        self.prompts.instructions(emit, meta);
         RecordOutcome::Metadata
     }
 
     /// The user rewound: turns that started at or after this ordinal are abandoned.
     fn revert(&mut self, emit: &mut Emitter<'_>, end: Option<u64>) {
         let Some(end) = end else { return };
+        self.prompts.revert(end);
         let kept = self.turns.partition_point(|(began, _)| began.is_none_or(|began| began < end));
         let turns: Vec<Name> = self.turns.drain(kept..).map(|(_, id)| turn_name(&id)).collect();
         if !turns.is_empty() {
@@ -223,6 +235,7 @@ impl LogDecoder {
         self.flush(emit);
         let turn: Arc<str> = turn.into();
         self.turns.push((ordinal, turn.clone()));
+        self.prompts.start_turn(ordinal);
         self.turn = Some(turn.clone());
         emit.turn = Some(turn_name(&turn));
         (self.steps, self.in_step, self.prompted) = (0, false, false);
@@ -296,7 +309,7 @@ impl LogDecoder {
             return RecordOutcome::InParts;
         };
         self.prompted = true;
-        let by_text = self.prompts.next_of(&user);
+        let by_text = self.prompt_names.next_of(&user);
         let names = [turn_name(&turn)].into_iter().chain(by_text).collect();
         let trigger = if self.by_agent { Trigger::Agent } else { Trigger::User };
         emit.push(EventKind::TurnStarted { names, trigger, user });
@@ -308,7 +321,9 @@ impl LogDecoder {
         let Some(turn) = self.turn.as_ref().filter(|_| !self.in_step) else { return };
         self.in_step = true;
         let step = step_name(turn, self.steps);
-        emit.push(EventKind::StepStarted { step, model: self.model.clone() });
+        emit.push(EventKind::StepStarted { step: step.clone(), model: self.model.clone() });
+        let request = format!("{turn}/{}", self.steps);
+        self.prompts.call(emit, request.into(), step, self.model.as_deref());
     }
 
     /// Ends a step with the token usage of its response.

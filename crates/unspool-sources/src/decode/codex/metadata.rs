@@ -1,19 +1,9 @@
-//! Token usage, failures and snapshots, which all Codex sources write in the same form.
+//! Token usage and failures, which all Codex sources write in the same form.
 
-use unspool_model::event::EventKind;
-use unspool_model::id::sha256;
-use unspool_model::json::Json;
 use unspool_model::part::Failure;
 use unspool_model::session::Usage;
 
-use super::super::{Emitter, Fields};
-
-pub(super) fn snapshot(emit: &mut Emitter<'_>, kind: &str, content: Option<Json>) {
-    if let Some(content) = content {
-        let sha256 = sha256(content.text().as_bytes());
-        emit.push(EventKind::SnapshotTaken { kind: kind.to_owned(), sha256, content });
-    }
-}
+use super::super::Fields;
 
 /// Tokens of one response. Codex counts cached tokens as input; `Usage` keeps them apart.
 pub(super) fn usage(value: &Fields<'_>) -> Usage {

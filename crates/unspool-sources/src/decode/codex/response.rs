@@ -15,7 +15,6 @@ use super::call::{
     ASK_TOOL, SEARCH_TOOL, answers, content_hash, emit_call, question_ids, questions,
 };
 use super::log::{LogDecoder, OpenCall, UnannouncedProse};
-use super::metadata::snapshot;
 use super::text::{OutputStatus, content_text, payload, said};
 use super::{block_name, turn_name};
 
@@ -24,13 +23,25 @@ impl LogDecoder {
         let kind = item.string("type").unwrap_or_default();
         let value = item.fields("internal_chat_message_metadata_passthrough");
         self.name_turn(emit, value.text("turn_id").as_deref());
-        match &*kind {
+        let outcome = self.decode_item(emit, &kind, item);
+        // Behind the call: a reply is no part of its own prompt.
+        self.prompts.item(emit, item);
+        outcome
+    }
+
+    fn decode_item(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        kind: &str,
+        item: &Fields<'_>,
+    ) -> RecordOutcome {
+        match kind {
             "message" => self.message(emit, item),
             "reasoning" => self.reasoning(emit, item),
             "function_call" | "custom_tool_call" | "tool_search_call" | "local_shell_call" => {
                 self.flush(emit);
                 self.step(emit);
-                self.call(emit, &kind, item);
+                self.call(emit, kind, item);
                 RecordOutcome::InParts
             }
             "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
@@ -51,10 +62,7 @@ impl LogDecoder {
                 self.flush(emit);
                 self.mail(emit, item)
             }
-            "additional_tools" => {
-                snapshot(emit, "tool-schemas", item.json("tools"));
-                RecordOutcome::Metadata
-            }
+            "additional_tools" => RecordOutcome::Metadata,
             _ => {
                 self.flush(emit);
                 let kind = format!("response_item/{kind}");

@@ -1,0 +1,45 @@
+//! The schema of what a model call was sent.
+
+use serde_json::Value;
+use unspool_model::prompt::PieceKind;
+
+use super::json_schema::{count, described, is, list, nullable, object, one_of, text, with};
+
+pub fn prompt() -> Value {
+    let kinds: Vec<&str> = PieceKind::ALL.iter().map(|kind| kind.name()).collect();
+    let kind = || one_of(&kinds);
+    let span = with([("kind", kind()), ("start", count()), ("end", count())], [("label", text())]);
+    let piece = object([
+        ("kind", kind()),
+        ("role", one_of(&["head", "system", "developer", "user", "assistant"])),
+        ("at", described(text(), "where it stands in the request, as a JSON pointer")),
+        ("chars", count()),
+        ("label", described(nullable("string"), "the tool, the file, or whatever else it is from")),
+        ("text", described(nullable("string"), "null if it is not known, or no text")),
+        ("spans", described(list(span), "what stands inside the text, in characters")),
+    ]);
+    let truth = with(
+        [
+            ("complete", is("boolean")),
+            ("unknown_messages", count()),
+            ("not_recorded", described(list(text()), "what the agent never writes down")),
+        ],
+        [("unknown_pieces", count())],
+    );
+    with(
+        [
+            ("turn", described(nullable("integer"), "null for a call without a reply")),
+            ("step", nullable("integer")),
+            ("call", described(text(), "the agent's name for the request")),
+            ("at", nullable("string")),
+            ("model", nullable("string")),
+            ("messages", count()),
+            ("chars", count()),
+            ("chars_by_kind", list(object([("kind", kind()), ("chars", count())]))),
+            ("truth", truth),
+            ("base", described(nullable("string"), "the call that this one begins like")),
+            ("keep", described(count(), "how many messages it has in common with `base`")),
+        ],
+        [("pieces", described(list(piece), "in the order of the request; only with `turn`"))],
+    )
+}

@@ -1,0 +1,81 @@
+//! The pages of what the model calls of a session were sent: all calls and how the context filled,
+//! and one call with its pieces.
+
+pub mod template;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use unspool_query::prompts::{SessionPrompts, prompts as load};
+use unspool_store::store::{Store, View};
+use unspool_view::present::prompt::PromptDifference;
+
+use super::{Page, UrlParams, html};
+use crate::App;
+use crate::api::find;
+use crate::problem::Problem;
+
+#[derive(Debug, Default, Deserialize)]
+pub struct PromptsParams {
+    /// Only this call, by its request.
+    call: Option<String>,
+    /// Only calls, or pieces of the call, that have this text.
+    find: Option<String>,
+    /// Only the pieces that the call before was not sent.
+    #[serde(default)]
+    new: Option<String>,
+}
+
+pub async fn prompts<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    UrlParams(params): UrlParams<PromptsParams>,
+) -> Page {
+    let stored = find(&app, &id).await?;
+    // A prompt may have megabytes: few of such pages are made at once.
+    let _permit = app.large_responses.acquire().await;
+    let view = app.view();
+    let prompts = load(&view, &stored).await?;
+    let find = params.find.as_deref().filter(|text| !text.is_empty());
+    let page = template::PromptsPage { summary: &stored.summary, find };
+    Ok(match params.call {
+        Some(request) => html(&one(&view, &page, &prompts, &request, params.new.is_some()).await?),
+        None => html(&all(&view, &page, &prompts).await?),
+    })
+}
+
+async fn all<V: View>(
+    view: &V,
+    page: &template::PromptsPage<'_>,
+    prompts: &SessionPrompts,
+) -> Result<maud::Markup, Problem> {
+    let calls = prompts.differences();
+    let Some(text) = page.find else { return Ok(template::calls(page, &calls, None)) };
+    let found = prompts.find(view, text).await?;
+    let found = found.iter().map(|call| &call.prompt.call().request).collect();
+    Ok(template::calls(page, &calls, Some(&found)))
+}
+
+async fn one<V: View>(
+    view: &V,
+    page: &template::PromptsPage<'_>,
+    prompts: &SessionPrompts,
+    request: &str,
+    only_new: bool,
+) -> Result<maud::Markup, Problem> {
+    let Some(call) = prompts.calls().find(|call| *call.prompt.call().request == *request) else {
+        return Err(Problem::not_found("this session has no such model call"));
+    };
+    let mut pieces = prompts.pieces(view, &call).await?;
+    let before = prompts.before(&call);
+    if let Some(text) = page.find {
+        pieces.retain(|piece| piece.text.as_ref().is_some_and(|held| held.contains(text)));
+    }
+    let difference =
+        before.as_ref().map(|before| PromptDifference::between(&before.prompt, &call.prompt));
+    if let Some(difference) = difference.as_ref().filter(|_| only_new) {
+        pieces.retain(|piece| difference.has_added(piece));
+    }
+    Ok(template::call(page, &call, &pieces, before.as_ref().zip(difference.as_ref()), only_new))
+}

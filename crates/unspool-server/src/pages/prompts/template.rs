@@ -1,0 +1,246 @@
+//! What the model calls of a session were sent: how the context filled, call by call, and the pieces
+//! of one call.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use maud::{Markup, html};
+use unspool_export::html::block::blocks;
+use unspool_export::html::text::safe;
+use unspool_model::summary::Summary;
+use unspool_view::present::prompt::{
+    self, Call, PromptDifference, Share, ShownPiece, head, piece, place, shares,
+};
+use unspool_view::present::{UNTITLED, format};
+
+use crate::api::percent_encode;
+use crate::pages::shell::shell;
+
+/// What all of these pages have.
+pub struct PromptsPage<'a> {
+    pub summary: &'a Summary,
+    /// Only calls or pieces with this text.
+    pub find: Option<&'a str>,
+}
+
+/// The width of the largest bar, in units of the picture.
+const BAR_WIDTH: u64 = 1000;
+
+impl PromptsPage<'_> {
+    fn title(&self) -> String {
+        format::first_line(&safe(self.summary.title.as_deref().unwrap_or(UNTITLED)), 120)
+    }
+
+    fn address(&self) -> String {
+        format!("/s/{}/prompts", self.summary.session.id)
+    }
+
+    /// A link to one call, which keeps what is looked for.
+    fn call_address(&self, call: &Call<'_>) -> String {
+        let request = percent_encode(&call.prompt.call().request);
+        let find = self.find.map(|text| format!("&find={}", percent_encode(text)));
+        format!("{}?call={request}{}", self.address(), find.unwrap_or_default())
+    }
+}
+
+/// All calls. If a text is looked for, `found` has the requests that were sent it.
+pub fn calls(
+    page: &PromptsPage<'_>,
+    calls: &[(Call<'_>, Option<PromptDifference>)],
+    found: Option<&HashSet<&Arc<str>>>,
+) -> Markup {
+    let title = page.title();
+    let largest = calls.iter().map(|(call, _)| call.prompt.chars()).max().unwrap_or(0).max(1);
+    let is_shown =
+        |call: &Call<'_>| found.is_none_or(|found| found.contains(&call.prompt.call().request));
+    let main = html! {
+        div.session.prompts-page {
+            article.transcript {
+                header.changes-head {
+                    p.kicker { a href={ "/s/" (page.summary.session.id) } { (title) } }
+                    h1 { "Prompts" }
+                    p {
+                        "What each model call was sent. A bar is as long as the prompt; the longest has "
+                        (format::number(largest)) " characters."
+                    }
+                }
+                (find_form(page, None))
+                @if let Some(found) = found {
+                    p role="status" {
+                        "In the prompts of " (found.len()) " of "
+                        (format::count(calls.len(), "call")) "."
+                    }
+                }
+                @if calls.is_empty() {
+                    p.dim {
+                        "Nothing is known about the prompts of this session: its agent does not write "
+                        "them down, or did not in that version."
+                    }
+                } @else {
+                    (legend(calls))
+                    table.prompt-calls {
+                        thead {
+                            tr {
+                                th { "Call" } th { "Prompt" } th.number { "Characters" }
+                                th.number { "Tokens" } th { "Change" }
+                            }
+                        }
+                        tbody {
+                            @for (call, difference) in calls.iter().filter(|(call, _)| is_shown(call)) {
+                                (row(page, call, difference.as_ref(), largest))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    shell(&format!("Prompts: {title}"), "list.js", main)
+}
+
+fn row(
+    page: &PromptsPage<'_>,
+    call: &Call<'_>,
+    difference: Option<&PromptDifference>,
+    largest: u64,
+) -> Markup {
+    let tokens = call.usage.prompt();
+    html! {
+        tr {
+            td { a href=(page.call_address(call)) { (place(call)) } }
+            td.prompt-bar { (bar(call, largest)) }
+            td.number { (format::compact(call.prompt.chars())) }
+            td.number { @if tokens > 0 { (format::compact(tokens)) } }
+            td { @if let Some(difference) = difference { (difference.words()) } }
+        }
+    }
+}
+
+/// A bar with one stretch for each kind. A style attribute would be refused by the browser.
+fn bar(call: &Call<'_>, largest: u64) -> Markup {
+    let mut from = 0;
+    let shares = shares(&call.prompt);
+    let words: Vec<String> = shares.iter().take(3).map(words).collect();
+    let width = |chars: u64| chars.saturating_mul(BAR_WIDTH) / largest;
+    html! {
+        svg viewBox={ "0 0 " (BAR_WIDTH) " 20" } preserveAspectRatio="none" role="img"
+            aria-label=(words.join(", ")) {
+            @for share in &shares {
+                rect class={ "piece-" (share.kind.name()) } x=(from) y="0"
+                    width=(width(share.chars)) height="20" {
+                    title { (words_of(share)) }
+                }
+                @let () = from += width(share.chars);
+            }
+        }
+    }
+}
+
+fn words(share: &Share) -> String {
+    format!("{} {} %", share.kind.label(), share.percent)
+}
+
+fn words_of(share: &Share) -> String {
+    format!(
+        "{}: {} characters, {} %",
+        share.kind.label(),
+        format::number(share.chars),
+        share.percent
+    )
+}
+
+/// The colours of the kinds that occur.
+fn legend(calls: &[(Call<'_>, Option<PromptDifference>)]) -> Markup {
+    let mut kinds = Vec::new();
+    for (kind, _) in calls.iter().flat_map(|(call, _)| call.prompt.chars_by_kind()) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.sort_unstable();
+    html! {
+        ul.prompt-legend {
+            @for kind in kinds {
+                li {
+                    svg viewBox="0 0 10 10" aria-hidden="true" {
+                        rect class={ "piece-" (kind.name()) } width="10" height="10" {}
+                    }
+                    (kind.label())
+                }
+            }
+        }
+    }
+}
+
+fn find_form(page: &PromptsPage<'_>, call: Option<&Call<'_>>) -> Markup {
+    let placeholder = match call {
+        Some(_) => "Find in this prompt",
+        None => "Which calls had this text?",
+    };
+    html! {
+        form.prompt-find action=(page.address()) method="get" role="search" {
+            @if let Some(call) = call {
+                input type="hidden" name="call" value=(call.prompt.call().request);
+            }
+            input type="search" name="find" value=(safe(page.find.unwrap_or_default()))
+                placeholder=(placeholder) aria-label=(placeholder) autocomplete="off";
+            button type="submit" { "Find" }
+        }
+    }
+}
+
+/// One call and its pieces.
+pub fn call(
+    page: &PromptsPage<'_>,
+    call: &Call<'_>,
+    pieces: &[ShownPiece<'_>],
+    before: Option<(&Call<'_>, &PromptDifference)>,
+    only_new: bool,
+) -> Markup {
+    let title = page.title();
+    let address = page.call_address(call);
+    let turn = call.step.map(|(turn, _)| turn);
+    let main = html! {
+        div.session.prompts-page {
+            article.transcript {
+                header.changes-head {
+                    p.kicker { a href={ "/s/" (page.summary.session.id) } { (title) } }
+                    h1 { "Prompt of call " (place(call)) }
+                }
+                div.actions role="toolbar" aria-label="Prompt" {
+                    a href=(page.address()) { "All calls" }
+                    @if let Some(turn) = turn {
+                        a href={ "/s/" (page.summary.session.id) "?turn=" (turn) } { "Transcript" }
+                    }
+                    @if only_new {
+                        a href=(address) { "Whole prompt" }
+                    } @else if before.is_some() {
+                        a href={ (address) "&new=1" } { "Only what is new" }
+                    }
+                }
+                (blocks(&head(call, pieces)))
+                @if let Some((before, difference)) = before {
+                    p {
+                        "Since call " a href=(page.call_address(before)) { (place(before)) } ": "
+                        (difference.words()) "."
+                    }
+                }
+                (find_form(page, Some(call)))
+                @if pieces.is_empty() { p.dim role="status" { "No piece of this prompt has that text." } }
+                @for shown in pieces {
+                    section.prompt-piece {
+                        (blocks(&[piece(shown, page.find.is_some())]))
+                        @if let Some(text) = prompt::findable(shown) {
+                            p.dim {
+                                a href={ (page.address()) "?find=" (percent_encode(text)) } {
+                                    "Which calls had this?"
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    shell(&format!("Prompt {}: {title}", place(call)), "list.js", main)
+}
