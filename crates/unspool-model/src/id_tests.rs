@@ -40,3 +40,22 @@ fn names_in_ids_are_spelled_as_they_were_stored() {
         assert_eq!(name.id_text(), text);
     }
 }
+
+#[test]
+fn a_digest_can_be_saved_in_mid_stream() {
+    use super::Sha256Stream;
+    let text = "ab".repeat(500);
+    for cut in [0, 1, 63, 64, 65, 999, 1000] {
+        let mut stream = Sha256Stream::default();
+        stream.update(&text.as_bytes()[..cut]);
+        let saved = serde_json::to_string(&stream).unwrap();
+        // The state is a block at most, whatever was read.
+        assert!(saved.len() < 300, "{}", saved.len());
+        let mut stream: Sha256Stream = serde_json::from_str(&saved).unwrap();
+        stream.update(&text.as_bytes()[cut..]);
+        assert_eq!(stream.hexadecimal(), super::sha256(text.as_bytes()), "{cut}");
+    }
+    for damaged in ["\"\"", "\"00\"", "\"zz\"", "7"] {
+        assert!(serde_json::from_str::<Sha256Stream>(damaged).is_err(), "{damaged}");
+    }
+}

@@ -71,6 +71,7 @@ mod packed_goldens;
 mod projection_goldens;
 mod projections;
 mod projections_trace;
+mod prompts;
 mod pty;
 mod raw;
 mod redaction;

@@ -115,7 +115,8 @@ impl Prompts {
         let verified = unspool_model::id::sha256(text.as_bytes()) == *sha256;
         let mut pending = PendingMessage::new("");
         if let Some(text) = message.string("content") {
-            pending.add_text(emit, role, "/content", &text, &self.contexts);
+            let at = pending.add_string(&text);
+            pending.add_text(emit, role, &at, &text, &self.contexts);
         }
         for block in message.list("content") {
             let at = pending.add(&block);
@@ -193,6 +194,12 @@ impl PendingMessage {
         self.add_canonical(&block.canonical_text().unwrap_or_default())
     }
 
+    /// Adds a content that is a string: it counts as one block. Returns where its text stands.
+    fn add_string(&mut self, text: &str) -> String {
+        let block = serde_json::json!({ "text": text, "type": "text" });
+        format!("{}/text", self.add_canonical(&block.to_string()))
+    }
+
     fn add_canonical(&mut self, text: &str) -> String {
         if self.blocks > 0 {
             self.digest.update(b",");
@@ -203,11 +210,9 @@ impl PendingMessage {
     }
 
     fn add_user(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>, contexts: &ContextTexts) {
-        // A text alone is sent as a block.
         if let Some(text) = message.string("content") {
-            let block = serde_json::json!({ "text": text, "type": "text" });
-            let at = self.add_canonical(&block.to_string());
-            return self.add_text(emit, Role::User, &format!("{at}/text"), &text, contexts);
+            let at = self.add_string(&text);
+            return self.add_text(emit, Role::User, &at, &text, contexts);
         }
         for block in message.list("content") {
             let at = self.add(&block);

@@ -1,6 +1,7 @@
 //! What Codex sent to the model: the items of its rollout in their order. A call was sent all items
 //! before its reply, since the last compaction. Tools are among them only for models that get them
-//! as an item ("code mode"); what a compaction is asked is not in the rollout.
+//! as an item ("code mode"); the others get the instructions as a message before all items. What a
+//! compaction is asked is not in the rollout.
 
 use std::sync::Arc;
 
@@ -16,11 +17,15 @@ use super::super::prompt_pieces::{binary, kept};
 use super::super::{Emitter, Fields};
 use super::block_name;
 
+/// The lines of an output that say how the command fares; what it printed follows them.
+const MARK_LINES: usize = 6;
+
 /// The state between two calls.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Prompts {
-    head: Option<MessageDigest>,
+    /// The instructions, if they are not among the items: then they are sent before them.
+    instructions: Option<MessageDigest>,
     /// The call before, and the number of its items.
     last: Option<Arc<str>>,
     count: u32,
@@ -46,13 +51,13 @@ struct TurnStart {
 }
 
 impl Prompts {
-    /// The instructions, which every request has.
+    /// The instructions, which stand before all items in each request.
     pub fn instructions(&mut self, emit: &mut Emitter<'_>, meta: &Fields<'_>) {
         let Some(text) = meta.fields("base_instructions").text("text") else { return };
-        let piece = kept(emit, PieceKind::Policy, "/instructions", &text);
+        let piece = kept(emit, PieceKind::Policy, "/content/0/text", &text);
         let digest = MessageDigest::of(text.as_bytes());
-        self.head = Some(digest);
-        message(emit, digest, Role::Head, vec![piece]);
+        self.instructions = Some(digest);
+        message(emit, digest, Role::Developer, vec![piece]);
     }
 
     /// The thread continues another one whose history is not there.
@@ -89,6 +94,10 @@ impl Prompts {
             None => Role::Assistant,
         };
         self.has_tools |= kind == "additional_tools";
+        // Models that get the tools as an item get the instructions as one, too.
+        if declared_kinds(item).iter().any(|kind| kind == "model.base_instructions") {
+            self.instructions = None;
+        }
         let pieces = pieces(emit, &kind, role, item);
         message(emit, digest, role, pieces);
         self.tail.push(digest);
@@ -109,7 +118,10 @@ impl Prompts {
         if self.is_continued {
             gaps.push(PromptGap::EarlierMessages);
         }
-        let tail = std::mem::take(&mut self.tail);
+        let mut tail = std::mem::take(&mut self.tail);
+        if self.last.is_none() {
+            tail.splice(0..0, self.instructions);
+        }
         let (base, keep) = (self.last.take(), self.count);
         self.count = keep.saturating_add(u32::try_from(tail.len()).unwrap_or(u32::MAX));
         self.last = Some(request.clone());
@@ -117,7 +129,7 @@ impl Prompts {
             request: request.clone(),
             at: emit.at,
             model: model.map(Into::into),
-            head: self.head,
+            head: None,
             base,
             keep,
             tail,
@@ -192,8 +204,7 @@ fn whole(emit: &mut Emitter<'_>, kind: PieceKind, item: &Fields<'_>) -> Piece {
 }
 
 fn content(emit: &mut Emitter<'_>, role: Role, id: Option<&str>, item: &Fields<'_>) -> Vec<Piece> {
-    let metadata = item.fields("internal_chat_message_metadata_passthrough");
-    let kinds: Vec<String> = metadata.read("content_item_kinds").unwrap_or_default();
+    let kinds = declared_kinds(item);
     let mut pieces = Vec::new();
     let is_single = item.list("content").count() == 1;
     for (block, nth) in item.list("content").zip(0..) {
@@ -235,11 +246,12 @@ fn reasoning(emit: &mut Emitter<'_>, id: Option<&str>, item: &Fields<'_>) -> Vec
 
 fn output(emit: &mut Emitter<'_>, item: &Fields<'_>) -> Vec<Piece> {
     let call = item.text("call_id").unwrap_or_default();
-    // A script's notification is an output beside the result.
-    let is_result = !item.has("name");
+    // A script's notification is an output beside the result, and what a call said while it ran
+    // gives way to its result.
+    let is_result = |text: &str| !item.has("name") && !is_running(text);
     let kind = PieceKind::ToolOutput;
     if let Some(text) = item.string("output") {
-        return vec![if is_result {
+        return vec![if is_result(&text) {
             let of = PieceText::Output(call.into());
             Piece::new(kind, "/output".to_owned(), of, &text)
         } else {
@@ -251,6 +263,21 @@ fn output(emit: &mut Emitter<'_>, item: &Fields<'_>) -> Vec<Piece> {
         None => binary(format!("/output/{nth}"), block.raw("image_url").unwrap_or_default()),
     };
     item.list("output").zip(0..).map(block).collect()
+}
+
+/// What Codex says that each text of a message is.
+fn declared_kinds(item: &Fields<'_>) -> Vec<String> {
+    let metadata = item.fields("internal_chat_message_metadata_passthrough");
+    metadata.read("content_item_kinds").unwrap_or_default()
+}
+
+/// True for the output of a call whose process or script runs on.
+fn is_running(output: &str) -> bool {
+    let is_mark = |line: &str| {
+        line.starts_with("Process running with session ID")
+            || line.starts_with("Script running with cell ID")
+    };
+    output.lines().take(MARK_LINES).any(is_mark)
 }
 
 /// The kind of a text, by what Codex declares it to be, else by its own words.
