@@ -154,6 +154,7 @@ fn node() -> impl Strategy<Value = Node> {
         icon: Icon::Running,
         label,
         state: state.into(),
+        background: false,
         note,
         children: Vec::new(),
     });

@@ -1,5 +1,5 @@
 use unspool_model::id::{Id, PartId, SessionId, StepId, TurnId};
-use unspool_model::part::{AgentState, Agents, Part, Place, Tool, ToolState};
+use unspool_model::part::{AgentState, Agents, Part, Place, Text, Tool, ToolState};
 use unspool_model::provenance::{Name, Origin, Positions};
 use unspool_model::session::{
     Facts, Session, SessionState, Step, Trigger, Turn, TurnOrigin, Usage,
@@ -155,6 +155,29 @@ fn a_background_agent_ends_with_its_own_session() {
         let text = shown(bodies(), &[session("a", Vec::new(), own)]);
         assert!(text.trim_end().ends_with(word), "{text}");
     }
+}
+
+// R-003-34: what a call in the background returns is advice to the model.
+#[test]
+fn a_call_that_started_an_agent_in_the_background_shows_its_report() {
+    let background =
+        || agents(vec![Agent { background: true, ..agent("a", AgentState::Completed) }]);
+    let bodies = || vec![tool("SomeTask", "task_id: internal"), background()];
+    let alone = shown(bodies(), &[]);
+    assert!(!alone.contains("internal"), "{alone}");
+    assert!(alone.contains("its report comes later"), "{alone}");
+    let said = Body::Text(Text { text: "All is well.".into(), ..Text::default() });
+    let known = shown(bodies(), &[session("a", vec![said], TurnState::Completed)]);
+    assert!(known.contains("All is well.") && !known.contains("comes later"), "{known}");
+    // A call that failed started nothing.
+    let failed = Tool {
+        name: "SomeTask".into(),
+        output: Some("No such agent".into()),
+        state: ToolState::Failed,
+        ..Tool::default()
+    };
+    let failed = shown(vec![Body::Tool(Box::new(failed)), background()], &[]);
+    assert!(failed.contains("No such agent"), "{failed}");
 }
 
 // Law 8: logs are untrusted.

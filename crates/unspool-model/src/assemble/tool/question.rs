@@ -4,7 +4,9 @@
 //! A call may be asked about again after an answer: Codex asks for a command in its sandbox, and
 //! once more for the same command outside of it. Each feed has its own account of that
 //! (`FeedQuestions`). The questions shown are those of the strongest feed that asked. So the result
-//! does not depend on the order of feeds, and two feeds with the same question never make two.
+//! does not depend on the order of feeds, and two feeds with the same question never make two. A feed
+//! that has only the answer (`inferred`) asks in the decoder's words, which are shown if no feed has
+//! the question itself.
 
 use super::new_tool;
 use crate::assemble::part::PartIndex;
@@ -23,6 +25,7 @@ impl Assembler {
         tool: &str,
         question: Question,
         requested: bool,
+        inferred: bool,
     ) {
         let at = match self.find_tool(head, call) {
             // Some feeds ask before they report the call: the question is their place for it,
@@ -40,7 +43,7 @@ impl Assembler {
         let part = self.part(at);
         let Some(fold) = &mut part.tool else { return };
         let told = part.origin.questions_of(head.feed);
-        let outcome = told.ask(&question, head.evidence.source);
+        let outcome = told.ask(&question, head.evidence.source, inferred);
         if outcome == AskOutcome::Contradiction {
             return self.count(SkipReason::Contradiction);
         }
@@ -48,9 +51,10 @@ impl Assembler {
         part.origin.awaited_answer |= requested;
         let before = part.origin.ranks.holder(PartField::Question);
         let mut tool = ToolPatch::default();
-        if part.origin.ranks.claim(PartField::Question, head.feed) {
+        if part.origin.asking_feed() == Some(head.feed) {
+            part.origin.ranks.set(PartField::Question, head.feed);
             if before != Some(head.feed) {
-                // The account of a stronger feed replaces the whole account of a weaker one.
+                // The account of a feed replaces the whole account of the one before.
                 tool.earlier = (!fold.earlier.is_empty()).then(Vec::new);
                 tool.question = Some(question);
             } else {

@@ -300,7 +300,13 @@ impl HooksDecoder {
         };
         self.permission_requested.push(call.clone());
         let question = request(None, &tool, &fields.fields("tool_input"));
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call,
+            tool,
+            question,
+            requested: true,
+            inferred: false,
+        });
         RecordOutcome::InParts
     }
 
@@ -325,7 +331,13 @@ impl HooksDecoder {
         for (call, tool) in asked {
             self.permission_requested.push(call.clone());
             let question = request(None, &tool, &Fields::default());
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool,
+                question,
+                requested: true,
+                inferred: false,
+            });
         }
         RecordOutcome::InParts
     }

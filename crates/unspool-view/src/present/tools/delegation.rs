@@ -23,14 +23,20 @@ pub fn agent(call: &ParsedCall) -> CardContent {
             blocks: markdown::blocks(prompt),
         }));
     }
-    // A Claude Code background agent has no report yet; the result is only advice to the model.
+    // A Claude Code background agent has no report yet; the result is only advice to the model. Of
+    // other agents only the part of the agent says so (`present/agents.rs`).
     if call.result.get("isAsync").is_some_and(|flag| flag == true) {
-        let text = "Started in the background: its report comes later".to_owned();
-        shown.body.push(Block::Notice(Notice { tone: Tone::Background, code: None, text }));
+        shown.body.push(started_in_background());
     } else {
         shown.body.extend(report(call));
     }
     shown
+}
+
+/// What is shown of the result of a call that started an agent in the background.
+pub fn started_in_background() -> Block {
+    let text = "Started in the background: its report comes later".to_owned();
+    Block::Notice(Notice { tone: Tone::Background, code: None, text })
 }
 
 /// The report texts of the result. The output for the model wraps them in notes.

@@ -103,6 +103,12 @@ fn question_input(input: &Value) -> Vec<QuestionInput> {
     }]
 }
 
+/// A call whose input has its questions in a form that only its decoder reads.
+fn asked(call: &ParsedCall) -> Option<CardContent> {
+    let first = &call.tool.question.as_ref()?.items.first()?.question;
+    Some(CardContent::new(call.name(), vec![Span::plain(super::line(first))]))
+}
+
 /// AskUserQuestion: questions from the input, answers from the result.
 pub fn question(call: &ParsedCall) -> CardContent {
     let question_input = question_input(&call.input);
@@ -134,7 +140,7 @@ pub fn question(call: &ParsedCall) -> CardContent {
         })
         .collect();
     let Some(first) = items.first() else {
-        return super::generic::unknown(call);
+        return asked(call).unwrap_or_else(|| super::generic::unknown(call));
     };
     let more = items.len() - 1;
     let mut summary = vec![Span::plain(super::line(&first.question))];
