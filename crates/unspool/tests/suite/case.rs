@@ -77,6 +77,22 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         of_agents.sort();
         captures.extend(of_agents.into_iter().map(|file| capture(&case.join(&file), file)));
     }
+    // Sub-agents whose files are beside those of the session, and sessions that are named after their
+    // ids: those of a case with several.
+    let listed = |folder: &Path, is_its: fn(&str) -> bool| {
+        let entries = folder.read_dir().into_iter().flatten();
+        let mut files: Vec<String> =
+            entries.map(|entry| name(&entry.unwrap().path())).filter(|file| is_its(file)).collect();
+        files.sort();
+        files
+    };
+    let subagents = case.join("subagents");
+    for file in listed(&subagents, |file| file.starts_with("agent-")) {
+        captures.push(capture(&subagents.join(&file), file));
+    }
+    for file in listed(case, |file| file.len() == 42 && file.ends_with(".jsonl")) {
+        captures.push(capture(&case.join(&file), file));
+    }
     // The settings beside a session file are named after the session.
     let entries = case.read_dir().unwrap().map(|entry| name(&entry.unwrap().path()));
     let mut settings: Vec<String> =

@@ -64,6 +64,7 @@ mod order_ai_sdk;
 mod order_codex;
 mod order_copilot;
 mod order_gemini;
+mod order_more_agents;
 mod order_opencode;
 mod order_rows;
 mod order_thoughtflow;
