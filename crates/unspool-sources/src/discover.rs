@@ -185,7 +185,7 @@ impl Environment {
                 Some((self.variables.get(variable)?.clone(), *folders))
             });
             let files = location.others.iter().filter(|(_, folders)| folders.is_empty());
-            let logs = own.clone().map(|own| own.join(location.folders[0]));
+            let logs = own.clone().zip(location.folders.first()).map(|(own, logs)| own.join(logs));
             let named = files.filter_map(move |(variable, _)| {
                 let file = logs.as_ref()?.join(self.variables.get(variable)?);
                 Some((agent, location, file))

@@ -17,7 +17,7 @@ use unspool_sources::in_memory::SessionSet;
 use unspool_view::{lines, plain, present};
 
 use crate::by_source::by_source;
-use crate::case::{captures, case_sessions, cases, name};
+use crate::case::{case_sessions, cases, family, name};
 
 by_source!(golden_files_are_what_the_recordings_give);
 
@@ -76,7 +76,7 @@ fn each(transcripts: &[Transcript], write: fn(&Transcript) -> String) -> String 
 fn read(case: &Path) -> (String, Vec<Transcript>) {
     let mut session_set = SessionSet::default();
     let mut written = String::new();
-    for capture in captures(case) {
+    for capture in family(case) {
         writeln!(written, "── {}", capture.file).unwrap();
         let mut grown: Option<(u64, String, String)> = None;
         let mut reading = session_set.open(&capture.file);
