@@ -305,7 +305,6 @@ fn reports_of_agents_are_folded() {
         icon: Icon::Interrupted,
         label: vec![Span::plain("explorer").strong(), Span::plain("  Look around")],
         state: "interrupted".into(),
-        background: false,
         note: Vec::new(),
         children: Vec::new(),
     };

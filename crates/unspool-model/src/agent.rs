@@ -27,7 +27,7 @@ pub struct AgentTraits {
 pub enum LogDetail {
     #[default]
     Complete,
-    /// The agent does not write down all of it: what it loses, as a sentence for people. Its sessions
+    /// The agent does not write down all of it: what it loses, in words for people. Its sessions
     /// are never better than partial.
     Partial(&'static str),
 }
@@ -108,32 +108,19 @@ const AGENTS: &[(&str, AgentTraits)] = &[
     ("kilo", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
     ("copilot", OWN_IDS),
     ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
-    (
-        "qwen",
-        losing(
-            "Qwen Code writes the text of a reply before its calls, and no question without answer",
-        ),
-    ),
+    ("qwen", losing("text between the calls of a reply stands before them")),
     ("pi", OWN_IDS),
-    (
-        "cline",
-        losing("Cline's log has no redacted reasoning, and no place of the provider's tools"),
-    ),
+    ("cline", losing("no redacted reasoning, and no place of the provider's tools")),
     ("droid", OWN_IDS),
-    (
-        "continue",
-        losing(
-            "Continue's log has no reasoning, no order within a reply, no exit codes and only one time",
-        ),
-    ),
+    ("continue", losing("no reasoning, no order within a reply, no exit codes, one time")),
     ("mini-swe-agent", OWN_IDS),
-    ("aider", losing("aider's history has no output of commands, and only one time per session")),
+    ("aider", losing("no output of commands, and one time per session")),
     // Our own exports have both in `extra`.
     (
         "atif",
         AgentTraits {
             call_ids: CallIds::WithMessage,
-            ..losing("a trajectory has no order within a reply, and no states of calls")
+            ..losing("no order within a reply, and no states of calls")
         },
     ),
     ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),

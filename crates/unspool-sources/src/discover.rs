@@ -160,9 +160,9 @@ impl Environment {
         // SQLite writes to the WAL file next to the database.
         let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
         let path = database.as_deref().unwrap_or(path);
-        let location = self
-            .locations()
-            .find(|(_, location, folder)| path.starts_with(folder) && (location.is_log)(path));
+        let location = self.locations().find(|(_, location, folder)| {
+            path == folder || path.starts_with(folder) && (location.is_log)(path)
+        });
         let (Some((agent, ..)), Ok(metadata)) = (location, path.metadata()) else {
             return Vec::new();
         };

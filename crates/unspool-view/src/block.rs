@@ -161,9 +161,6 @@ pub struct Node {
     pub label: Vec<Span>,
     /// The name of the state.
     pub state: Cow<'static, str>,
-    /// It goes on after its call, whose result only says that it was started.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub background: bool,
     /// Current activity.
     pub note: Vec<Span>,
     pub children: Vec<Node>,

@@ -370,6 +370,19 @@ fn a_feed_that_has_only_the_answer_keeps_the_words_of_the_question() {
     };
     let transcript = agree(log(), asked().into_iter().map(Line::stream).collect());
     assert_eq!(parts_of(&transcript), [r#"tool t1 denied "no" asked "Edit file?": denied"#]);
+    // The words of an answer stay as well, unless the log knows it otherwise.
+    for (decision, text) in [(Decision::Denied, "Reject"), (Decision::Allowed, "denied")] {
+        let mut stream = asked();
+        stream.push(answered("t1", decision));
+        if let Some(EventKind::QuestionAnswered { answer, .. }) =
+            stream.last_mut().map(|line| &mut line.kind)
+        {
+            answer.text = "Reject".to_owned();
+        }
+        agree(log(), stream.iter().cloned().map(Line::stream).collect());
+        let lines = log().into_iter().chain(stream.into_iter().map(Line::stream));
+        assert_eq!(fold(lines).tool("t1").answer.map(|answer| answer.text).as_deref(), Some(text));
+    }
     // Alone it is all that is known.
     let alone = fold(log());
     assert_eq!(alone.parts(), [r#"tool t1 denied "no" asked "Allow Bash?": denied"#]);

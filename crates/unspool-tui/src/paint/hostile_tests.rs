@@ -154,7 +154,6 @@ fn node() -> impl Strategy<Value = Node> {
         icon: Icon::Running,
         label,
         state: state.into(),
-        background: false,
         note,
         children: Vec::new(),
     });

@@ -130,31 +130,24 @@ impl SubagentSessions {
         if let (Some(first), Some(member)) = (&mut call.group, &mut agents.group) {
             member.title = first.title.take();
         }
-        // A call in the background ended before its agent did, with advice for the model: the report
-        // is in the agent's log.
-        let is_background = tree.nodes.iter().all(|node| node.background);
+        // A call in the background ended before its agent did: the report is in the agent's log.
         let report = match tree.nodes.as_slice() {
             [node] => self.0.get(&node.key).and_then(|stats| stats.report.as_deref()),
             _ => None,
-        };
-        let report = match report {
-            Some(report) => markdown::blocks(report),
-            None => vec![tools::started_in_background()],
         };
         for block in std::mem::take(&mut call.blocks) {
             if let Block::Card(card) = block {
                 agents.blocks.extend(card.earlier.into_iter().map(Block::Question));
                 agents.blocks.extend(card.question.map(Block::Question));
-                // A call that failed started nothing.
-                if !is_background || card.badge.tone == Tone::Failed {
-                    agents.blocks.extend(card.body);
-                    continue;
-                }
-                let is_prompt = |block: &Block| matches!(block, Block::Fold(_));
-                let had_result = card.body.iter().any(|block| !is_prompt(block));
-                agents.blocks.extend(card.body.into_iter().filter(is_prompt));
-                if had_result {
-                    agents.blocks.extend(report.clone());
+                for block in card.body {
+                    match (&block, report) {
+                        (Block::Notice(notice), Some(report))
+                            if notice.tone == Tone::Background =>
+                        {
+                            agents.blocks.extend(markdown::blocks(report));
+                        }
+                        _ => agents.blocks.push(block),
+                    }
                 }
             } else {
                 agents.blocks.push(block);

@@ -153,7 +153,6 @@ pub fn node(agent: &Agent) -> Node {
         icon,
         label,
         state: agent.state.name().into(),
-        background: agent.background,
         note: note.map(Span::plain).into_iter().collect(),
         children: Vec::new(),
     }

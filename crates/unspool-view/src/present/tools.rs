@@ -16,7 +16,6 @@ mod shell;
 mod web;
 
 pub(super) use call::ParsedCall;
-pub(super) use delegation::started_in_background;
 pub(super) use files::whole_read;
 pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};

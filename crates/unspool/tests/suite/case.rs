@@ -97,9 +97,13 @@ pub fn captures(case: &Path) -> Vec<Capture> {
     captures
 }
 
-/// The captures of a case, and the files of its sub-agents, which are other sessions.
+/// The captures of a case, and the files of its sub-agents, which are other sessions. Those of Claude
+/// Code have cases of their own.
 pub fn family(case: &Path) -> Vec<Capture> {
     let mut captures = captures(case);
+    if case.parent().map(name).as_deref() == Some("claude-code") {
+        return captures;
+    }
     let folder = case.join("subagents");
     for file in files_of(&folder, |file| file.starts_with("agent-")) {
         captures.push(capture(&folder.join(&file), file));

@@ -119,7 +119,7 @@ fn law_1_order_is_kept_by_droid() {
         let raw = droid::session(&bytes, settings.as_deref());
         compared += compare(&format!("droid/{}", name(&case)), &session.transcript(), &raw);
     }
-    assert!(compared >= 25, "{compared}");
+    assert!(compared >= 20, "{compared}");
 }
 
 // R-000-01 to R-000-06, R-001-17, R-001-21

@@ -212,13 +212,20 @@ fn inferred_decision(state: ToolState, question: QuestionKind) -> Option<Decisio
 
 /// The reported answer to the newest question: of the strongest feed that has one. Feeds count their
 /// questions alike, so a weaker feed answers the question of the same number. A stronger feed that
-/// never asked reports how it ended: the log has only the last word.
+/// never asked reports how it ended: the log has only the last word. If that agrees with what the
+/// asking feed has, its words are shown.
 pub(in crate::assemble) fn shown_answer(origin: &Origin) -> Option<&Answer> {
     let holder = origin.ranks.holder(PartField::Question);
     let asking = origin.questions.iter().find(|told| Some(told.feed) == holder);
     let newest = asking.map_or(0, |told| told.asked.len().saturating_sub(1));
+    let own = asking.and_then(|told| told.answers.get(newest));
+    let own = own.filter(|answer| !answer.text.is_empty());
     origin.questions.iter().rev().find_map(|told| match holder {
         Some(holder) if told.feed <= holder => told.answers.get(newest),
+        Some(_) if told.inferred => {
+            let last = told.answers.last()?;
+            Some(own.filter(|own| own.decision == last.decision).unwrap_or(last))
+        }
         Some(_) | None => told.answers.last(),
     })
 }

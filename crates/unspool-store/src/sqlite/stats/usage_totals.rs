@@ -40,12 +40,11 @@ pub(super) fn usage_totals(
          FROM step WHERE turn = ?1",
     )?;
     let mut rows = turns.query(params_from_iter(values))?;
-    let mut last = None;
-    let mut periods = PeriodNames::default();
+    let (mut last, mut periods) = (None, PeriodNames::default());
     let mut prices = PriceCache { prices: &request.prices, existing: FxHashMap::default() };
     while let Some(row) = rows.next()? {
-        let (session, turn): (RowId, Option<RowId>) = (row.get(0)?, row.get(6)?);
-        let own_time: Option<i64> = row.get(4)?;
+        let (session, turn, own_time): (RowId, Option<RowId>, Option<i64>) =
+            (row.get(0)?, row.get(6)?, row.get(4)?);
         // A session without turns is placed by its own start time.
         if turn.is_none() && !(row.get::<_, i64>(5)? == 0 && request.includes(own_time)) {
             continue;
@@ -66,7 +65,7 @@ pub(super) fn usage_totals(
             }
         }
         let at: Option<i64> = row.get(7)?;
-        if let Some(at) = at.filter(|_| turn.is_some()) {
+        if let (Some(at), Some(_)) = (at, turn) {
             groups.hours.count(at, shown.is_some(), &calls);
         }
         let names = periods.of(at);

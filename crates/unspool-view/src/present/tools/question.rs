@@ -103,8 +103,9 @@ fn question_input(input: &Value) -> Vec<QuestionInput> {
     }]
 }
 
-/// A call whose input has its questions in a form that only its decoder reads.
-fn asked(call: &ParsedCall) -> Option<CardContent> {
+/// A call of Droid, whose questions are lines of text that its decoder reads.
+fn card_of_question(call: &ParsedCall) -> Option<CardContent> {
+    call.input.get("questionnaire")?;
     let first = &call.tool.question.as_ref()?.items.first()?.question;
     Some(CardContent::new(call.name(), vec![Span::plain(super::line(first))]))
 }
@@ -140,7 +141,7 @@ pub fn question(call: &ParsedCall) -> CardContent {
         })
         .collect();
     let Some(first) = items.first() else {
-        return asked(call).unwrap_or_else(|| super::generic::unknown(call));
+        return card_of_question(call).unwrap_or_else(|| super::generic::unknown(call));
     };
     let more = items.len() - 1;
     let mut summary = vec![Span::plain(super::line(&first.question))];

@@ -20,7 +20,17 @@ pub fn history(text: &str) -> RawHistory {
         // Lines of aider end with two spaces; those of a reply do not.
         let Some(line) = line.strip_suffix("  ") else { continue };
         if let Some(prompt) = line.strip_prefix("#### ") {
-            raw.prompts.last_mut().unwrap().push(prompt.to_owned());
+            let prompts = raw.prompts.last_mut().unwrap();
+            // The question of a command is written once more, without the command.
+            let is_question = |typed: &&String| {
+                typed
+                    .split_once(' ')
+                    .is_some_and(|(command, rest)| command == "/ask" && rest == prompt)
+            };
+            if prompts.last().filter(is_question).is_some() {
+                prompts.pop();
+            }
+            prompts.push(prompt.to_owned());
         }
         if let (Some(rest), Some(tokens)) = (line.strip_prefix("> Tokens: "), raw.tokens.last_mut())
         {

@@ -10,7 +10,8 @@ pub fn session(bytes: &[u8]) -> RawSession {
     let document: Value = serde_json::from_slice(bytes).unwrap();
     for item in document["history"].as_array().into_iter().flatten() {
         let message = &item["message"];
-        if message["role"] != "assistant" {
+        // The summary stands for messages that are gone.
+        if message["role"] != "assistant" || !item["conversationSummary"].is_null() {
             continue;
         }
         raw.say(Kind::Text, string(&message["content"]));

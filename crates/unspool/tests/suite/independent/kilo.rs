@@ -45,10 +45,11 @@ fn take(part: &Value, message: &str, raw: &mut RawSession) {
         "tool" => {
             let (state, id) = (&part["state"], format!("{message}/{}", string(&part["callID"])));
             raw.call(&id);
-            let exit = state["metadata"]["exit"].as_i64().unwrap_or(0);
+            // A command that was stopped has no exit code.
+            let is_ok = state["metadata"].get("exit").is_none_or(|exit| *exit == 0);
             let output = state["output"].as_str().or(state["error"].as_str());
             match string(&state["status"]) {
-                "completed" => raw.result(&id, output.unwrap_or_default(), exit == 0),
+                "completed" => raw.result(&id, output.unwrap_or_default(), is_ok),
                 "error" => raw.result(&id, output.unwrap_or_default(), false),
                 _ => {}
             }

@@ -32,6 +32,11 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
                 let is_ok = run["returncode"] == 0 && run["exception_info"] == "";
                 raw.result(string(&message["tool_call_id"]), string(&run["raw_output"]), is_ok);
             }
+            // The run ends with the command that submits its result.
+            "exit" if message["extra"]["exit_status"] == "Submitted" => {
+                let last = raw.blocks.last().map(|(_, id)| id.clone()).unwrap_or_default();
+                raw.result(&last, "", true);
+            }
             "user" | "system" | "exit" => {}
             _ => return None,
         }

@@ -38,6 +38,10 @@ pub fn session(bytes: &[u8]) -> RawSession {
 fn reply(message: &Value, raw: &mut RawSession) {
     for block in message["content"].as_array().into_iter().flatten() {
         match string(&block["type"]) {
+            // Its text is a placeholder.
+            "thinking" if block["redacted"] == true => {
+                raw.blocks.push((Kind::Reasoning, String::new()));
+            }
             "thinking" => raw.say(Kind::Reasoning, string(&block["thinking"])),
             "text" => raw.say(Kind::Text, string(&block["text"])),
             "toolCall" => raw.call(string(&block["id"])),
