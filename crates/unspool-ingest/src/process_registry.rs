@@ -20,11 +20,11 @@ use crate::lock::DataFolder;
 /// A larger file is none of these.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The content of a file, as Claude Code writes it too; it has more fields.
+/// The content of a file, as Claude Code and Qwen Code write it too; theirs have more fields.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     pid: u32,
-    #[serde(rename = "sessionId")]
+    #[serde(rename = "sessionId", alias = "session_id")]
     session: String,
     /// Claude Code: `busy`, `idle`, `waiting`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +106,7 @@ impl ProcessRegistry {
             match source.files {
                 ProcessFiles::Entries => registry.read_entries(&source.path),
                 ProcessFiles::SessionLocks => registry.read_locks(&source.path),
+                ProcessFiles::ChatRuntimes => registry.read_runtimes(&source.path),
                 ProcessFiles::RunLog => {
                     let program = source.program.unwrap_or_default();
                     registry.read_run_log(&source.path, program, processes);
@@ -137,6 +138,21 @@ impl ProcessRegistry {
                     let holder = Holder::Process(id);
                     self.add(session, Registration { holder, at, is_idle: false });
                 }
+            }
+        }
+    }
+
+    /// Files of Qwen Code: `PROJECT/chats/SESSION.runtime.json`.
+    fn read_runtimes(&mut self, folder: &Path) {
+        for project in fs::read_dir(folder).into_iter().flatten().flatten() {
+            for file in fs::read_dir(project.path().join("chats")).into_iter().flatten().flatten() {
+                let is_runtime =
+                    file.file_name().to_str().is_some_and(|name| name.ends_with(".runtime.json"));
+                let Some((entry, at)) = is_runtime.then(|| entry(&file.path())).flatten() else {
+                    continue;
+                };
+                let holder = Holder::Process(entry.pid);
+                self.add(entry.session, Registration { holder, at, is_idle: false });
             }
         }
     }

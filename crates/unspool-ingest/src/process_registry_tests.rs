@@ -78,6 +78,29 @@ fn the_lock_of_a_session_names_its_process() {
     two.wait().unwrap();
 }
 
+/// Qwen Code leaves the file behind when it ends.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_in_a_runtime_file_runs_the_chat() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = fake_agent(folder.path());
+    let chats = folder.path().join("projects/-w/chats");
+    fs::create_dir_all(&chats).unwrap();
+    let text =
+        format!(r#"{{"schema_version":1,"pid":{},"session_id":"a","work_dir":"/w"}}"#, child.id());
+    fs::write(chats.join("a.runtime.json"), text).unwrap();
+    fs::write(chats.join("b.jsonl"), "{}").unwrap();
+    let sources = [source(&folder.path().join("projects"), ProcessFiles::ChatRuntimes)];
+    let of = |session: &str| {
+        let list = ProcessList::read().unwrap();
+        ProcessRegistry::read(&sources, &list).process_of(session, &list)
+    };
+    assert_eq!((of("a"), of("b")), (Registered::Alive, Registered::No));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(of("a"), Registered::Dead);
+}
+
 /// OpenCode logs no process id: a run is of the process that started just before it.
 #[cfg(target_os = "linux")]
 #[test]

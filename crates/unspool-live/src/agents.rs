@@ -49,6 +49,24 @@ pub const BUILT_IN: &[BuiltInAgent] = &[
         command: &["opencode", "acp"],
         install: "npm install -g opencode-ai",
     },
+    BuiltInAgent {
+        name: "qwen",
+        title: "Qwen Code",
+        command: &["qwen", "--acp"],
+        install: "npm install -g @qwen-code/qwen-code",
+    },
+    BuiltInAgent {
+        name: "droid",
+        title: "Factory Droid",
+        command: &["droid", "exec", "--output-format", "acp"],
+        install: "npm install -g droid",
+    },
+    BuiltInAgent {
+        name: "kilo",
+        title: "Kilo Code",
+        command: &["kilo", "acp"],
+        install: "npm install -g @kilocode/cli",
+    },
 ];
 
 /// An agent that can be chosen, and whether it can be started.

@@ -27,9 +27,19 @@ pub struct AgentTraits {
 pub enum LogDetail {
     #[default]
     Complete,
-    /// The agent does not write down all of it: reasoning, the order within a model call, the output
-    /// of commands. Its sessions are never better than partial.
-    Partial,
+    /// The agent does not write down all of it: what it loses, in words for people. Its sessions
+    /// are never better than partial.
+    Partial(&'static str),
+}
+
+impl LogDetail {
+    /// What the agent does not write down.
+    pub fn loss(self) -> Option<&'static str> {
+        match self {
+            LogDetail::Complete => None,
+            LogDetail::Partial(loss) => Some(loss),
+        }
+    }
 }
 
 /// What the names of an agent's steps are.
@@ -79,6 +89,10 @@ const OWN_IDS: AgentTraits = AgentTraits {
     log_detail: LogDetail::Complete,
 };
 
+const fn losing(loss: &'static str) -> AgentTraits {
+    AgentTraits { log_detail: LogDetail::Partial(loss), ..OWN_IDS }
+}
+
 /// Agents whose traits are not the default.
 const AGENTS: &[(&str, AgentTraits)] = &[
     (
@@ -94,19 +108,20 @@ const AGENTS: &[(&str, AgentTraits)] = &[
     ("kilo", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
     ("copilot", OWN_IDS),
     ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
-    // Text between the calls of a reply stands before them, with the providers of OpenAI's API.
-    ("qwen", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("qwen", losing("text between the calls of a reply stands before them")),
     ("pi", OWN_IDS),
-    // Redacted reasoning is missing, and tools of the provider have no place in their reply.
-    ("cline", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("cline", losing("no redacted reasoning, and no place of the provider's tools")),
     ("droid", OWN_IDS),
-    ("continue", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
+    ("continue", losing("no reasoning, no order within a reply, no exit codes, one time")),
     ("mini-swe-agent", OWN_IDS),
-    ("aider", AgentTraits { log_detail: LogDetail::Partial, ..OWN_IDS }),
-    // The order within a model call, and how calls ended, is in `extra` of our own exports only.
+    ("aider", losing("no output of commands, and one time per session")),
+    // Our own exports have both in `extra`.
     (
         "atif",
-        AgentTraits { call_ids: CallIds::WithMessage, log_detail: LogDetail::Partial, ..OWN_IDS },
+        AgentTraits {
+            call_ids: CallIds::WithMessage,
+            ..losing("no order within a reply, and no states of calls")
+        },
     ),
     ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),
     ("rows", OWN_IDS),

@@ -234,8 +234,8 @@ impl Assembler {
             EventKind::ToolOutputDelta { call, text } => self.grow_output(head, &call, text),
             EventKind::ToolEnded { call, end, outcome } => self.end_tool(head, &call, end, outcome),
             EventKind::ToolRefined { call, outcome } => self.refine_tool(head, &call, outcome),
-            EventKind::QuestionAsked { call, tool, question, requested } => {
-                self.ask(head, &call, &tool, question, requested);
+            EventKind::QuestionAsked { call, tool, question, requested, inferred } => {
+                self.ask(head, &call, &tool, question, requested, inferred);
             }
             EventKind::QuestionAnswered { call, answer } => self.answer(head, &call, answer),
             EventKind::AgentStarted { agent, name, task, background } => {

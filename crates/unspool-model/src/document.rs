@@ -333,9 +333,9 @@ impl Serialize for TaskDocument<'_> {
 }
 
 /// Sets the state of turns read from a file without an end: it is unknown whether they still run.
-/// Drops a preamble without content.
+/// Drops a preamble with nothing in it; one that has only model calls is kept for their tokens.
 pub fn settle_as_file(transcript: &mut Transcript) {
-    transcript.turns.retain(|turn| !turn.is_blank());
+    transcript.turns.retain(|turn| !turn.is_blank() || !turn.steps.is_empty());
     for turn in &mut transcript.turns {
         if turn.state == TurnState::Running {
             let silent = turn.number == 0;

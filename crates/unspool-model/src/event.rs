@@ -220,8 +220,17 @@ pub enum EventKind {
     /// Further results of a call. Applies in any state and in any order.
     ToolRefined { call: CallRef, outcome: ToolOutcome },
     /// The agent asks a person about a call. `requested` means that the call waits for the
-    /// answer, so a later rejection is an answer and not an interruption.
-    QuestionAsked { call: CallRef, tool: String, question: Question, requested: bool },
+    /// answer, so a later rejection is an answer and not an interruption. `inferred` means that the
+    /// source has only the answer, and that the words of the question are the decoder's: those of
+    /// any feed that has the question take their place.
+    QuestionAsked {
+        call: CallRef,
+        tool: String,
+        question: Question,
+        requested: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        inferred: bool,
+    },
     /// The person answered.
     QuestionAnswered { call: CallRef, answer: Answer },
 

@@ -142,6 +142,11 @@ impl<F: RankKey> Ranks<F> {
         claimed
     }
 
+    /// Notes that `feed` has set the field, whichever feed had set it before.
+    pub fn set(&mut self, field: F, feed: Feed) {
+        self.digits[field.digit()] = feed.index() as u8 + 1;
+    }
+
     /// Returns `value` if `feed` may set the field, claiming it.
     pub fn take<T>(&mut self, field: F, feed: Feed, value: Option<T>) -> Option<T> {
         value.filter(|_| self.claim(field, feed))

@@ -67,20 +67,29 @@ impl Transcript {
         agents.flatten().map(|agent| agent.id.as_str())
     }
 
-    /// The earliest recorded time.
+    /// The earliest recorded time. Turns that were copied from another session do not count,
+    /// unless there are no others.
     pub fn started(&self) -> Option<Timestamp> {
-        let parts = self.turns.iter().flat_map(|turn| &turn.parts);
-        let parts = parts.filter_map(|part| part.started.or(part.ended));
-        let turns = self.turns.iter().filter_map(|turn| turn.started.or(turn.ended));
-        turns.chain(parts).chain(self.session.facts.started).min()
+        let own = self.turns.iter().filter(|turn| !turn.inherited).filter_map(turn_started).min();
+        let first = own.or_else(|| self.turns.iter().filter_map(turn_started).min());
+        first.into_iter().chain(self.session.facts.started).min()
     }
 
-    /// The latest recorded time.
+    /// The latest recorded time, of the same turns.
     pub fn ended(&self) -> Option<Timestamp> {
-        let parts = self.turns.iter().flat_map(|turn| &turn.parts);
-        let parts = parts.filter_map(|part| part.ended.or(part.started));
-        self.turns.iter().filter_map(|turn| turn.ended.or(turn.started)).chain(parts).max()
+        let own = self.turns.iter().filter(|turn| !turn.inherited).filter_map(turn_ended).max();
+        own.or_else(|| self.turns.iter().filter_map(turn_ended).max())
     }
+}
+
+fn turn_started(turn: &Turn) -> Option<Timestamp> {
+    let parts = turn.parts.iter().filter_map(|part| part.started.or(part.ended));
+    parts.chain(turn.started.or(turn.ended)).min()
+}
+
+fn turn_ended(turn: &Turn) -> Option<Timestamp> {
+    let parts = turn.parts.iter().filter_map(|part| part.ended.or(part.started));
+    parts.chain(turn.ended.or(turn.started)).max()
 }
 
 /// The first line of a prompt, as the title of a session without one.

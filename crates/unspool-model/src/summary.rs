@@ -111,7 +111,7 @@ impl Transcript {
             completeness,
             started: self.started(),
             ended: self.ended(),
-            turns: self.turns.len() as u64,
+            turns: self.turns.iter().filter(|turn| !turn.is_blank()).count() as u64,
             parts: parts().count() as u64,
             tools: parts().map(|part| part.body.tool_calls()).fold(0, u64::saturating_add),
             errors: count(|part| part.is_landmark(Landmark::Error)),

@@ -31,7 +31,7 @@ impl Redactor<'_> {
 
     /// What a feed reported, of which no surface shows more than the call has.
     pub(super) fn feed_questions(&mut self, told: &mut FeedQuestions) {
-        let FeedQuestions { feed: _, source: _, asked, answers, current: _ } = told;
+        let FeedQuestions { feed: _, source: _, asked, answers, current: _, inferred: _ } = told;
         asked.iter_mut().for_each(|(request, _)| self.optional_id("request_id", request));
         answers.iter_mut().for_each(|answer| self.answer(answer));
     }

@@ -63,6 +63,9 @@ pub enum ProcessFiles {
     /// A folder with a folder for each session, in which each process has an empty or short file,
     /// `inuse.PID.lock`.
     SessionLocks,
+    /// A folder with a folder for each project, in which `chats` has a file for each session,
+    /// `SESSION.runtime.json`, with `pid` and `session_id`. It stays when the process ends.
+    ChatRuntimes,
     /// A log of all processes. A line has the id of the run, and of the session that it is about; no
     /// line has the process id. The first line of a run is written when its process starts.
     RunLog,

@@ -27,7 +27,8 @@ pub struct LogLocation {
     pub home: &'static str,
     /// The log folders inside it.
     pub folders: &'static [&'static str],
-    /// Further variables that name folders of the agent, with the log folders inside each.
+    /// Further variables that name folders of the agent, with the log folders inside each. Without
+    /// log folders the variable names a log: a path, or a name in the log folder.
     pub others: &'static [(&'static str, &'static [&'static str])],
     pub depth: SearchDepth,
     /// True if a path is a log.
@@ -144,8 +145,13 @@ impl Environment {
 
     /// The folders to watch for changes; true if they are watched recursively.
     pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
-        self.locations()
-            .map(|(_, location, folder)| (folder, location.depth == SearchDepth::Recursive))
+        self.locations().map(|(_, location, folder)| {
+            // Next to a database is its journal.
+            match folder.parent().filter(|_| folder.is_file()) {
+                Some(parent) => (parent.to_owned(), false),
+                None => (folder, location.depth == SearchDepth::Recursive),
+            }
+        })
     }
 
     /// The logs behind a changed path: the file itself, or all sessions of a database. Empty if
@@ -154,9 +160,9 @@ impl Environment {
         // SQLite writes to the WAL file next to the database.
         let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
         let path = database.as_deref().unwrap_or(path);
-        let location = self
-            .locations()
-            .find(|(_, location, folder)| path.starts_with(folder) && (location.is_log)(path));
+        let location = self.locations().find(|(_, location, folder)| {
+            path == folder || path.starts_with(folder) && (location.is_log)(path)
+        });
         let (Some((agent, ..)), Ok(metadata)) = (location, path.metadata()) else {
             return Vec::new();
         };
@@ -169,17 +175,25 @@ impl Environment {
 
     fn locations(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
         let spool = self.spools.iter().map(|folder| ("hooks", &SPOOL, folder.clone()));
-        let agents = agents_with_logs().flat_map(|(agent, location)| {
+        let agents = agents_with_logs().flat_map(move |(agent, location)| {
             let configured = self.variables.get(location.variable).cloned();
-            let own = configured.or_else(|| Some(self.home.as_ref()?.join(location.home)));
+            let own: Option<PathBuf> =
+                configured.or_else(|| Some(self.home.as_ref()?.join(location.home)));
             let others = self.other_homes.iter().map(|home| home.join(location.home));
-            let homes = own.into_iter().chain(others).map(|home| (home, location.folders));
+            let homes = own.clone().into_iter().chain(others).map(|home| (home, location.folders));
             let further = location.others.iter().filter_map(|(variable, folders)| {
                 Some((self.variables.get(variable)?.clone(), *folders))
             });
-            homes.chain(further).flat_map(move |(home, folders)| {
+            let files = location.others.iter().filter(|(_, folders)| folders.is_empty());
+            let logs = own.clone().zip(location.folders.first()).map(|(own, logs)| own.join(logs));
+            let named = files.filter_map(move |(variable, _)| {
+                let file = logs.as_ref()?.join(self.variables.get(variable)?);
+                Some((agent, location, file))
+            });
+            let folders = homes.chain(further).flat_map(move |(home, folders)| {
                 folders.iter().map(move |logs| (agent, location, home.join(logs)))
-            })
+            });
+            folders.chain(named)
         });
         agents.chain(spool)
     }
@@ -233,7 +247,14 @@ pub fn discover(environment: &Environment) -> Discovery {
         if !folder.exists() {
             continue;
         }
-        let mut walked = walk(&folder, location.is_log, location.depth, SymlinkPolicy::Follow);
+        let mut walked = match folder.metadata() {
+            Ok(metadata) if metadata.is_file() => {
+                let mut walked = WalkResult::default();
+                walked.files.push((folder, file_stamp(&metadata)));
+                walked
+            }
+            Ok(_) | Err(_) => walk(&folder, location.is_log, location.depth, SymlinkPolicy::Follow),
+        };
         expand(&mut walked);
         let found = |(path, stamp)| LogFile { path, agent, stamp };
         discovered.files.extend(walked.files.into_iter().map(found));
@@ -241,6 +262,8 @@ pub fn discover(environment: &Environment) -> Discovery {
     }
     // Compares bytes: comparing path components costs more than listing the files.
     discovered.files.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    // A variable may name a log that is in the log folder as well.
+    discovered.files.dedup_by(|a, b| a.path == b.path);
     discovered
 }
 

@@ -143,3 +143,47 @@ fn a_file_that_is_named_is_taken_whatever_it_is_called() {
     let (first, second) = (scratch.write("a/one.jsonl"), scratch.write("b/two.jsonl"));
     assert_eq!(find_files(&scratch.0), (vec![first, second], Vec::new()));
 }
+
+#[test]
+fn a_variable_may_name_a_database() {
+    // R-001-25: beside the log folder, as a path or as a name in it.
+    let scratch = Scratch::new("database");
+    let own = scratch.0.join(".local/share/kilo");
+    fs::create_dir_all(&own).unwrap();
+    let elsewhere = scratch.0.join("elsewhere.db");
+    for path in [own.join("kilo.db"), own.join("work.db"), elsewhere.clone()] {
+        fs::copy(KILO_DATABASE, path).unwrap();
+    }
+    let databases = |value: Option<&Path>| {
+        let mut environment = scratch.environment();
+        environment.variables.extend(value.map(|value| ("KILO_DB", value.to_owned())));
+        let mut found: Vec<PathBuf> = discover(&environment)
+            .files
+            .iter()
+            .filter(|found| found.agent == "kilo")
+            .filter_map(|found| {
+                Some(found.path.ancestors().find(|path| path.is_file())?.to_owned())
+            })
+            .collect();
+        let count = found.len();
+        found.dedup();
+        (count, found, environment)
+    };
+    let (usual, both, _) = databases(None);
+    assert_eq!(both, [own.join("kilo.db"), own.join("work.db")]);
+    // One that is found anyway is read once.
+    let (count, named, _) = databases(Some(Path::new("work.db")));
+    assert_eq!((count, named), (usual, both));
+    let (count, named, environment) = databases(Some(&elsewhere));
+    assert_eq!(count, usual / 2 * 3);
+    assert!(named.contains(&elsewhere), "{named:?}");
+    let watched: Vec<(PathBuf, bool)> = environment.watched_folders().collect();
+    assert!(watched.contains(&(scratch.0.clone(), false)), "{watched:?}");
+    assert!(!environment.logs_at(&scratch.0.join("elsewhere.db-wal")).is_empty());
+    // In memory there is nothing to read.
+    assert_eq!(databases(Some(Path::new(":memory:"))).0, usual);
+}
+
+/// A database of the fixtures, with sessions.
+const KILO_DATABASE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kilo/retries/log.db");

@@ -30,10 +30,11 @@ use agents::SubagentSessions;
 use jiff::Timestamp;
 use notes::NoteViews;
 use serde::{Deserialize, Serialize};
+use unspool_model::agent::AgentTraits;
 use unspool_model::part::Body;
 use unspool_model::price::{Cost, Prices, Spending};
 use unspool_model::session::{Parent, Session, Usage};
-use unspool_model::summary::Summary;
+use unspool_model::summary::{Completeness, Summary};
 
 pub use body::body;
 pub use header::{HeaderFact, HeaderFactKind, TurnHeader};
@@ -117,6 +118,7 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     field("branch", facts.branch.clone());
     field("models", Some(summary.models.join(", ")));
     field("state", Some(session.state.name().to_owned()));
+    field("record", record_text(summary));
     let (started, ended) = (summary.started, summary.ended);
     field("started", started.map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()));
     field("duration", elapsed(started, ended).map(format::duration));
@@ -136,6 +138,21 @@ pub fn session(summary: &Summary, prices: &Prices) -> Vec<Block> {
     field("started by", session.parent.as_ref().map(started_by));
     field("forked from", session.forked_from.as_ref().map(|from| from.session.to_string()));
     vec![Block::Heading { level: 1, spans: vec![Span::plain(title)] }, Block::Fields { fields }]
+}
+
+/// How complete the record of a session is, and why. None if nothing is missing.
+fn record_text(summary: &Summary) -> Option<String> {
+    let grade = summary.completeness;
+    let reason = match grade {
+        Completeness::Full => return None,
+        Completeness::Partial => AgentTraits::of(&summary.session.agent)
+            .log_detail
+            .loss()
+            .unwrap_or("only hooks report it, or some of its records are unreadable"),
+        Completeness::FinalOnly => "prompts and results, and nothing in between",
+        Completeness::Failed => "none of its records could be read",
+    };
+    Some(format!("{}: {reason}", grade.name()))
 }
 
 /// A session's cost for lists: the reported cost, else the estimate marked with `~`.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
-use unspool_model::agent::{AgentTraits, LogDetail};
+use unspool_model::agent::AgentTraits;
 use unspool_model::assemble::{Assembler, Cursor};
 use unspool_model::change::Delta;
 use unspool_model::event::{EndReason, Event, EventKey, EventKind};
@@ -322,10 +322,10 @@ impl SessionWriter {
     pub(crate) fn completeness(&self) -> Completeness {
         let spine = self.assembler.cursors().map(|cursor| cursor.feed).max();
         let unreadable = self.sources.iter().any(|source| source.records.unreadable > 0);
-        let log_detail = AgentTraits::of(&self.transcript.session().agent).log_detail;
+        let loss = AgentTraits::of(&self.transcript.session().agent).log_detail.loss();
         if self.assembler.has_no_turns() && unreadable {
             Completeness::Failed
-        } else if spine < Some(Feed::Stream) || unreadable || log_detail == LogDetail::Partial {
+        } else if spine < Some(Feed::Stream) || unreadable || loss.is_some() {
             Completeness::Partial
         } else if self.transcript.session().facts.outcomes_only {
             Completeness::FinalOnly

@@ -240,6 +240,7 @@ fn origin() -> impl Strategy<Value = Origin> {
                 asked: vec![(Some(name.clone()), content), (None, 0)],
                 answers: Vec::new(),
                 current: 1,
+                inferred: hidden,
             };
             told.answers.extend(denied.then(|| Answer {
                 decision: Decision::Denied,

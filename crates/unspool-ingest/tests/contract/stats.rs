@@ -42,14 +42,16 @@ fn counted(transcripts: &[Transcript]) -> Counted {
     for transcript in transcripts {
         counted.with_cost += u64::from(transcript.session.facts.cost_usd.is_some());
         for turn in &transcript.turns {
-            counted.turns += 1;
+            let is_shown = !turn.is_blank();
+            counted.turns += u64::from(is_shown);
             counted.parts += turn.parts.len() as u64;
             for step in &turn.steps {
                 let model = step.model.as_deref().map(str::to_owned);
                 let of = counted.models.entry(model.clone()).or_default();
                 let session = transcript.session.id;
                 of.0 += u64::from(seen.insert((model.clone(), session, None)));
-                of.1 += u64::from(seen.insert((model, session, Some(turn.number))));
+                let is_new = is_shown && seen.insert((model, session, Some(turn.number)));
+                of.1 += u64::from(is_new);
                 of.2 += 1;
                 of.3.add(step.usage);
                 counted.steps += 1;

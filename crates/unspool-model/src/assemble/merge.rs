@@ -17,7 +17,7 @@ const PART_FIELDS: [(PartMergeField, PartField); 3] = [
 ];
 
 /// The fields of a tool that are ranked one by one.
-const TOOL_FIELDS: [(PartMergeField, PartField); 11] = [
+const TOOL_FIELDS: [(PartMergeField, PartField); 10] = [
     (PartMergeField::ParentCallId, PartField::ParentCall),
     (PartMergeField::Name, PartField::Name),
     (PartMergeField::Input, PartField::Input),
@@ -26,7 +26,6 @@ const TOOL_FIELDS: [(PartMergeField, PartField); 11] = [
     (PartMergeField::Result, PartField::Result),
     (PartMergeField::ExitCode, PartField::ExitCode),
     (PartMergeField::DurationMs, PartField::Duration),
-    (PartMergeField::Question, PartField::Question),
     (PartMergeField::Answer, PartField::Answer),
     (PartMergeField::Title, PartField::Title),
 ];
@@ -58,6 +57,9 @@ impl PartFold {
         match (&self.tool, &gone.tool) {
             (Some(tool), Some(other)) => {
                 take.extend(stronger(&TOOL_FIELDS, theirs, ours));
+                if self.origin.yields_question_to(&gone.origin) {
+                    take.push(PartMergeField::Question);
+                }
                 if tool.call_id.is_empty() && !other.call_id.is_empty() {
                     take.push(PartMergeField::CallId);
                 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Feed, Origin};
 use crate::id::digest;
 use crate::part::{Answer, Question};
+use crate::rank::PartField;
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FeedQuestions {
@@ -21,6 +22,9 @@ pub struct FeedQuestions {
     pub answers: Vec<Answer>,
     /// The index of the question that the next answer is for.
     pub current: usize,
+    /// The feed has only the answers: the words of its questions are the decoder's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
 }
 
 /// What a question is to the feed that asks it.
@@ -39,11 +43,27 @@ pub enum AskOutcome {
 
 impl FeedQuestions {
     fn new(feed: Feed) -> FeedQuestions {
-        FeedQuestions { feed, source: None, asked: Vec::new(), answers: Vec::new(), current: 0 }
+        FeedQuestions {
+            feed,
+            source: None,
+            asked: Vec::new(),
+            answers: Vec::new(),
+            current: 0,
+            inferred: false,
+        }
     }
 
-    pub fn ask(&mut self, question: &Question, source: u16) -> AskOutcome {
+    pub fn ask(&mut self, question: &Question, source: u16, inferred: bool) -> AskOutcome {
         let key = (question.request_id.clone(), question_digest(question));
+        if !self.asked.is_empty() && self.inferred != inferred {
+            if inferred {
+                return AskOutcome::Earlier;
+            }
+            (self.source, self.asked, self.current) = (Some(source), vec![key], 0);
+            self.inferred = false;
+            return AskOutcome::Newest;
+        }
+        self.inferred = inferred;
         let newest = self.asked.len().saturating_sub(1);
         if let Some(at) = self.asked.iter().rposition(|asked| is_same(asked, &key)) {
             (self.source, self.current, self.asked[at]) = (Some(source), at, key);
@@ -82,6 +102,7 @@ impl FeedQuestions {
     fn absorb(&mut self, gone: FeedQuestions) {
         if self.asked.is_empty() {
             (self.source, self.asked, self.current) = (gone.source, gone.asked, gone.current);
+            self.inferred = gone.inferred;
             if self.answers.is_empty() || gone.answers.len() > self.answers.len() {
                 self.answers = gone.answers;
             }
@@ -101,10 +122,30 @@ impl Origin {
         &mut self.questions[at]
     }
 
+    /// The feed whose questions are shown: the strongest one that has them, otherwise the strongest
+    /// one that has answers to them.
+    pub fn asking_feed(&self) -> Option<Feed> {
+        let asking = self.questions.iter().filter(|told| !told.asked.is_empty());
+        asking.max_by_key(|told| (!told.inferred, told.feed)).map(|told| told.feed)
+    }
+
+    /// True if the questions of the other part are shown rather than those of this one.
+    pub fn yields_question_to(&self, other: &Origin) -> bool {
+        let account = |origin: &Origin| {
+            let feed = origin.asking_feed()?;
+            let told = origin.questions.iter().find(|told| told.feed == feed)?;
+            Some((!told.inferred, feed))
+        };
+        account(other) > account(self)
+    }
+
     /// Takes over the accounts of a part that is merged into this one.
     pub fn absorb_questions(&mut self, gone: Vec<FeedQuestions>) {
         for told in gone {
             self.questions_of(told.feed).absorb(told);
+        }
+        if let Some(feed) = self.asking_feed() {
+            self.ranks.set(PartField::Question, feed);
         }
     }
 }

@@ -60,11 +60,12 @@ impl Turn {
         }
     }
 
-    /// True for a preamble without content. A feed that names no turns has its calls there until
-    /// another feed says which turns they belong to.
+    /// True for a preamble without content: it is no turn to a person, so it is neither shown nor
+    /// counted. A feed that names no turns has its calls there until another feed says which turns
+    /// they belong to, and an agent that reports tokens per session has a step there
+    /// (`Name::Session`), which counts in the session's usage.
     pub fn is_blank(&self) -> bool {
-        let is_empty = self.user.is_empty() && self.parts.is_empty() && self.steps.is_empty();
-        self.number == 0 && is_empty
+        self.number == 0 && self.user.is_empty() && self.parts.is_empty()
     }
 
     /// A copy without its parts and its steps, which may be many and large.

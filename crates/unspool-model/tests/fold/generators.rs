@@ -209,7 +209,8 @@ impl Alphabet {
                 ..ToolOutcome::default()
             })
         };
-        let asks = (calls(), select(vec![None, Some("r1"), Some("r2")]), any::<bool>());
+        let requests = select(vec![None, Some("r1"), Some("r2")]);
+        let asks = (calls(), requests, any::<bool>(), prop::bool::weighted(0.2));
         prop_oneof![
             1 => calls().prop_map(|call| EventKind::ToolInputDelta { call, name: "Bash".into(), text: "{".into() }),
             5 => calls().prop_map(|call| {
@@ -223,11 +224,12 @@ impl Alphabet {
             1 => calls().prop_map(|call| EventKind::ToolOutputDelta { call, text: "o".into() }),
             4 => (calls(), ends, outcome()).prop_map(|(call, end, outcome)| EventKind::ToolEnded { call, end, outcome }),
             1 => (calls(), outcome()).prop_map(|(call, outcome)| EventKind::ToolRefined { call, outcome }),
-            2 => asks.prop_map(|(call, request, requested)| EventKind::QuestionAsked {
+            2 => asks.prop_map(|(call, request, requested, inferred)| EventKind::QuestionAsked {
                 call,
                 tool: "Bash".into(),
-                question: question(request, "Run?"),
+                question: question(request, if inferred { "Allow?" } else { "Run?" }),
                 requested,
+                inferred,
             }),
             1 => (calls(), select(vec![Decision::Allowed, Decision::Denied])).prop_map(|(call, decision)| {
                 let mut kind = answered("x", decision).kind;

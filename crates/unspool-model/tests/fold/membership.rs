@@ -136,6 +136,7 @@ fn equal_calls_are_counted_in_the_turn_that_they_moved_to() {
         tool: "Bash".to_owned(),
         question: question(Some("r"), "Run?"),
         requested: true,
+        inferred: false,
     };
     let log = vec![human(), called("t1", "Bash"), prompt("p2"), called("t2", "Bash")];
     let stream = streamed([called("t1", "Bash"), called("t2", "Bash")]);

@@ -339,3 +339,56 @@ fn an_answer_before_its_question_is_kept() {
     ]);
     assert_eq!(run.parts(), [r#"tool t1 running asked "Run?": denied"#]);
 }
+
+/// A question in the words of a decoder, which has only the answer to it.
+fn inferred_question(id: &str) -> Line {
+    let mut line = ask_question(id, question(None, "Allow Bash?"));
+    if let EventKind::QuestionAsked { inferred, .. } = &mut line.kind {
+        *inferred = true;
+    }
+    line
+}
+
+#[test]
+fn a_feed_that_has_only_the_answer_keeps_the_words_of_the_question() {
+    // R-X-09, law 5: the log is the stronger feed, and only the stream has what was asked.
+    let log = || {
+        vec![
+            prompt("p1"),
+            called("t1", "Bash"),
+            inferred_question("t1"),
+            answered("t1", Decision::Denied),
+            ended("t1", ToolEnd::Denied, "no"),
+        ]
+    };
+    let asked = || {
+        vec![
+            prompt("p1"),
+            called("t1", "Bash"),
+            ask_question("t1", question(Some("r1"), "Edit file?")),
+        ]
+    };
+    let transcript = agree(log(), asked().into_iter().map(Line::stream).collect());
+    assert_eq!(parts_of(&transcript), [r#"tool t1 denied "no" asked "Edit file?": denied"#]);
+    // The words of an answer stay as well, unless the log knows it otherwise.
+    for (decision, text) in [(Decision::Denied, "Reject"), (Decision::Allowed, "denied")] {
+        let mut stream = asked();
+        stream.push(answered("t1", decision));
+        if let Some(EventKind::QuestionAnswered { answer, .. }) =
+            stream.last_mut().map(|line| &mut line.kind)
+        {
+            answer.text = "Reject".to_owned();
+        }
+        agree(log(), stream.iter().cloned().map(Line::stream).collect());
+        let lines = log().into_iter().chain(stream.into_iter().map(Line::stream));
+        assert_eq!(fold(lines).tool("t1").answer.map(|answer| answer.text).as_deref(), Some(text));
+    }
+    // Alone it is all that is known.
+    let alone = fold(log());
+    assert_eq!(alone.parts(), [r#"tool t1 denied "no" asked "Allow Bash?": denied"#]);
+    // The words of the same feed win too, whichever of its files is read first.
+    let mut run = fold(log());
+    run.apply(ask_question("t1", question(Some("r1"), "Edit file?")));
+    run.apply(inferred_question("t1"));
+    assert_eq!(run.parts(), [r#"tool t1 denied "no" asked "Edit file?": denied"#]);
+}

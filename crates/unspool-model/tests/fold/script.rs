@@ -329,6 +329,7 @@ pub fn ask_question(id: &str, question: Question) -> Line {
         tool: "Bash".to_owned(),
         question,
         requested: true,
+        inferred: false,
     }
     .into()
 }

@@ -13,6 +13,7 @@ mod tool;
 
 use unspool_model::event::ProseKind;
 use unspool_model::id::digest;
+use unspool_model::part::{Body, Failure};
 use unspool_model::provenance::{Feed, Name};
 
 use super::claude::{HookDialect, HooksDecoder};
@@ -121,6 +122,17 @@ fn prose_name(message: &str, kind: ProseKind, text: &str, before: &mut Vec<u64>)
     let nth = before.iter().filter(|told| **told == content).count();
     before.push(content);
     Name::Record(format!("{message}/{content:016x}/{nth}").into())
+}
+
+/// True for the program's own words in the model's place: `droid exec` ends when a call needs a
+/// permission that its options do not give.
+fn is_early_end(text: &str) -> bool {
+    text.starts_with("Exec ended early: ")
+}
+
+/// The failure with these words. Both feeds name it as the text that it stands in place of.
+fn early_end(text: String) -> Body {
+    Body::Error(Failure { text, code: None, status: None })
 }
 
 /// The model call that stands for all calls of a session: Droid reports tokens per session only.

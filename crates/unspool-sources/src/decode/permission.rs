@@ -22,7 +22,13 @@ pub fn report_permission(
     text: String,
 ) {
     let (question, asked, tool) = (permission_question(None, tool), call.clone(), tool.to_owned());
-    emit.push(EventKind::QuestionAsked { call: asked, tool, question, requested: true });
+    emit.push(EventKind::QuestionAsked {
+        call: asked,
+        tool,
+        question,
+        requested: true,
+        inferred: true,
+    });
     let answer = Answer { decision, text, choices: Vec::new(), observed: true };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }

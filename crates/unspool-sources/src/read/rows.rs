@@ -159,6 +159,12 @@ pub(super) fn has_table(connection: &Connection, name: &str) -> io::Result<bool>
     connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([name])).map_err(io_error)
 }
 
+fn has_column(connection: &Connection, table: &str, name: &str) -> io::Result<bool> {
+    let wanted = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
+    let found = connection.prepare_cached(wanted).and_then(|mut rows| rows.exists([table, name]));
+    found.map_err(io_error)
+}
+
 /// The columns that change with a session: its number of events and the time of its last update.
 fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
     Ok(if has_table(connection, "event_sequence")? {
@@ -234,23 +240,32 @@ impl Rows {
     }
 
     fn head(&mut self) -> io::Result<Next> {
-        let wanted =
-            "SELECT parent_id, directory, version, time_created FROM session WHERE id = ?1";
+        // The agent of a session may change, but not that of a sub-agent. Old databases have none.
+        let agent = if has_column(&self.connection, "session", "agent")? {
+            "iif(parent_id IS NULL, NULL, agent)"
+        } else {
+            "NULL"
+        };
+        let wanted = format!(
+            "SELECT parent_id, directory, version, {agent}, time_created FROM session WHERE id = ?1"
+        );
         // Kilo adds a table to the tables of OpenCode.
         let is_kilo = has_table(&self.connection, "kilo_board")?;
         let program = if is_kilo { "kilo.session" } else { "opencode.session" };
         let head = self
             .connection
-            .query_row(wanted, [&self.session], |row| {
+            .query_row(&wanted, [&self.session], |row| {
                 let mut head = serde_json::Map::new();
                 head.insert("type".into(), program.into());
                 head.insert("id".into(), self.session.as_str().into());
-                for (at, name) in ["parentID", "directory", "version"].into_iter().enumerate() {
+                for (at, name) in
+                    ["parentID", "directory", "version", "agent"].into_iter().enumerate()
+                {
                     if let Some(value) = row.get::<_, Option<String>>(at)? {
                         head.insert(name.into(), value.into());
                     }
                 }
-                let created = row.get::<_, Option<i64>>(3)?;
+                let created = row.get::<_, Option<i64>>(4)?;
                 head.insert("time".into(), serde_json::json!({ "created": created }));
                 Ok(Value::Object(head))
             })

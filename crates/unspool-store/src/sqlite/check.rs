@@ -326,8 +326,8 @@ fn contents(connection: &Connection, report: &mut CheckReport) -> Result<(), Sto
 /// Compares every sum with its rows.
 fn sums(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreError> {
     let (of_part, part_sums) = part_sums(&part_columns(connection)?);
-    let part_sums = (of_part, part_sums.as_str());
-    for (table, (sums, of)) in [("turn", part_sums), ("turn", STEP_SUMS), ("session", TURN_SUMS)] {
+    let (part_sums, turn_sums) = ((of_part, part_sums.as_str()), (TURN_SUMS.0, &*TURN_SUMS.1));
+    for (table, (sums, of)) in [("turn", part_sums), ("turn", STEP_SUMS), ("session", turn_sums)] {
         let sql = format!("SELECT id FROM {table} WHERE {sums} IS NOT {of}");
         let mut wrong = connection.prepare(&sql)?;
         for id in wrong.query_map([], |row| row.get::<_, String>(0))? {

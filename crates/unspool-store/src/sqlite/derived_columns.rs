@@ -177,11 +177,19 @@ pub(super) const STEP_FIGURES: &str =
      CAST(total(cache_read) AS INTEGER), CAST(total(cache_write) AS INTEGER),
      CAST(total(reasoning) AS INTEGER), CAST(total(cache_write_1h) AS INTEGER)";
 
-/// What one turn adds to the sums of its session.
-pub(super) const TURN_FIGURES: &str =
-    "min(coalesce(started, ended, first), coalesce(first, started, ended)),
+/// `Turn::is_blank` as an expression that is 0 for a blank turn and 1 for any other.
+pub(super) const IS_SHOWN: &str = "(turn.number > 0 OR turn.parts > 0 OR EXISTS
+     (SELECT 1 FROM part WHERE part.turn = turn.row AND part.role = 'user'))";
+
+/// What one turn adds to the sums of its session. The times of inherited turns count only if there
+/// are no others, so sessions with such turns are added up again.
+pub(super) static TURN_FIGURES: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "min(coalesce(started, ended, first), coalesce(first, started, ended)),
      max(coalesce(ended, started, last), coalesce(last, ended, started)),
-     1, parts, tools, errors, input, output, cache_read, cache_write, reasoning, cache_write_1h";
+     {IS_SHOWN}, parts, tools, errors, input, output, cache_read, cache_write, reasoning, cache_write_1h"
+    )
+});
 
 /// The columns of `PART` that the archive has. A command that only reads does not migrate it, so it
 /// may lack the last one.
@@ -228,18 +236,21 @@ pub(super) const STEP_SUMS: (&str, &str) = (
 );
 
 /// Sums over the turns of a session.
-pub(super) const TURN_SUMS: (&str, &str) = (
-    "(started, ended, turns, parts, tools, errors, input, output, cache_read, cache_write,
-      reasoning, cache_write_1h)",
-    "(SELECT iif(session.begun IS NULL, sums.started,
+pub(super) static TURN_SUMS: LazyLock<(&str, String)> = LazyLock::new(|| {
+    let started = "min(coalesce(turn.started, turn.ended, turn.first),
+                       coalesce(turn.first, turn.started, turn.ended))";
+    let ended = "max(coalesce(turn.ended, turn.started, turn.last),
+                     coalesce(turn.last, turn.ended, turn.started))";
+    let sums = format!(
+        "(SELECT iif(session.begun IS NULL, sums.started,
               min(coalesce(sums.started, session.begun), session.begun)),
           sums.ended, sums.turns, sums.parts, sums.tools, sums.errors, sums.input, sums.output,
           sums.cache_read, sums.cache_write, sums.reasoning, sums.cache_write_1h
-      FROM (SELECT min(min(coalesce(turn.started, turn.ended, turn.first),
-                      coalesce(turn.first, turn.started, turn.ended))) AS started,
-                max(max(coalesce(turn.ended, turn.started, turn.last),
-                      coalesce(turn.last, turn.ended, turn.started))) AS ended,
-                count(*) AS turns, CAST(total(turn.parts) AS INTEGER) AS parts,
+      FROM (SELECT coalesce(min({started}) FILTER (WHERE NOT turn.inherited), min({started}))
+                    AS started,
+                coalesce(max({ended}) FILTER (WHERE NOT turn.inherited), max({ended})) AS ended,
+                count(*) FILTER (WHERE {IS_SHOWN}) AS turns,
+                CAST(total(turn.parts) AS INTEGER) AS parts,
                 CAST(total(turn.tools) AS INTEGER) AS tools,
                 CAST(total(turn.errors) AS INTEGER) AS errors,
                 CAST(total(turn.input) AS INTEGER) AS input,
@@ -248,8 +259,12 @@ pub(super) const TURN_SUMS: (&str, &str) = (
                 CAST(total(turn.cache_write) AS INTEGER) AS cache_write,
                 CAST(total(turn.reasoning) AS INTEGER) AS reasoning,
                 CAST(total(turn.cache_write_1h) AS INTEGER) AS cache_write_1h
-            FROM turn WHERE turn.session = session.row) AS sums)",
-);
+            FROM turn WHERE turn.session = session.row) AS sums)"
+    );
+    let columns = "(started, ended, turns, parts, tools, errors, input, output, cache_read,
+          cache_write, reasoning, cache_write_1h)";
+    (columns, sums)
+});
 
 /// The stored first prompt and models of a session.
 pub(super) fn prompt_and_models(

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("counted_calls.sql"),
     include_str!("note.sql"),
     include_str!("prompt.sql"),
+    include_str!("shown_turns.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.

@@ -11,15 +11,17 @@ use unspool_model::session::Turn;
 use unspool_model::skeleton::{PartSkeleton, Skeleton};
 use unspool_model::tools::plan_tool_names;
 
+use super::derived_columns::IS_SHOWN;
 use super::load::{Loader, id};
 use crate::pack::PackError;
 use crate::rows::RowId;
 use crate::store::{StoreError, TurnPrompt, TurnSize};
 
 pub fn sizes(connection: &Connection, session: RowId) -> Result<Vec<TurnSize>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, number, parts FROM turn WHERE session = ?1 ORDER BY number, row",
-    )?;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT id, number, parts FROM turn WHERE session = ?1 AND {IS_SHOWN}
+         ORDER BY number, row"
+    ))?;
     let mut rows = statement.query([session])?;
     let mut sizes = Vec::new();
     while let Some(row) = rows.next()? {
@@ -33,11 +35,11 @@ pub fn sizes(connection: &Connection, session: RowId) -> Result<Vec<TurnSize>, S
 }
 
 pub fn prompts(connection: &Connection, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT id, number, errors, (SELECT substr(text, 1, 400) FROM part
              WHERE part.turn = turn.row AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1)
-         FROM turn WHERE session = ?1 ORDER BY number, row",
-    )?;
+         FROM turn WHERE session = ?1 AND {IS_SHOWN} ORDER BY number, row"
+    ))?;
     let mut rows = statement.query([session])?;
     let mut prompts = Vec::new();
     while let Some(row) = rows.next()? {

@@ -1,5 +1,6 @@
 use unspool_model::id::{Id, PartId, SessionId, StepId, TurnId};
-use unspool_model::part::{AgentState, Agents, Part, Place, Tool, ToolState};
+use unspool_model::json::Json;
+use unspool_model::part::{AgentState, Agents, Part, Place, Text, Tool, ToolState};
 use unspool_model::provenance::{Name, Origin, Positions};
 use unspool_model::session::{
     Facts, Session, SessionState, Step, Trigger, Turn, TurnOrigin, Usage,
@@ -155,6 +156,36 @@ fn a_background_agent_ends_with_its_own_session() {
         let text = shown(bodies(), &[session("a", Vec::new(), own)]);
         assert!(text.trim_end().ends_with(word), "{text}");
     }
+}
+
+// R-003-34: what a call in the background returns is advice to the model.
+#[test]
+fn a_call_that_started_an_agent_in_the_background_shows_its_report() {
+    let started = |output: &str, result: &str| {
+        let (state, output) = (ToolState::Completed, Some(output.to_owned()));
+        let result = Json::parse(result);
+        Body::Tool(Box::new(Tool { name: "Task".into(), state, output, result, ..Tool::default() }))
+    };
+    let shown_with = |call: Body, sessions: &[Transcript]| {
+        shown(vec![call, agents(vec![agent("a", AgentState::Completed)])], sessions)
+    };
+    for (output, result) in [
+        ("task_id: internal", r#"{"isAsync":true}"#),
+        ("task_id: internal", r#"{"type":"task_execution","status":"background"}"#),
+        ("task_id: internal", r#"{"sessionId":"s","background":true}"#),
+        ("Task launched in background.\ntask_id: internal", "null"),
+    ] {
+        let alone = shown_with(started(output, result), &[]);
+        assert!(!alone.contains("internal"), "{alone}");
+        assert!(alone.contains("its report comes later"), "{alone}");
+        let said = Body::Text(Text { text: "All is well.".into(), ..Text::default() });
+        let known = [session("a", vec![said], TurnState::Completed)];
+        let known = shown_with(started(output, result), &known);
+        assert!(known.contains("All is well.") && !known.contains("comes later"), "{known}");
+    }
+    // One that ran in the foreground after all.
+    let report = shown_with(started("The report.", r#"{"status":"completed"}"#), &[]);
+    assert!(report.contains("The report."), "{report}");
 }
 
 // Law 8: logs are untrusted.

@@ -38,7 +38,7 @@ pub struct Chat {
     /// Send this message, print the reply and end; - reads the message from standard input
     #[arg(short, long, value_name = "TEXT", conflicts_with_all = ["agents", "list", "end"])]
     prompt: Option<String>,
-    /// The agent: claude-code, codex, copilot, gemini, opencode, or one of the config file
+    /// The agent: claude-code, codex, copilot, gemini, opencode, qwen, droid, kilo, or one of the config file
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// The folder in which the agent works [default: the current one]

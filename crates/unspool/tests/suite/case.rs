@@ -77,6 +77,10 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         of_agents.sort();
         captures.extend(of_agents.into_iter().map(|file| capture(&case.join(&file), file)));
     }
+    // A case with several sessions has their files under their own names.
+    for file in files_of(case, is_named_by_session) {
+        captures.push(capture(&case.join(&file), file));
+    }
     // The settings beside a session file are named after the session.
     let entries = case.read_dir().unwrap().map(|entry| name(&entry.unwrap().path()));
     let mut settings: Vec<String> =
@@ -91,6 +95,33 @@ pub fn captures(case: &Path) -> Vec<Capture> {
         captures.splice(0..0, logs.collect::<Vec<_>>());
     }
     captures
+}
+
+/// The captures of a case, and the files of its sub-agents, which are other sessions. Those of Claude
+/// Code have cases of their own.
+pub fn family(case: &Path) -> Vec<Capture> {
+    let mut captures = captures(case);
+    if case.parent().map(name).as_deref() == Some("claude-code") {
+        return captures;
+    }
+    let folder = case.join("subagents");
+    for file in files_of(&folder, |file| file.starts_with("agent-")) {
+        captures.push(capture(&folder.join(&file), file));
+    }
+    captures
+}
+
+/// True for `<session>.jsonl`, where the session is a UUID.
+pub fn is_named_by_session(file: &str) -> bool {
+    file.len() == "01234567-0123-0123-0123-0123456789ab.jsonl".len() && file.ends_with(".jsonl")
+}
+
+fn files_of(folder: &Path, is_its: fn(&str) -> bool) -> Vec<String> {
+    let entries = folder.read_dir().into_iter().flatten();
+    let files = entries.map(|entry| name(&entry.unwrap().path()));
+    let mut files: Vec<String> = files.filter(|file| is_its(file)).collect();
+    files.sort();
+    files
 }
 
 fn capture(path: &Path, file: String) -> Capture {

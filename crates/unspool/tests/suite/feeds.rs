@@ -12,8 +12,8 @@ use unspool_sources::in_memory::SessionSet;
 
 use crate::by_source::{assert_seen, by_source};
 use crate::case::{
-    Capture, all_cases, assert_none, captures, cases, difference, fold, fold_in, main_session,
-    name, root,
+    Capture, all_cases, assert_none, captures, cases, difference, fold, fold_in,
+    is_named_by_session, main_session, name, root,
 };
 
 fn ids(session_set: &SessionSet) -> BTreeSet<(&'static str, String)> {
@@ -42,7 +42,8 @@ fn feeds_of_a_case_share_one_session(source: &str) {
     for case in cases(source) {
         let captures = captures(&case);
         // A database is several logs, each of another session.
-        let logs = captures.iter().filter(|capture| capture.file == "log.db").count();
+        let is_log = |file: &str| file == "log.db" || is_named_by_session(file);
+        let logs = captures.iter().filter(|capture| is_log(&capture.file)).count();
         if captures.len() < 2 || logs > 1 {
             continue;
         }

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use unspool_model::agent::AgentTraits;
 use unspool_model::event::{Event, EventKind, ProseKind};
 use unspool_model::id::digest;
 use unspool_model::part::Body;
@@ -16,7 +17,7 @@ use unspool_sources::in_memory::SessionSet;
 use unspool_view::{lines, plain, present};
 
 use crate::by_source::by_source;
-use crate::case::{captures, case_sessions, cases, name};
+use crate::case::{case_sessions, cases, family, name};
 
 by_source!(golden_files_are_what_the_recordings_give);
 
@@ -75,7 +76,7 @@ fn each(transcripts: &[Transcript], write: fn(&Transcript) -> String) -> String 
 fn read(case: &Path) -> (String, Vec<Transcript>) {
     let mut session_set = SessionSet::default();
     let mut written = String::new();
-    for capture in captures(case) {
+    for capture in family(case) {
         writeln!(written, "── {}", capture.file).unwrap();
         let mut grown: Option<(u64, String, String)> = None;
         let mut reading = session_set.open(&capture.file);
@@ -235,12 +236,14 @@ fn write_body(out: &mut String, body: &Body) {
 /// What `show --plain` prints, at a fixed width.
 fn text(transcript: &Transcript) -> String {
     let options = lines::LineOptions::default();
-    let summary = transcript.summary(Completeness::Full, &[]);
+    let loss = AgentTraits::of(&transcript.session.agent).log_detail.loss();
+    let grade = if loss.is_some() { Completeness::Partial } else { Completeness::Full };
+    let summary = transcript.summary(grade, &[]);
     // Prices change more often than transcripts.
     let head = present::session(&summary, &Prices::none());
     let mut out = plain::paint(&lines::layout(&head, 100, &options));
     let shown = present::PresentOptions::of(&transcript.session);
-    for turn in &transcript.turns {
+    for turn in transcript.turns.iter().filter(|turn| !turn.is_blank()) {
         let view = present::turn(turn, &shown);
         out.push('\n');
         out += &plain::paint(&lines::turn_lines(&view, 100, &options));

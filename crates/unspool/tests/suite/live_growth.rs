@@ -30,21 +30,21 @@ type FileWrite = (PathBuf, usize);
 
 /// Everything that an archive stores of a session.
 #[derive(PartialEq, Debug)]
-struct ArchivedSession {
-    summary: Summary,
-    turns: Vec<Turn>,
+pub struct ArchivedSession {
+    pub summary: Summary,
+    pub turns: Vec<Turn>,
     records: RecordCounts,
     warnings: Vec<StoredWarning>,
 }
 
-struct Archive {
+pub struct Archive {
     recorder: Recorder<Sqlite>,
     file_states: FileStates,
     _folder: TempDir,
 }
 
 impl Archive {
-    fn new() -> Archive {
+    pub fn new() -> Archive {
         let folder = TempDir::new().unwrap();
         let store = Sqlite::open(&folder.path().join("archive.db")).unwrap();
         let recorder = Recorder::new(store).unwrap();
@@ -52,7 +52,7 @@ impl Archive {
         Archive { recorder, file_states, _folder: folder }
     }
 
-    fn sync(&mut self, tree: &Path) -> SyncReport {
+    pub fn sync(&mut self, tree: &Path) -> SyncReport {
         let (files, _) = find_files(tree);
         let found =
             files.iter().map(|path| FileCandidate { named: false, ..FileCandidate::of(path) });
@@ -60,7 +60,7 @@ impl Archive {
         sync(&self.recorder, &mut self.file_states, candidates, &Progress::default()).unwrap()
     }
 
-    fn contents(&self) -> Vec<ArchivedSession> {
+    pub fn contents(&self) -> Vec<ArchivedSession> {
         let store = self.recorder.store();
         let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
         let mut sessions = block_on(store.view(Viewer::Sole).sessions(all)).unwrap();

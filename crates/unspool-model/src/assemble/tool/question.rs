@@ -4,7 +4,9 @@
 //! A call may be asked about again after an answer: Codex asks for a command in its sandbox, and
 //! once more for the same command outside of it. Each feed has its own account of that
 //! (`FeedQuestions`). The questions shown are those of the strongest feed that asked. So the result
-//! does not depend on the order of feeds, and two feeds with the same question never make two.
+//! does not depend on the order of feeds, and two feeds with the same question never make two. A feed
+//! that has only the answer (`inferred`) asks in the decoder's words, which are shown if no feed has
+//! the question itself.
 
 use super::new_tool;
 use crate::assemble::part::PartIndex;
@@ -23,6 +25,7 @@ impl Assembler {
         tool: &str,
         question: Question,
         requested: bool,
+        inferred: bool,
     ) {
         let at = match self.find_tool(head, call) {
             // Some feeds ask before they report the call: the question is their place for it,
@@ -40,7 +43,7 @@ impl Assembler {
         let part = self.part(at);
         let Some(fold) = &mut part.tool else { return };
         let told = part.origin.questions_of(head.feed);
-        let outcome = told.ask(&question, head.evidence.source);
+        let outcome = told.ask(&question, head.evidence.source, inferred);
         if outcome == AskOutcome::Contradiction {
             return self.count(SkipReason::Contradiction);
         }
@@ -48,9 +51,10 @@ impl Assembler {
         part.origin.awaited_answer |= requested;
         let before = part.origin.ranks.holder(PartField::Question);
         let mut tool = ToolPatch::default();
-        if part.origin.ranks.claim(PartField::Question, head.feed) {
+        if part.origin.asking_feed() == Some(head.feed) {
+            part.origin.ranks.set(PartField::Question, head.feed);
             if before != Some(head.feed) {
-                // The account of a stronger feed replaces the whole account of a weaker one.
+                // The account of a feed replaces the whole account of the one before.
                 tool.earlier = (!fold.earlier.is_empty()).then(Vec::new);
                 tool.question = Some(question);
             } else {
@@ -208,13 +212,20 @@ fn inferred_decision(state: ToolState, question: QuestionKind) -> Option<Decisio
 
 /// The reported answer to the newest question: of the strongest feed that has one. Feeds count their
 /// questions alike, so a weaker feed answers the question of the same number. A stronger feed that
-/// never asked reports how it ended: the log has only the last word.
+/// never asked reports how it ended: the log has only the last word. If that agrees with what the
+/// asking feed has, its words are shown.
 pub(in crate::assemble) fn shown_answer(origin: &Origin) -> Option<&Answer> {
     let holder = origin.ranks.holder(PartField::Question);
     let asking = origin.questions.iter().find(|told| Some(told.feed) == holder);
     let newest = asking.map_or(0, |told| told.asked.len().saturating_sub(1));
+    let own = asking.and_then(|told| told.answers.get(newest));
+    let own = own.filter(|answer| !answer.text.is_empty());
     origin.questions.iter().rev().find_map(|told| match holder {
         Some(holder) if told.feed <= holder => told.answers.get(newest),
+        Some(_) if told.inferred => {
+            let last = told.answers.last()?;
+            Some(own.filter(|own| own.decision == last.decision).unwrap_or(last))
+        }
         Some(_) | None => told.answers.last(),
     })
 }

@@ -61,6 +61,7 @@ impl AcpDecoder {
             tool: String::new(),
             question,
             requested: true,
+            inferred: false,
         });
         RecordOutcome::InParts
     }
@@ -112,6 +113,7 @@ impl AcpDecoder {
             tool: "question".to_owned(),
             question: Question { request_id: Some(request_id), kind, items },
             requested: true,
+            inferred: false,
         });
         RecordOutcome::InParts
     }

@@ -213,6 +213,7 @@ pub(super) fn approval_request(
         tool: tool.to_owned(),
         question: Question { request_id, kind: QuestionKind::Permission, items },
         requested: true,
+        inferred: false,
     });
 }
 

@@ -167,6 +167,7 @@ fn decide(emit: &mut Emitter<'_>, id: &Arc<str>, tool: &str, question: &Answered
         tool,
         question: asked,
         requested: true,
+        inferred: false,
     });
     let decision = if question.is_yes() { Decision::Allowed } else { Decision::Denied };
     let text = question.answer.to_owned();

@@ -7,12 +7,13 @@ use crate::read::aider_history;
 pub const AGENT: Agent = Agent {
     recorded: Some(("0.86.2", "0.86.2")),
     // The history is in the folder of each project, and nothing lists these. Only the one of a chat
-    // in the home folder itself is found; others are imported by their path.
+    // in the home folder itself is found, and the one that the variable names; others are imported
+    // by their path.
     logs: Some(LogLocation {
         variable: "",
         home: "",
         folders: &[""],
-        others: &[],
+        others: &[("AIDER_CHAT_HISTORY_FILE", &[])],
         depth: SearchDepth::TopLevel,
         is_log: |path| path.file_name().is_some_and(|name| name == aider_history::FILE_NAME),
     }),

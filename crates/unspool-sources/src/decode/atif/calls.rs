@@ -93,7 +93,13 @@ pub(super) fn emit_call(
 fn emit_question(emit: &mut Emitter<'_>, call: &CallRef, tool: &str, fields: &Fields<'_>) {
     if let Some(question) = call_question(&fields.fields("question")) {
         let (call, tool) = (call.clone(), tool.to_owned());
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call,
+            tool,
+            question,
+            requested: true,
+            inferred: false,
+        });
     }
     if let Some(answer) = call_answer(&fields.fields("answer")) {
         emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });

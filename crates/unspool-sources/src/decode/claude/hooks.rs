@@ -12,7 +12,7 @@ use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome,
 };
 use unspool_model::id::SessionId;
-use unspool_model::part::{Answer, Body, Decision, Interjection, Text};
+use unspool_model::part::{Answer, Body, Decision, Interjection, Question, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Parent, Trigger};
 use unspool_model::tools::AsksUser;
@@ -300,7 +300,7 @@ impl HooksDecoder {
         };
         self.permission_requested.push(call.clone());
         let question = request(None, &tool, &fields.fields("tool_input"));
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        push_request(emit, call, tool, question);
         RecordOutcome::InParts
     }
 
@@ -325,7 +325,7 @@ impl HooksDecoder {
         for (call, tool) in asked {
             self.permission_requested.push(call.clone());
             let question = request(None, &tool, &Fields::default());
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+            push_request(emit, call, tool, question);
         }
         RecordOutcome::InParts
     }
@@ -387,4 +387,10 @@ impl HooksDecoder {
         emit.push(EventKind::AgentEnded { agent, end: AgentEnd::Completed });
         RecordOutcome::InParts
     }
+}
+
+/// The agent asks whether a call may run.
+fn push_request(emit: &mut Emitter<'_>, call: CallRef, tool: String, question: Question) {
+    let (requested, inferred) = (true, false);
+    emit.push(EventKind::QuestionAsked { call, tool, question, requested, inferred });
 }

@@ -158,6 +158,7 @@ pub(in crate::decode) fn started(
                     tool: name.to_owned(),
                     question,
                     requested: false,
+                    inferred: false,
                 });
             }
         }

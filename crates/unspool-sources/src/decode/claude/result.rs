@@ -36,7 +36,13 @@ pub(super) fn result(
         if tool != "AskUserQuestion" {
             let question = request(None, &tool, &Fields::default());
             let (call, tool, requested) = (CallRef::Id(id.clone()), tool.clone(), true);
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool,
+                question,
+                requested,
+                inferred: false,
+            });
         }
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id.clone()), answer });
     }

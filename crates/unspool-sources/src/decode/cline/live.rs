@@ -68,7 +68,13 @@ impl LiveDecoder {
                 self.requests.insert(id.clone(), call.clone());
                 let question = permission_question(Some(id), &tool);
                 let (call, requested) = (CallRef::Id(call), true);
-                emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+                emit.push(EventKind::QuestionAsked {
+                    call,
+                    tool,
+                    question,
+                    requested,
+                    inferred: false,
+                });
                 RecordOutcome::InParts
             }
             ("approval.resolved", _) => {
@@ -82,6 +88,17 @@ impl LiveDecoder {
                 let text = if allowed { "allowed".to_owned() } else { reason.unwrap_or_default() };
                 let answer = Answer { decision, text, choices: Vec::new(), observed: true };
                 emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
+                RecordOutcome::InParts
+            }
+            // The conversation has the whole output of a call that ended, and nothing of one that was
+            // killed.
+            ("tool.updated", Some(call)) => {
+                let chunk = payload.fields("update").string("chunk").unwrap_or_default();
+                if chunk.is_empty() {
+                    return RecordOutcome::Metadata;
+                }
+                let call = CallRef::Id(call);
+                emit.push(EventKind::ToolOutputDelta { call, text: chunk });
                 RecordOutcome::InParts
             }
             (kind, _) => RecordOutcome::left_out(kind),

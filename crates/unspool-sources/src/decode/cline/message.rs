@@ -187,7 +187,13 @@ impl LogDecoder {
                 let (request_id, kind) = (None, QuestionKind::Choice);
                 let question = Question { request_id, kind, items: vec![item] };
                 let (call, requested) = (CallRef::Id(id), false);
-                emit.push(EventKind::QuestionAsked { call, tool: name, question, requested });
+                emit.push(EventKind::QuestionAsked {
+                    call,
+                    tool: name,
+                    question,
+                    requested,
+                    inferred: false,
+                });
             }
             _ => {}
         }

@@ -91,7 +91,8 @@ fn read_result(tool: &str, content: &Value, is_error: bool) -> Option<CallResult
         .iter()
         .filter(|_| is_command)
         .find_map(|error| error.strip_prefix("Command exited with code ")?.trim().parse().ok());
-    let is_plain = parsed.as_ref().is_none_or(|entry| entry.get("result").is_none());
+    let wraps = |entry: &Value| !text_of_entry(entry).is_empty();
+    let is_plain = !parsed.as_ref().is_some_and(wraps);
     let output = match content.as_str().filter(|_| is_plain) {
         Some(text) => text.to_owned(),
         None => entries.iter().map(|entry| text_of_entry(entry)).collect::<Vec<_>>().join("\n"),
@@ -99,9 +100,10 @@ fn read_result(tool: &str, content: &Value, is_error: bool) -> Option<CallResult
     Some(CallResult { output, end, exit_code })
 }
 
-/// The text of an entry: its result, or else its error.
+/// The text of an entry: its result, the blocks of a server's answer, or else its error.
 fn text_of_entry(entry: &Value) -> String {
-    let result = match &entry["result"] {
+    let given = entry.get("result").unwrap_or(&entry["content"]);
+    let result = match given {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
             let texts = blocks.iter().filter_map(|block| block["text"].as_str());

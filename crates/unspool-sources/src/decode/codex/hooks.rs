@@ -158,7 +158,7 @@ impl HooksDecoder {
         let (kind, items) = (QuestionKind::Permission, vec![item]);
         let question = Question { request_id: None, kind, items };
         let (call, requested) = (CallRef::Id(id), true);
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested, inferred: false });
         RecordOutcome::InParts
     }
 

@@ -218,7 +218,13 @@ impl LogDecoder {
         {
             open.request = question_ids(&request);
             let (call, requested) = (CallRef::Id(id.clone()), false);
-            emit.push(EventKind::QuestionAsked { call, tool: name.clone(), question, requested });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool: name.clone(),
+                question,
+                requested,
+                inferred: false,
+            });
         }
         if name == "exec" && kind == "custom_tool_call" {
             self.scripts.push(id.clone());

@@ -111,7 +111,7 @@ fn ask(emit: &mut Emitter<'_>, id: &Arc<str>, input: &Fields<'_>) {
     };
     let question = Question { request_id: None, kind, items: vec![item] };
     let (call, tool) = (CallRef::Id(id.clone()), ASK_TOOL.to_owned());
-    emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+    emit.push(EventKind::QuestionAsked { call, tool, question, requested: true, inferred: false });
 }
 
 /// The answer of a person: to a question, or the refusal of a call.

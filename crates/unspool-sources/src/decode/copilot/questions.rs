@@ -34,6 +34,7 @@ impl EventsDecoder {
             tool,
             question,
             requested: true,
+            inferred: false,
         });
         RecordOutcome::InParts
     }
@@ -80,6 +81,7 @@ impl EventsDecoder {
             tool,
             question,
             requested: false,
+            inferred: false,
         });
         RecordOutcome::InParts
     }

@@ -27,7 +27,13 @@ impl EventsDecoder {
         }
         if let Some(question) = super::questions::question_of_call(tool, input) {
             let (call, tool, requested) = (CallRef::Id(id.clone()), tool.to_owned(), false);
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool,
+                question,
+                requested,
+                inferred: false,
+            });
         }
     }
 

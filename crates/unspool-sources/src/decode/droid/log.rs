@@ -21,7 +21,7 @@ use super::super::claude::result::content_text;
 use super::super::permission::report_refusal;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::tool::{begin_call, emit_result};
-use super::{hook_run, prose_name, question, settings, task};
+use super::{early_end, hook_run, is_early_end, prose_name, question, settings, task};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -37,6 +37,8 @@ pub(super) struct LogDecoder {
     /// Calls of this turn that a person stopped, with their tools: the end of the turn says whether
     /// that was an answer to a question.
     stopped: Vec<(Arc<str>, String)>,
+    /// A call has the task list that is repeated in a record of its own.
+    has_listed: bool,
     /// The last text of this turn that only the user saw: if the turn fails, it says why.
     message_to_user: Option<(Arc<str>, String)>,
 }
@@ -60,6 +62,9 @@ impl Decoder for LogDecoder {
                     self.fork_point = None;
                 }
                 outcome
+            }
+            Some("todo_state") if std::mem::take(&mut self.has_listed) => {
+                RecordOutcome::left_out("list of the call before")
             }
             Some("todo_state") => {
                 let todos = fields.fields("todos");
@@ -198,10 +203,13 @@ impl LogDecoder {
         id: &Arc<str>,
         message: &Fields<'_>,
     ) -> RecordOutcome {
-        let step = Name::Message(id.clone());
         // Without a model these are the program's own words in the model's place.
         let model = message.string("modelId");
-        emit.push(EventKind::StepStarted { step: step.clone(), model });
+        let is_program = model.is_none() && !message.has("openaiMessageId");
+        let step = Some(Name::Message(id.clone())).filter(|_| !is_program);
+        if let Some(step) = step.clone() {
+            emit.push(EventKind::StepStarted { step, model });
+        }
         let mut prose = Vec::new();
         let mut made = false;
         for (index, content) in (0..).zip(message.list("content")) {
@@ -214,6 +222,10 @@ impl LogDecoder {
                 Some("text") => {
                     let text = content.text("text").unwrap_or_default();
                     let name = prose_name(id, ProseKind::Text, &text, &mut prose);
+                    if is_program && is_early_end(&text) {
+                        emit.push(EventKind::Part(Some(name), early_end(text.into_owned())));
+                        continue;
+                    }
                     block(emit, &mut self.calls, name, &content, None);
                 }
                 Some(_) | None => {
@@ -224,10 +236,13 @@ impl LogDecoder {
             if content.is("type", "tool_use") {
                 let call: Arc<str> = content.text("id").unwrap_or_default().into();
                 let tool = content.text("name").unwrap_or_default();
+                self.has_listed |= tool == "TodoWrite";
                 begin_call(emit, &call, &tool, &content.fields("input"));
             }
         }
-        emit.push(EventKind::StepEnded { step, stop_reason: None });
+        if let Some(step) = step {
+            emit.push(EventKind::StepEnded { step, stop_reason: None });
+        }
         if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
     }
 

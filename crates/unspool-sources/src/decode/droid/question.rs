@@ -30,7 +30,7 @@ pub(super) fn ask(emit: &mut Emitter<'_>, call: &Arc<str>, input: &Fields<'_>) {
     }
     let question = Question { request_id: None, kind: QuestionKind::Choice, items };
     let (call, tool) = (CallRef::Id(call.clone()), ASK_TOOL.to_owned());
-    emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+    emit.push(EventKind::QuestionAsked { call, tool, question, requested: true, inferred: false });
 }
 
 /// Reads the answers from the result of the call.

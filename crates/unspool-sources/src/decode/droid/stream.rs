@@ -26,6 +26,8 @@ pub(super) struct StreamDecoder {
     message: Option<Arc<str>>,
     told: Vec<u64>,
     errors: u32,
+    /// The digest of the words with which the program ended the run.
+    early_end: Option<u64>,
     /// The session has started sub-agents.
     has_agents: bool,
 }
@@ -55,6 +57,9 @@ impl Decoder for StreamDecoder {
             Some("tool_result") => self.result(&mut emit, fields),
             Some("error") => {
                 let text = fields.string("message").unwrap_or_default();
+                if self.early_end == Some(digest(text.as_bytes())) {
+                    return RecordOutcome::left_out("error that was said before");
+                }
                 let name = Name::ByContent(digest(b"error frame"), self.errors);
                 self.errors += 1;
                 let failure = Failure { text, code: fields.string("source"), status: None };
@@ -113,8 +118,15 @@ impl StreamDecoder {
         prose_kind: ProseKind,
     ) -> RecordOutcome {
         let id = fields.text("id").map(Arc::<str>::from);
-        self.step(emit, id.clone());
         let text = fields.string("text").unwrap_or_default();
+        if prose_kind == ProseKind::Text && super::is_early_end(&text) {
+            let message = id.as_deref().unwrap_or_default();
+            let name = super::prose_name(message, prose_kind, &text, &mut Vec::new());
+            self.early_end = Some(digest(text.as_bytes()));
+            emit.push(EventKind::Part(Some(name), super::early_end(text)));
+            return RecordOutcome::InParts;
+        }
+        self.step(emit, id.clone());
         let before = self.told.len();
         let message = id.as_deref().unwrap_or_default();
         let name = super::prose_name(message, prose_kind, &text, &mut self.told);

@@ -15,6 +15,8 @@ use super::{question, task};
 const EXECUTE_TOOL: &str = "Execute";
 /// The result of a call that a person refused, and after `Error: ` of one that was interrupted.
 const CANCELLED: &str = "Tool execution cancelled by user";
+/// How the result of a command begins that was stopped together with `droid exec`.
+const TERMINATED: &str = "Error: Command terminated by signal: ";
 /// Results of calls that the options of `droid exec` do not allow.
 const REFUSED: &[&str] = &["Error: Exec ended early: insufficient permission"];
 
@@ -64,6 +66,8 @@ fn end_of(tool: &str, is_error: bool, output: &str) -> ToolEnd {
         ToolEnd::Rejected
     } else if is_error && output.strip_prefix("Error: ") == Some(CANCELLED) {
         ToolEnd::Interrupted
+    } else if is_error && output.starts_with(TERMINATED) {
+        ToolEnd::Interrupted
     } else if is_error && is_refused(output) {
         ToolEnd::Denied
     } else if is_error || (tool == EXECUTE_TOOL && is_timeout(output)) {
@@ -103,6 +107,8 @@ mod tests {
         assert_eq!(run(true, CANCELLED).0, ToolEnd::Rejected);
         let stopped = format!("Error: {CANCELLED}");
         assert_eq!(run(true, &stopped).0, ToolEnd::Interrupted);
+        let terminated = "Error: Command terminated by signal: SIGTERM\nbefore";
+        assert_eq!(run(true, terminated).0, ToolEnd::Interrupted);
         assert_eq!(run(false, CANCELLED).0, ToolEnd::Completed);
         let denied =
             "Error: Tool Edit is not permitted in this exec session. Available tools: Read";

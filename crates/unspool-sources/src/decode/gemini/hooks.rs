@@ -144,7 +144,13 @@ impl HooksDecoder {
         let item = QuestionItem { question: format!("Allow {tool}?"), ..QuestionItem::default() };
         let question =
             Question { request_id: None, kind: QuestionKind::Permission, items: vec![item] };
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call,
+            tool,
+            question,
+            requested: true,
+            inferred: false,
+        });
         RecordOutcome::InParts
     }
 

@@ -10,7 +10,7 @@ pub const AGENT: Agent = Agent {
         variable: "XDG_DATA_HOME",
         home: ".local/share",
         folders: &["kilo"],
-        others: &[],
+        others: &[("KILO_DB", &[])],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".db"),
     }),

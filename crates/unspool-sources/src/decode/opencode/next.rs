@@ -143,7 +143,13 @@ impl OpenCodeDecoder {
                 question.items.iter().map(|item| item.question.clone()).collect();
             self.pending_questions(&call, pending_questions);
             let (call, requested) = (CallRef::Id(call), false);
-            emit.push(EventKind::QuestionAsked { call, tool: name, question, requested });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool: name,
+                question,
+                requested,
+                inferred: false,
+            });
         }
         RecordOutcome::InParts
     }

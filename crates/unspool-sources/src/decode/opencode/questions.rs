@@ -58,6 +58,7 @@ impl OpenCodeDecoder {
             tool,
             question,
             requested: true,
+            inferred: false,
         });
         RecordOutcome::InParts
     }
@@ -101,6 +102,7 @@ impl OpenCodeDecoder {
             tool,
             question,
             requested: true,
+            inferred: false,
         });
         RecordOutcome::InParts
     }
@@ -133,7 +135,7 @@ impl OpenCodeDecoder {
             return RecordOutcome::left_out("suggestion.shown");
         };
         let (call, tool, requested) = (CallRef::Id(call), "suggest".to_owned(), false);
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested, inferred: false });
         RecordOutcome::InParts
     }
 

@@ -24,6 +24,13 @@ pub(super) struct Head {
     parent: Option<String>,
 }
 
+impl Head {
+    /// True for the session of a sub-agent.
+    pub fn is_agent(&self) -> bool {
+        self.parent.is_some()
+    }
+}
+
 impl OpenCodeDecoder {
     pub(super) fn session(&mut self, emit: &mut Emitter<'_>, info: &Fields<'_>) -> RecordOutcome {
         let head = &mut self.head;
@@ -53,7 +60,8 @@ impl OpenCodeDecoder {
         if let Some(parent) = info.string("parentID").filter(|id| head.parent.as_ref() != Some(id))
         {
             let session = SessionId::of(self.product.agent(), &parent);
-            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind: None }));
+            let kind = info.string("agent").filter(|kind| !kind.is_empty());
+            emit.push(EventKind::StartedBy(Parent { session, call_id: None, kind }));
             head.parent = Some(parent);
         }
         let title = info.string("title").filter(|title| !is_default(title));

@@ -10,7 +10,7 @@ use unspool_model::id::digest;
 use unspool_model::part::{Body, Decision, TaskItem, TaskList, TaskState};
 use unspool_model::provenance::Name;
 
-use super::super::permission::report_permission;
+use super::super::permission::{report_permission, report_refusal};
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
 use super::questions::{answers, dismissal, questions, suggestion};
@@ -105,7 +105,7 @@ impl OpenCodeDecoder {
                 message.refused |= metadata.flag("dismissed");
             }
         } else {
-            let refused = self.failed(emit, &call, &state);
+            let refused = self.failed(emit, &call, part);
             if let Some(message) = self.held(message) {
                 message.refused |= refused;
             }
@@ -160,7 +160,8 @@ impl OpenCodeDecoder {
     }
 
     /// Emits a failed call. Returns true if the user refused it without further instructions.
-    fn failed(&mut self, emit: &mut Emitter<'_>, call: &Arc<str>, state: &Fields<'_>) -> bool {
+    fn failed(&mut self, emit: &mut Emitter<'_>, call: &Arc<str>, part: &Fields<'_>) -> bool {
+        let state = part.fields("state");
         let error = state.string("error").unwrap_or_default();
         let metadata = state.fields("metadata");
         let rejected = error.starts_with("The user rejected permission to use this specific tool");
@@ -175,7 +176,13 @@ impl OpenCodeDecoder {
         } else {
             ToolEnd::Failed
         };
-        let goes_on = error.contains("with the following feedback") || ruled;
+        let feedback = error.split_once("with the following feedback: ").map(|(_, text)| text);
+        let goes_on = feedback.is_some() || ruled;
+        if rejected {
+            let text = feedback.unwrap_or("denied").to_owned();
+            let tool = part.text("tool").unwrap_or_default();
+            report_refusal(emit, CallRef::Id(call.clone()), &tool, text);
+        }
         if dismissed {
             let (call, answer) = (CallRef::Id(call.clone()), dismissal());
             emit.push(EventKind::QuestionAnswered { call, answer });
@@ -229,7 +236,7 @@ fn ask(
     let question = if is_question { questions(input, None) } else { suggestion(input, None) };
     if let Some(question) = question.filter(|_| !std::mem::replace(&mut held.question, true)) {
         let (call, requested) = (CallRef::Id(call.clone()), false);
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested, inferred: false });
     }
 }
 

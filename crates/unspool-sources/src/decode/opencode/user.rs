@@ -118,7 +118,7 @@ impl OpenCodeDecoder {
         if self.user(id).is_none() {
             self.users.push(User::new(id.clone(), None));
         }
-        let created = self.head.created;
+        let (created, is_agent) = (self.head.created, self.head.is_agent());
         let fresh = self.turn.as_ref() != Some(id);
         if fresh {
             for user in self.users.iter_mut().filter(|user| user.begun && user.id != *id) {
@@ -137,6 +137,9 @@ impl OpenCodeDecoder {
             .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
         emit.turn = None;
         let (trigger, said) = (user.trigger(), user.said());
+        // The prompts of a sub-agent are its parent's.
+        let of_parent = is_agent && trigger == Trigger::User;
+        let trigger = if of_parent { Trigger::Agent } else { trigger };
         if user.by_text.is_none() {
             user.by_text = prompts.next_of(&said);
         }

@@ -112,7 +112,7 @@ impl Conversation {
         (RecordOutcome::InParts, Some(name))
     }
 
-    fn start(
+    pub fn start(
         &mut self,
         emit: &mut Emitter<'_>,
         key: &Arc<str>,
@@ -199,28 +199,75 @@ pub(super) fn time_of(message: &Fields<'_>) -> Option<Timestamp> {
 /// The user's own parts, and the skill that the program put before the user's words.
 fn user_parts(message: &Fields<'_>) -> (Vec<Body>, Option<(String, String)>) {
     let mut skill = None;
-    let mut said = |text: String| {
+    let mut images = Vec::new();
+    let mut said = |text: String, user: &mut Vec<Body>| {
+        let (files, text) = mentioned_files(text);
+        for file in files {
+            match file.text {
+                Some(_) => user.push(Body::File(file)),
+                None => images.extend(file.name),
+            }
+        }
         let (held, rest) = skill_of(&text).map_or((None, text.clone()), |(name, body, rest)| {
             (Some((name.to_owned(), body.to_owned())), rest.to_owned())
         });
         skill = skill.take().or(held);
-        Body::Text(Text { text: rest, ..Text::default() })
+        if !rest.is_empty() || user.is_empty() {
+            user.push(Body::Text(Text { text: rest, ..Text::default() }));
+        }
     };
-    if let Some(text) = message.string("content") {
-        return (vec![said(text)], skill);
-    }
     let mut user = Vec::new();
+    if let Some(text) = message.string("content") {
+        said(text, &mut user);
+        return (user, skill);
+    }
+    let mut attached = Vec::new();
     for block in message.list("content") {
-        user.push(match block.text("type").as_deref() {
-            Some("text") => said(block.string("text").unwrap_or_default()),
-            Some("image") => Body::File(image(&block)),
-            kind => Body::Data(Data {
+        match block.text("type").as_deref() {
+            Some("text") => said(block.string("text").unwrap_or_default(), &mut user),
+            Some("image") => {
+                attached.push(user.len());
+                user.push(Body::File(image(&block)));
+            }
+            kind => user.push(Body::Data(Data {
                 kind: kind.unwrap_or("block").to_owned(),
                 payload: block.whole(),
-            }),
-        });
+            })),
+        }
+    }
+    // The images of mentioned files come in the order of their tags.
+    for (at, path) in attached.into_iter().zip(images) {
+        if let Some(Body::File(file)) = user.get_mut(at) {
+            file.name = Some(path);
+        }
     }
     (user, skill)
+}
+
+/// The files that the user mentioned, which Pi puts before the user's words, and these words. An
+/// image is an empty tag; its data are in a block of its own.
+fn mentioned_files(mut text: String) -> (Vec<File>, String) {
+    let mut files = Vec::new();
+    while let Some((name, content, rest)) = mentioned_file(&text) {
+        let content = Some(content).filter(|content| !content.is_empty());
+        let (media_type, url) = (None, None);
+        files.push(File { name: Some(name), media_type, url, text: content });
+        text = rest;
+    }
+    (files, text)
+}
+
+fn mentioned_file(text: &str) -> Option<(String, String, String)> {
+    let (name, rest) = text.strip_prefix("<file name=\"")?.split_once("\">")?;
+    // A file may have such a tag itself, but not alone on the last line before the words.
+    let (content, rest) = match rest.strip_prefix("</file>") {
+        Some(rest) => ("", rest),
+        None => rest
+            .strip_prefix('\n')?
+            .split_once("\n</file>\n")
+            .or_else(|| Some((rest.strip_prefix('\n')?.strip_suffix("\n</file>")?, "")))?,
+    };
+    Some((name.to_owned(), content.to_owned(), rest.strip_prefix('\n').unwrap_or(rest).to_owned()))
 }
 
 /// The name and the text of a skill, and the words after it.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_model::event::{Event, EventKind};
+use unspool_model::event::{EndReason, Event, EventKind};
 use unspool_model::id::{SessionId, digest};
 use unspool_model::part::{Body, Compaction, Data, Notice};
 use unspool_model::provenance::{Feed, Name};
-use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin};
+use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger};
 
 use super::super::claude::Tree;
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, SessionContext, SideChain};
@@ -153,7 +153,19 @@ impl LogDecoder {
             }
             // A reply names its model; a label is a bookmark.
             Some("model_change" | "label") => RecordOutcome::Metadata,
-            Some("compaction" | "branch_summary") => self.summary(emit, fields, id),
+            Some("compaction") => self.summary(emit, fields, id),
+            // It comes after the turns that the user left, and before the next prompt: a turn of
+            // its own.
+            Some("branch_summary") => {
+                self.note_copied(emit.at);
+                let (trigger, user) = (Trigger::Command, Vec::new());
+                let turn = self.conversation.start(emit, &Arc::from(id), trigger, user);
+                self.conversation.running = false;
+                let outcome = self.summary(emit, fields, id);
+                emit.push(EventKind::TurnEnded(EndReason::Completed));
+                self.tree.begin(turn);
+                outcome
+            }
             Some("custom_message") if fields.flag("display") => {
                 let code = fields.string("customType").unwrap_or_default();
                 let text = fields.string("content").unwrap_or_else(|| text_of(fields));
@@ -174,9 +186,13 @@ impl LogDecoder {
         }
     }
 
-    fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, id: &str) -> RecordOutcome {
-        let copied = matches!((self.created, emit.at), (Some(made), Some(at)) if at < made);
+    fn note_copied(&mut self, at: Option<Timestamp>) {
+        let copied = matches!((self.created, at), (Some(made), Some(at)) if at < made);
         self.conversation.inherited = self.is_fork && copied;
+    }
+
+    fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>, id: &str) -> RecordOutcome {
+        self.note_copied(emit.at);
         let message = fields.fields("message");
         let (outcome, turn) = self.conversation.message(emit, &message, id);
         if let Some(turn) = turn {

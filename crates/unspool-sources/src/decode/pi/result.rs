@@ -167,6 +167,7 @@ fn emit_question(emit: &mut Emitter<'_>, id: &Arc<str>, details: &Fields<'_>) {
         tool: "question".to_owned(),
         question: asked,
         requested: false,
+        inferred: false,
     });
     let given = details.string("answer");
     let decision = if given.is_some() { Decision::Answered } else { Decision::Declined };

@@ -2,7 +2,7 @@
 //! it came, the output of running tools, and questions of extensions. What Pi calls a turn here is
 //! one model call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ use super::conversation::{Conversation, time_of};
 use super::log::summary_name;
 use super::result::{nested, text_of};
 
+/// The answer with which an extension is told to block a call.
+const NO: &str = "No";
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct StreamDecoder {
@@ -30,6 +33,8 @@ pub(super) struct StreamDecoder {
     started: Vec<Arc<str>>,
     /// The calls of open questions, by request.
     requests: BTreeMap<String, Arc<str>>,
+    /// The calls whose question was answered with `No`.
+    negated: BTreeSet<Arc<str>>,
     follows: Option<SideChain>,
 }
 
@@ -208,6 +213,12 @@ impl StreamDecoder {
         event: &Fields<'_>,
     ) -> RecordOutcome {
         let held = self.conversation.calls.get(call).cloned();
+        // An extension that asks with a list whether a call may run, and then blocks it.
+        if self.negated.remove(call) && event.flag("isError") {
+            let (decision, text) = (Decision::Denied, NO.to_owned());
+            let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+            emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.into()), answer });
+        }
         let result = event.fields("result");
         let outcome = self.conversation.end_call_with(emit, call, &result, event.flag("isError"));
         if let Some(tool) = held {
@@ -250,7 +261,7 @@ impl StreamDecoder {
         let tool = self.conversation.calls.get(&call).cloned().unwrap_or_default();
         self.requests.insert(id, call.clone());
         let (call, requested) = (CallRef::Id(call), false);
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+        emit.push(EventKind::QuestionAsked { call, tool, question, requested, inferred: false });
         RecordOutcome::InParts
     }
 
@@ -258,6 +269,9 @@ impl StreamDecoder {
         let call = self.requests.remove(&event.string("id").unwrap_or_default());
         let Some(call) = call else { return RecordOutcome::Metadata };
         let value = event.string("value");
+        if value.as_deref() == Some(NO) {
+            self.negated.insert(call.clone());
+        }
         let (decision, text) = match (value, event.truth("confirmed")) {
             (Some(value), _) => (Decision::Answered, value),
             (None, Some(true)) => (Decision::Allowed, "allowed".to_owned()),

@@ -1,6 +1,6 @@
 //! Qwen Code in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup};
+use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles};
 use crate::discover::{LogLocation, SearchDepth, ends};
 use crate::read::agent_meta;
 
@@ -38,6 +38,7 @@ pub const AGENT: Agent = Agent {
         after_install: None,
     }),
     resume: Some("qwen --resume"),
+    process_files: Some(("projects", ProcessFiles::ChatRuntimes)),
     ..Agent::new(
         super::NAME,
         "Qwen Code",

@@ -20,7 +20,7 @@ use unspool_model::event::{EndReason, Event, EventKind};
 use unspool_model::id::{SessionId, digest};
 use unspool_model::part::{Body, Data};
 use unspool_model::provenance::{Feed, Name};
-use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger};
+use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger, Usage};
 
 pub(super) use model::RETRY_TEXT;
 
@@ -56,6 +56,8 @@ pub(super) struct LogDecoder {
     replied: bool,
     /// A reply was complete; its record follows.
     responded: bool,
+    /// A call of the current reply ran or was answered: the model is told and goes on.
+    goes_on: bool,
     /// The model has not said yet that it is done.
     running: bool,
     /// The current turn began with a summary; its command has not come yet.
@@ -65,6 +67,8 @@ pub(super) struct LogDecoder {
     /// The current turn is a command that the program runs itself.
     is_command: bool,
     retries: u32,
+    /// Model calls for a compaction, whose record follows: their names, models and tokens.
+    compaction_calls: Vec<(Name, Option<String>, Usage)>,
     /// Failed requests of the turn, by their messages.
     failures: BTreeMap<u64, u32>,
 }
@@ -140,6 +144,20 @@ impl LogDecoder {
 
     /// Starts a turn.
     fn start(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+        trigger: Trigger,
+        words: &str,
+        user: Vec<Body>,
+    ) {
+        // No compaction came of them.
+        self.report_compaction_calls(emit);
+        self.start_after_compaction(emit, fields, trigger, words, user);
+    }
+
+    /// Starts a turn, to which the model calls for a compaction belong.
+    fn start_after_compaction(
         &mut self,
         emit: &mut Emitter<'_>,
         fields: &Fields<'_>,

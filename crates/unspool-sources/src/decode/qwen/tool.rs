@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use unspool_model::event::{
     AgentEnd, AgentRef, CallRef, EventKind, ToolCall, ToolEnd, ToolOutcome,
 };
@@ -75,6 +76,7 @@ pub(in crate::decode) fn started(
                     tool: name.to_owned(),
                     question,
                     requested: false,
+                    inferred: false,
                 });
             }
         }
@@ -135,7 +137,9 @@ pub(super) fn emit_result(
         emit_answers(emit, &id, end, &display);
     }
     emit_agent_end(emit, &id, &display);
-    let output = value.string("output").or(error);
+    // The response of a call that was stopped has a reason for the model in place of the output.
+    let stopped = (end == ToolEnd::Interrupted).then(|| output_so_far(result)).flatten();
+    let output = stopped.or_else(|| value.string("output")).or(error);
     let shown = display.number("exitCode").and_then(|code| i64::try_from(code).ok());
     let is_shell = tool == "run_shell_command";
     let said = || output.as_deref().filter(|_| is_shell).and_then(exit_code);
@@ -151,6 +155,29 @@ pub(super) fn emit_result(
     };
     emit.push(EventKind::ToolEnded { call: CallRef::Id(id), end, outcome });
     Some(end)
+}
+
+/// What a call had put out when it was stopped: a text, the lines of its terminal, or the output in
+/// the result of a command.
+fn output_so_far(result: &Fields<'_>) -> Option<String> {
+    if let Some(text) = result.string("resultDisplay") {
+        return Some(text).filter(|text| !text.trim().is_empty());
+    }
+    let display = result.fields("resultDisplay");
+    if let Some(output) = display.string("output") {
+        return Some(output).filter(|text| !text.trim().is_empty());
+    }
+    let lines: Vec<Vec<AnsiToken>> = display.read("ansiOutput")?;
+    let text = |line: &Vec<AnsiToken>| line.iter().map(|token| token.text.as_str()).collect();
+    let lines: Vec<String> = lines.iter().map(text).collect();
+    Some(lines.join("\n").trim_end().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Text of a terminal in one style.
+#[derive(Deserialize)]
+struct AnsiToken {
+    #[serde(default)]
+    text: String,
 }
 
 fn emit_answers(emit: &mut Emitter<'_>, id: &Arc<str>, end: ToolEnd, display: &Fields<'_>) {

@@ -303,12 +303,24 @@ impl FramesDecoder {
                 continue;
             };
             let (asked, tool) = (call.clone(), name.clone());
-            emit.push(EventKind::QuestionAsked { call: asked, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked {
+                call: asked,
+                tool,
+                question,
+                requested: true,
+                inferred: false,
+            });
             emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
         }
         if let Some(question) = call_question(&fields.fields("question")) {
             let (call, tool) = (call.clone(), name);
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool,
+                question,
+                requested: true,
+                inferred: false,
+            });
         }
         if let Some(answer) = call_answer(&fields.fields("answer")) {
             emit.push(EventKind::QuestionAnswered { call, answer });

@@ -26,14 +26,26 @@ impl ConversationDecoder<'_, '_> {
             };
             let tool = started.string("name").unwrap_or_default();
             let asked = call.clone();
-            emit.push(EventKind::QuestionAsked { call: asked, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked {
+                call: asked,
+                tool,
+                question,
+                requested: true,
+                inferred: false,
+            });
             emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
         }
         known.extend(whole.then_some("earlier"));
         let request = started.fields("question");
         if let Some(question) = call::question(&request) {
             let (tool, call) = (started.string("name").unwrap_or_default(), call.clone());
-            emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool,
+                question,
+                requested: true,
+                inferred: false,
+            });
             let whole = kinds::has_only(&request, &["request_id", "items"]);
             known.extend(whole.then_some("question"));
         }

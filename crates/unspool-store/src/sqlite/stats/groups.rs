@@ -152,7 +152,7 @@ const HOURS_PER_WEEK: i64 = 7 * HOURS_PER_DAY;
 const FIRST_HOUR: i64 = 3 * HOURS_PER_DAY;
 
 impl Hours {
-    pub fn count(&mut self, milliseconds: i64, calls: &Calls) {
+    pub fn count(&mut self, milliseconds: i64, is_turn: bool, calls: &Calls) {
         let nth = (milliseconds.div_euclid(HOUR_MS) + FIRST_HOUR).rem_euclid(HOURS_PER_WEEK);
         if self.0.is_empty() {
             let hours = (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
@@ -161,13 +161,13 @@ impl Hours {
             self.0 = hours.map(empty).collect();
         }
         let figures = &mut self.0[nth as usize];
-        figures.turns += 1;
+        figures.turns += u64::from(is_turn);
         figures.steps += calls.count;
         figures.tokens = figures.tokens.saturating_add(calls.tokens());
     }
 
     pub fn into_list(mut self) -> Vec<HourFigures> {
-        self.0.retain(|hour| hour.turns > 0);
+        self.0.retain(|hour| hour.turns > 0 || hour.steps > 0);
         self.0
     }
 }

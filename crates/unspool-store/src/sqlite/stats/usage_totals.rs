@@ -9,6 +9,7 @@ use super::groups::{Calls, Groups, PriceCache};
 use super::session_costs::{SessionCost, SessionCosts};
 use super::{Conditions, TURN_TIME, conditions};
 use crate::rows::RowId;
+use crate::sqlite::derived_columns::IS_SHOWN;
 use crate::sqlite::load::usage;
 use crate::sqlite::read::NOT_EMPTY;
 use crate::stats::{StatsRequest, Totals};
@@ -29,7 +30,7 @@ pub(super) fn usage_totals(
              session.started, session.turns, turn.row, {TURN_TIME}, turn.first,
              max(coalesce(turn.ended, turn.started, turn.last),
                  coalesce(turn.last, turn.ended, turn.started)),
-             turn.parts, turn.tools, turn.errors, session.models
+             turn.parts, turn.tools, turn.errors, session.models, {IS_SHOWN}
          FROM session LEFT JOIN turn ON turn.session = session.row{turn}
          WHERE 1{NOT_EMPTY}{session} ORDER BY session.row, turn.number, turn.row"
     );
@@ -39,18 +40,18 @@ pub(super) fn usage_totals(
          FROM step WHERE turn = ?1",
     )?;
     let mut rows = turns.query(params_from_iter(values))?;
-    let mut last = None;
-    let mut periods = PeriodNames::default();
+    let (mut last, mut periods) = (None, PeriodNames::default());
     let mut prices = PriceCache { prices: &request.prices, existing: FxHashMap::default() };
     while let Some(row) = rows.next()? {
-        let (session, turn): (RowId, Option<RowId>) = (row.get(0)?, row.get(6)?);
-        let own_time: Option<i64> = row.get(4)?;
+        let (session, turn, own_time): (RowId, Option<RowId>, Option<i64>) =
+            (row.get(0)?, row.get(6)?, row.get(4)?);
         // A session without turns is placed by its own start time.
         if turn.is_none() && !(row.get::<_, i64>(5)? == 0 && request.includes(own_time)) {
             continue;
         }
         let cost = costs.of(session);
         let mut calls = Calls::of_session(cost);
+        let shown = turn.filter(|_| row.get(14).unwrap_or(true));
         if let Some(turn) = turn {
             let models = row.get_ref(13)?.as_str()?;
             let only = serde_json::from_str::<[String; 1]>(models).ok().map(|[only]| only);
@@ -59,13 +60,13 @@ pub(super) fn usage_totals(
                 let model = row.get_ref(0)?.as_str_or_null()?;
                 let price = model.or(only.as_deref()).and_then(|model| prices.of(model));
                 let call = Calls::one(usage(row, 1)?, price);
-                groups.model.of(model).count(session, Some(turn), &call);
+                groups.model.of(model).count(session, shown, &call);
                 calls.add(&call);
             }
         }
         let at: Option<i64> = row.get(7)?;
-        if let Some(at) = at.filter(|_| turn.is_some()) {
-            groups.hours.count(at, &calls);
+        if let (Some(at), Some(_)) = (at, turn) {
+            groups.hours.count(at, shown.is_some(), &calls);
         }
         let names = periods.of(at);
         let name = |nth: usize| names.map(|names| names[nth].as_str());
@@ -77,13 +78,13 @@ pub(super) fn usage_totals(
             groups.project.of(row.get_ref(2)?.as_str_or_null()?),
         ]
         .map(|seen| {
-            seen.count(session, turn, &calls);
+            seen.count(session, shown, &calls);
             &mut seen.group.usage
         });
         totals.steps += calls.count;
         calls.add_to(&mut totals.usage);
-        count_turn(row, turn, request, totals)?;
-        costs.count(session, turn, &calls);
+        count_turn(row, shown, request, totals)?;
+        costs.count(session, shown, &calls);
         if last.replace(session) == Some(session) {
             continue;
         }

@@ -117,6 +117,7 @@ pub(super) struct SumChanges<'t> {
     part: CachedStatement<'t>,
     steps: CachedStatement<'t>,
     turn: CachedStatement<'t>,
+    has_inherited: CachedStatement<'t>,
     turns: FxHashMap<RowId, SumChange>,
     session: SumChange,
     /// Rows were deleted or moved: everything is added up again.
@@ -135,7 +136,8 @@ impl<'t> SumChanges<'t> {
         Ok(SumChanges {
             part: sql(&PART_FIGURES, "part", visible)?,
             steps: sql(STEP_FIGURES, "step", "turn = ?1 AND number >= ?2")?,
-            turn: sql(TURN_FIGURES, "turn", "row = ?1")?,
+            turn: sql(&TURN_FIGURES, "turn", "row = ?1")?,
+            has_inherited: sql("1", "turn", "session = ?1 AND inherited")?,
             turns: FxHashMap::default(),
             session: SumChange::default(),
             // The head of a session has a first time of its own.
@@ -201,6 +203,10 @@ impl<'t> SumChanges<'t> {
         }
         if !outdated.is_empty() {
             return Ok(Outdated { turns: outdated, session: true });
+        }
+        // The times of inherited turns count only if there are no others.
+        if self.has_inherited.exists([session])? {
+            return Ok(Outdated { turns: Vec::new(), session: true });
         }
         for turn in self.turns.keys() {
             let found = turn_figures(&mut self.turn, *turn)?;

@@ -21,7 +21,7 @@ pub(super) fn sum_up(
     for row in turns {
         turn.execute([row])?;
     }
-    let (sums, of_turns) = TURN_SUMS;
+    let (sums, of_turns) = &*TURN_SUMS;
     let sql = format!("UPDATE session SET {sums} = {of_turns} WHERE row = ?1");
     transaction.prepare_cached(&sql)?.execute([session])?;
     Ok(())

@@ -23,14 +23,25 @@ pub fn agent(call: &ParsedCall) -> CardContent {
             blocks: markdown::blocks(prompt),
         }));
     }
-    // A Claude Code background agent has no report yet; the result is only advice to the model.
-    if call.result.get("isAsync").is_some_and(|flag| flag == true) {
+    // An agent in the background has no report yet; the result is only advice to the model.
+    if is_launch(call) {
         let text = "Started in the background: its report comes later".to_owned();
         shown.body.push(Block::Notice(Notice { tone: Tone::Background, code: None, text }));
     } else {
         shown.body.extend(report(call));
     }
     shown
+}
+
+/// True if the result only says that the agent was started. An agent that was meant to run in the
+/// background may have run in the foreground, so its call does not tell.
+fn is_launch(call: &ParsedCall) -> bool {
+    let flags = ["isAsync", "background"];
+    let is_flagged = |name: &&str| call.result.get(*name).is_some_and(|flag| flag == true);
+    // Qwen Code; Droid has nothing but words.
+    flags.iter().any(is_flagged)
+        || call.result.get("status").is_some_and(|status| status == "background")
+        || call.output().is_some_and(|text| text.starts_with("Task launched in background"))
 }
 
 /// The report texts of the result. The output for the model wraps them in notes.

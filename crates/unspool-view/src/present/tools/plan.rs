@@ -10,8 +10,7 @@ use crate::present::{ansi, format, markdown};
 
 /// A complete to-do list.
 pub fn todos(call: &ParsedCall) -> CardContent {
-    let list = ["todos", "plan", "items"].iter().find_map(|key| call.input.get(key)?.as_array());
-    let items: Vec<ListItem> = list.into_iter().flatten().filter_map(item).collect();
+    let items: Vec<ListItem> = listed(call).iter().map(|one| task(one.check, &one.text)).collect();
     let done = items.iter().filter(|item| item.check == Some(Check::Done)).count();
     let summary = format!("{done} of {} done", format::count(items.len(), "task"));
     let mut shown = CardContent::new(call.name(), vec![Span::plain(summary)]);
@@ -26,8 +25,18 @@ pub fn todos(call: &ParsedCall) -> CardContent {
     shown
 }
 
-fn item(todo: &Value) -> Option<ListItem> {
-    read_todo(todo).map(|(text, check)| task(check, text))
+/// The list of a call: of objects, or of lines `1. [completed] Look at the code`.
+fn listed(call: &ParsedCall) -> Vec<Task> {
+    let lists = ["todos", "plan", "items"].iter().filter_map(|key| call.input.get(key));
+    for list in lists {
+        if let Some(list) = list.as_array() {
+            return list.iter().filter_map(Task::read).collect();
+        }
+        if let Some(lines) = list.as_str() {
+            return lines.lines().filter_map(Task::read_line).collect();
+        }
+    }
+    Vec::new()
 }
 
 fn read_todo(todo: &Value) -> Option<(&str, Check)> {
@@ -92,12 +101,11 @@ impl Tasks {
         if !unspool_model::tools::is_plan(&tool.name) || call.is_failed() {
             return;
         }
-        let list =
-            ["todos", "plan", "items"].iter().find_map(|key| call.input.get(key)?.as_array());
+        let list = listed(&call);
         let (id, subject) =
             (call.text(&["taskId", "task_id", "id"]), call.text(&["subject", "title"]));
-        if let Some(list) = list.filter(|list| !list.is_empty()) {
-            self.0 = list.iter().filter_map(Task::read).collect();
+        if !list.is_empty() {
+            self.0 = list;
         } else if let Some(held) =
             self.0.iter_mut().find(|task| id.is_some() && task.id.as_deref() == id)
         {
@@ -126,6 +134,14 @@ impl Task {
         let (text, check) = read_todo(todo)?;
         let id = todo.get("id").and_then(Value::as_str).map(str::to_owned);
         Some(Task { id, text: text.to_owned(), check })
+    }
+
+    fn read_line(line: &str) -> Option<Task> {
+        let line = line.trim_start();
+        let rest = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let rest = rest.strip_prefix('.').unwrap_or(line).trim_start();
+        let (status, text) = rest.strip_prefix('[')?.split_once(']')?;
+        Some(Task { id: None, text: text.trim().to_owned(), check: check(status) })
     }
 }
 
@@ -161,7 +177,8 @@ pub fn update(call: &ParsedCall) -> CardContent {
 /// TaskList and TaskGet.
 pub fn list(call: &ParsedCall) -> CardContent {
     let tasks = call.result.get("tasks").and_then(Value::as_array);
-    let items: Vec<ListItem> = tasks.into_iter().flatten().filter_map(item).collect();
+    let items = tasks.into_iter().flatten().filter_map(Task::read);
+    let items: Vec<ListItem> = items.map(|one| task(one.check, &one.text)).collect();
     let id = call.text(&["taskId"]).map(|id| Span::plain(format!("#{}", super::line(id))));
     let mut shown = CardContent::new(call.name(), id.into_iter().collect());
     if !items.is_empty() {

@@ -103,6 +103,13 @@ fn question_input(input: &Value) -> Vec<QuestionInput> {
     }]
 }
 
+/// A call of Droid, whose questions are lines of text that its decoder reads.
+fn card_of_question(call: &ParsedCall) -> Option<CardContent> {
+    call.input.get("questionnaire")?;
+    let first = &call.tool.question.as_ref()?.items.first()?.question;
+    Some(CardContent::new(call.name(), vec![Span::plain(super::line(first))]))
+}
+
 /// AskUserQuestion: questions from the input, answers from the result.
 pub fn question(call: &ParsedCall) -> CardContent {
     let question_input = question_input(&call.input);
@@ -134,7 +141,7 @@ pub fn question(call: &ParsedCall) -> CardContent {
         })
         .collect();
     let Some(first) = items.first() else {
-        return super::generic::unknown(call);
+        return card_of_question(call).unwrap_or_else(|| super::generic::unknown(call));
     };
     let more = items.len() - 1;
     let mut summary = vec![Span::plain(super::line(&first.question))];

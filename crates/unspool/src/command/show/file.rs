@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use unspool_model::agent::{AgentTraits, LogDetail};
+use unspool_model::agent::AgentTraits;
 use unspool_model::document::settle_as_file;
 use unspool_model::provenance::Feed;
 use unspool_model::session::Transcript;
@@ -42,6 +42,7 @@ pub fn load(path: &Path, wanted: Option<&str>) -> Result<FromFile> {
     warnings.extend(not_shown(&session_set, decoded_session, path));
     let agents = agents_of(&session_set, decoded_session, &transcript);
     let summary = transcript.summary(completeness(decoded_session, &transcript), &agents);
+    transcript.turns.retain(|turn| !turn.is_blank());
     let mut subagents = SubagentSessions::default();
     agents.iter().for_each(|agent| subagents.add(agent));
     Ok(FromFile {
@@ -206,7 +207,7 @@ fn completeness(decoded_session: &DecodedSession, transcript: &Transcript) -> Co
         Completeness::Failed
     } else if decoded_session.spine < Some(Feed::Stream)
         || decoded_session.record_counts.unreadable > 0
-        || AgentTraits::of(decoded_session.agent).log_detail == LogDetail::Partial
+        || AgentTraits::of(decoded_session.agent).log_detail.loss().is_some()
     {
         Completeness::Partial
     } else if transcript.session.facts.outcomes_only {

@@ -14,11 +14,20 @@ use std::path::Path;
 use serde_json::Value;
 
 pub mod ai_sdk;
+pub mod aider;
+pub mod cline;
 pub mod codex;
+pub mod continue_dev;
 pub mod copilot;
+pub mod droid;
 pub mod gemini;
 mod hooks;
+pub mod kilo;
+pub mod mini_swe_agent;
 mod opencode;
+pub mod pi;
+pub mod qwen;
+pub mod raw_session;
 mod stream;
 
 pub use hooks::{Question, hook_questions, hook_questions_of};

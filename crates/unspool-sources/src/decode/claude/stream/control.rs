@@ -26,7 +26,13 @@ impl StreamDecoder {
                 let question = request(Some(id.clone()), &tool, &control.fields("input"));
                 self.requests.insert(id, call.clone());
                 let (call, requested) = (CallRef::Id(call), true);
-                emit.push(EventKind::QuestionAsked { call, tool, question, requested });
+                emit.push(EventKind::QuestionAsked {
+                    call,
+                    tool,
+                    question,
+                    requested,
+                    inferred: false,
+                });
                 RecordOutcome::InParts
             }
             (subtype, _) => {

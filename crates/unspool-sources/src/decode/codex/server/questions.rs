@@ -54,7 +54,13 @@ impl ServerDecoder {
             emit_call(emit, &call, None, ASK_TOOL, input.and_then(|input| Json::parse(&input)));
         }
         let (call, tool) = (CallRef::Id(call), tool.to_owned());
-        emit.push(EventKind::QuestionAsked { call, tool, question, requested: true });
+        emit.push(EventKind::QuestionAsked {
+            call,
+            tool,
+            question,
+            requested: true,
+            inferred: false,
+        });
         RecordOutcome::InParts
     }
 

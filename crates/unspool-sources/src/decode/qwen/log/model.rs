@@ -71,6 +71,7 @@ impl LogDecoder {
             self.retries += 1;
         }
         self.round = round;
+        self.goes_on = false;
         self.steps = self.steps.saturating_add(1);
         self.prose = [0, 0];
         self.running = true;
@@ -118,8 +119,12 @@ impl LogDecoder {
             let tool = tool.or_else(|| response.string("name")).unwrap_or_default();
             let end = emit_result(emit, &tool, &response, &result);
             made |= end.is_some();
+            self.goes_on |= !result.is("status", "cancelled");
             if end == Some(ToolEnd::Interrupted) {
                 self.end(emit, EndReason::Interrupted);
+            } else if end == Some(ToolEnd::Denied) && !self.goes_on && self.calls.is_empty() {
+                // The user refused all calls of the reply: the model is not asked again.
+                self.end(emit, EndReason::Completed);
             }
         }
         if made { RecordOutcome::InParts } else { self.data(emit, "tool_result", fields) }

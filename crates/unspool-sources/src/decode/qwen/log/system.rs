@@ -6,12 +6,18 @@ use std::sync::Arc;
 use unspool_model::event::{CallRef, EndReason, EventKind, ToolEnd, ToolOutcome};
 use unspool_model::id::{SessionId, digest};
 use unspool_model::part::{Body, Compaction, Failure, Notice, Text};
-use unspool_model::session::{Parent, Title, TitleOrigin, Trigger};
+use unspool_model::provenance::Name;
+use unspool_model::session::{Parent, Title, TitleOrigin, Trigger, Usage};
 
 use super::super::super::{Emitter, Fields, RecordOutcome};
 use super::super::tool::{Status, emit_permission};
 use super::super::{failure_name, text_of};
 use super::{LogDecoder, record_name};
+
+/// How the prompt ids of model calls for a compaction begin.
+const COMPACTION_PROMPT: &str = "compress-";
+/// How the names of agents begin that keep the program's memory. They have no logs.
+const MEMORY_AGENT: &str = "managed-auto-memory-";
 
 impl LogDecoder {
     pub(super) fn system(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -69,6 +75,9 @@ impl LogDecoder {
         let own = format!("{session}########");
         let is_own = event.text("prompt_id").is_some_and(|id| id.starts_with(&own));
         let name = event.text("event.name").unwrap_or_default();
+        if &*name == "qwen-code.api_response" && self.program_call(emit, fields, event) {
+            return RecordOutcome::Metadata;
+        }
         if !is_own || event.has("subagent_name") {
             return RecordOutcome::left_out(format!("{name} of another agent"));
         }
@@ -83,6 +92,56 @@ impl LogDecoder {
             }
             "qwen-code.api_error" => self.failed_request(emit, event),
             name => RecordOutcome::left_out(name),
+        }
+    }
+
+    /// A model call of the program itself: for a compaction, or of an agent that keeps its memory and
+    /// has no log. False if it is the model's or a sub-agent's, whose logs have its tokens.
+    fn program_call(
+        &mut self,
+        emit: &mut Emitter<'_>,
+        fields: &Fields<'_>,
+        event: &Fields<'_>,
+    ) -> bool {
+        let starts = |name: &str, start: &str| {
+            event.text(name).is_some_and(|value| value.starts_with(start))
+        };
+        let is_compaction = starts("prompt_id", COMPACTION_PROMPT);
+        if !is_compaction && !starts("subagent_name", MEMORY_AGENT) {
+            return false;
+        }
+        // The origin of a fork counts what was copied.
+        if fields.has("forkedFrom") {
+            return true;
+        }
+        let count = |name: &str| event.number(name).unwrap_or(0);
+        let cache_read = count("cached_content_token_count");
+        let usage = Usage {
+            input: count("input_token_count").saturating_sub(cache_read),
+            output: count("output_token_count"),
+            cache_read,
+            reasoning: count("thoughts_token_count"),
+            ..Usage::default()
+        };
+        let step = Name::Message(fields.text("uuid").unwrap_or_default().into());
+        let model = event.string("model");
+        if is_compaction {
+            self.compaction_calls.push((step, model, usage));
+        } else {
+            let turn = emit.turn.replace(Name::Session);
+            emit.push(EventKind::StepStarted { step: step.clone(), model });
+            emit.push(EventKind::UsageUpdated { step, usage });
+            emit.turn = turn;
+        }
+        true
+    }
+
+    /// Reports the model calls for a compaction in the current turn.
+    pub(super) fn report_compaction_calls(&mut self, emit: &mut Emitter<'_>) {
+        for (step, model, usage) in std::mem::take(&mut self.compaction_calls) {
+            emit.push(EventKind::StepStarted { step: step.clone(), model });
+            emit.push(EventKind::UsageUpdated { step: step.clone(), usage });
+            emit.push(EventKind::StepEnded { step, stop_reason: None });
         }
     }
 
@@ -121,9 +180,10 @@ impl LogDecoder {
         let trigger = info.string("triggerReason");
         // The command that asked for it is written after it.
         if trigger.as_deref() == Some("manual") && !self.running {
-            self.start(emit, fields, Trigger::Command, "", Vec::new());
+            self.start_after_compaction(emit, fields, Trigger::Command, "", Vec::new());
             (self.by_summary, self.is_command) = (true, true);
         }
+        self.report_compaction_calls(emit);
         let mut history = payload.list("compressedHistory");
         let summary = history.find(|message| message.is("role", "user")).map(|m| text_of(&m));
         let compaction = Compaction {

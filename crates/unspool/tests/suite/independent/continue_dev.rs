@@ -1,0 +1,39 @@
+//! An independent reader of Continue's session documents: one text and a list of calls per reply.
+
+use serde_json::Value;
+
+use super::raw_session::RawSession;
+use super::{Kind, Tokens, add, number, string};
+
+pub fn session(bytes: &[u8]) -> RawSession {
+    let mut raw = RawSession::default();
+    let document: Value = serde_json::from_slice(bytes).unwrap();
+    for item in document["history"].as_array().into_iter().flatten() {
+        let message = &item["message"];
+        // The summary stands for messages that are gone.
+        if message["role"] != "assistant" || !item["conversationSummary"].is_null() {
+            continue;
+        }
+        raw.say(Kind::Text, string(&message["content"]));
+        for call in message["toolCalls"].as_array().into_iter().flatten() {
+            raw.call(string(&call["id"]));
+        }
+        for state in item["toolCallStates"].as_array().into_iter().flatten() {
+            // A call without an output has not ended.
+            if ["done", "errored", "canceled"].contains(&string(&state["status"])) {
+                let output = string(&state["output"][0]["content"]);
+                raw.result(string(&state["toolCallId"]), output, state["status"] == "done");
+            }
+        }
+        let used = &message["usage"];
+        let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
+        let tokens = Tokens {
+            input: number(&used["prompt_tokens"]) - cached,
+            output: number(&used["completion_tokens"]),
+            cache_read: cached,
+            cache_creation: 0,
+        };
+        raw.tokens = add(raw.tokens, tokens);
+    }
+    raw
+}

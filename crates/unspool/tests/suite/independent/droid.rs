@@ -1,0 +1,46 @@
+//! An independent reader of Droid's session files. Tokens are in the settings beside a file, for the
+//! session as a whole.
+
+use serde_json::Value;
+
+use super::raw_session::RawSession;
+use super::{Kind, Lines, Tokens, number, string};
+
+pub fn session(bytes: &[u8], settings: Option<&[u8]>) -> RawSession {
+    let mut raw = RawSession::default();
+    for record in Lines::of(bytes).values {
+        let message = &record["message"];
+        // What has no model the program wrote itself.
+        let is_program = message["modelId"].is_null() && message["openaiMessageId"].is_null();
+        for block in message["content"].as_array().into_iter().flatten() {
+            match (string(&message["role"]), string(&block["type"])) {
+                ("assistant", "thinking") => raw.say(Kind::Reasoning, string(&block["thinking"])),
+                ("assistant", "text") if !is_program => raw.say(Kind::Text, string(&block["text"])),
+                ("assistant", "tool_use") => raw.call(string(&block["id"])),
+                ("user", "tool_result") => result(block, &mut raw),
+                _ => {}
+            }
+        }
+    }
+    let settings: Value =
+        settings.map(|bytes| serde_json::from_slice(bytes).unwrap()).unwrap_or_default();
+    let used = &settings["tokenUsage"];
+    raw.tokens = Tokens {
+        input: number(&used["inputTokens"]),
+        output: number(&used["outputTokens"]),
+        cache_read: number(&used["cacheReadTokens"]),
+        cache_creation: number(&used["cacheCreationTokens"]),
+    };
+    raw
+}
+
+fn result(block: &Value, raw: &mut RawSession) {
+    let text = block["content"].as_str();
+    let text = text.or(block["content"][0]["text"].as_str()).unwrap_or_default();
+    let timed_out = text.starts_with("Command timed out after ")
+        && !text.contains("[Process exited with code ");
+    let exit = text.rsplit("[Process exited with code ").next().filter(|_| text.ends_with(']'));
+    let is_ok = exit.is_none_or(|code| code == "0]" || !text.contains("[Process exited"));
+    let is_ok = is_ok && block["is_error"] != true && !timed_out;
+    raw.result(string(&block["tool_use_id"]), text, is_ok);
+}

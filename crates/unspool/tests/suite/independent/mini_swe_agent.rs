@@ -1,0 +1,49 @@
+//! An independent reader of mini-swe-agent's trajectories of the chat completions API.
+
+use serde_json::Value;
+
+use super::raw_session::RawSession;
+use super::{Kind, Tokens, add, number, string};
+
+/// `None` for a trajectory of another API.
+pub fn session(bytes: &[u8]) -> Option<RawSession> {
+    let mut raw = RawSession::default();
+    let document: Value = serde_json::from_slice(bytes).unwrap();
+    for message in document["messages"].as_array()? {
+        match string(&message["role"]) {
+            "assistant" => {
+                raw.say(Kind::Reasoning, string(&message["reasoning_content"]));
+                raw.say(Kind::Text, string(&message["content"]));
+                for call in message["tool_calls"].as_array().into_iter().flatten() {
+                    raw.call(string(&call["id"]));
+                }
+                let used = &message["extra"]["response"]["usage"];
+                let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
+                let tokens = Tokens {
+                    input: number(&used["prompt_tokens"]) - cached,
+                    output: number(&used["completion_tokens"]),
+                    cache_read: cached,
+                    cache_creation: 0,
+                };
+                raw.tokens = add(raw.tokens, tokens);
+            }
+            "tool" => {
+                let run = &message["extra"];
+                let is_ok = run["returncode"] == 0 && run["exception_info"] == "";
+                raw.result(string(&message["tool_call_id"]), string(&run["raw_output"]), is_ok);
+            }
+            // The run ends with the command that submits its result.
+            "exit" if message["extra"]["exit_status"] == "Submitted" => {
+                let last = raw.blocks.last().map(|(_, id)| id.clone()).unwrap_or_default();
+                raw.result(&last, "", true);
+            }
+            "user" | "system" | "exit" => {}
+            _ => return None,
+        }
+    }
+    document["messages"]
+        .as_array()?
+        .iter()
+        .all(|message| message["object"].is_null())
+        .then_some(raw)
+}

@@ -1,0 +1,169 @@
+//! Law 1 (order is kept) for the agents with one log format each: every recording against an
+//! independent reader of its raw file. Results, states and tokens are compared as well.
+
+use std::path::Path;
+
+use unspool_model::part::{Body, ToolState};
+use unspool_model::session::{Transcript, Usage};
+use unspool_sources::in_memory::SessionSet;
+
+use crate::case::{Capture, captures, cases, fold_in, main_session, name};
+use crate::independent::raw_session::RawSession;
+use crate::independent::{
+    Kind, Tokens, aider, cline, continue_dev, droid, kilo, mini_swe_agent, pi, qwen,
+};
+
+fn blocks(transcript: &Transcript) -> Vec<(Kind, String)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts
+        .filter_map(|part| match &part.body {
+            Body::Text(text) => Some((Kind::Text, text.text.clone())),
+            Body::Reasoning(reasoning) => Some((Kind::Reasoning, reasoning.text.clone())),
+            Body::Tool(tool) => Some((Kind::Tool, tool.call_id.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn tokens(usage: Usage) -> Tokens {
+    let Usage { input, output, cache_read, cache_write, .. } = usage;
+    Tokens { input, output, cache_read, cache_creation: cache_write }
+}
+
+/// Compares a session with its raw file. Returns how many calls it compared.
+fn compare(case: &str, transcript: &Transcript, raw: &RawSession) -> usize {
+    let found = blocks(transcript);
+    let trimmed = |blocks: &[(Kind, String)]| -> Vec<(Kind, String)> {
+        blocks.iter().map(|(kind, text)| (*kind, text.trim().to_owned())).collect()
+    };
+    assert_eq!(trimmed(&found), trimmed(&raw.blocks), "{case}");
+    assert_eq!(tokens(transcript.usage()), raw.tokens, "{case}");
+    let mut compared = 0;
+    for part in transcript.turns.iter().flat_map(|turn| &turn.parts) {
+        let Body::Tool(tool) = &part.body else { continue };
+        let at = format!("{case} {}", tool.call_id);
+        let Some(result) = raw.results.get(&tool.call_id) else {
+            assert_ne!(tool.state, ToolState::Completed, "{at}");
+            continue;
+        };
+        compared += 1;
+        let output = tool.output.as_deref().unwrap_or_default();
+        assert!(output.contains(result.output.trim()), "{at}: {output:?} {:?}", result.output);
+        assert_eq!(tool.state == ToolState::Completed, result.is_ok, "{at}: {:?}", tool.state);
+    }
+    compared
+}
+
+/// The session of the first capture alone, which is the log.
+fn alone(captures: &[Capture]) -> SessionSet {
+    fold_in(&captures[..1], &[0])
+}
+
+/// Compares the logs of a source. Fails if fewer calls were compared.
+fn compare_logs(source: &str, file: &str, least: usize, read: fn(&[u8]) -> Option<RawSession>) {
+    let mut compared = 0;
+    for case in cases(source) {
+        let Ok(bytes) = std::fs::read(case.join(file)) else { continue };
+        let Some(raw) = read(&bytes) else { continue };
+        let session_set = alone(&captures(&case));
+        let session = main_session(&session_set);
+        assert_eq!(session.record_counts.unreadable, 0, "{}", name(&case));
+        compared += compare(&format!("{source}/{}", name(&case)), &session.transcript(), &raw);
+    }
+    assert!(compared >= least, "{source}: {compared}");
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_qwen_code() {
+    compare_logs("qwen", "log.jsonl", 40, |bytes| Some(qwen::session(bytes)));
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_pi() {
+    compare_logs("pi", "log.jsonl", 40, |bytes| Some(pi::session(bytes)));
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_cline() {
+    compare_logs("cline", "log.json", 40, |bytes| Some(cline::session(bytes)));
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_continue() {
+    compare_logs("continue", "log.json", 30, |bytes| Some(continue_dev::session(bytes)));
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_mini_swe_agent() {
+    compare_logs("mini-swe-agent", "log.json", 15, mini_swe_agent::session);
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21: tokens are in the settings beside the file.
+#[test]
+fn law_1_order_is_kept_by_droid() {
+    let mut compared = 0;
+    for case in cases("droid") {
+        let Ok(bytes) = std::fs::read(case.join("log.jsonl")) else { continue };
+        let captures = captures(&case);
+        let settings = captures.iter().position(|file| file.file.ends_with(".settings.json"));
+        let order: Vec<usize> = [Some(0), settings].into_iter().flatten().collect();
+        let session_set = fold_in(&captures, &order);
+        let session = main_session(&session_set);
+        let path = settings.map(|at| case.join(&captures[at].file));
+        let settings = path.map(|path| std::fs::read(path).unwrap());
+        let raw = droid::session(&bytes, settings.as_deref());
+        compared += compare(&format!("droid/{}", name(&case)), &session.transcript(), &raw);
+    }
+    assert!(compared >= 20, "{compared}");
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
+#[test]
+fn law_1_order_is_kept_by_kilo() {
+    let mut compared = 0;
+    for case in cases("kilo") {
+        let database = case.join("log.db");
+        if !database.exists() {
+            continue;
+        }
+        let captures = captures(&case);
+        let of_database: Vec<usize> =
+            (0..captures.len()).filter(|at| captures[*at].file == "log.db").collect();
+        let session_set = fold_in(&captures, &of_database);
+        for (id, raw) in kilo::sessions(&database) {
+            let found = session_set.sessions.iter().find(|found| found.agent_session_id == id);
+            let Some(found) = found else { panic!("{} {id} is missing", name(&case)) };
+            compared += compare(&format!("kilo/{} {id}", name(&case)), &found.transcript(), &raw);
+        }
+    }
+    assert!(compared >= 25, "{compared}");
+}
+
+// R-000-01 to R-000-06, R-001-21: the history has no ids, so prompts and tokens are compared.
+#[test]
+fn law_1_order_is_kept_by_aider() {
+    for case in cases("aider") {
+        let raw = aider::history(&read(&case.join("log.md")));
+        let session_set = alone(&captures(&case));
+        assert_eq!(session_set.sessions.len(), raw.prompts.len(), "{}", name(&case));
+        for (nth, session) in session_set.sessions.iter().enumerate() {
+            let transcript = session.transcript();
+            let user = transcript.turns.iter().flat_map(|turn| &turn.user);
+            let lines: Vec<&str> = user.filter_map(Body::prose).flat_map(str::lines).collect();
+            let at = format!("{} {nth}", name(&case));
+            assert_eq!(lines, raw.prompts[nth], "{at}");
+            let usage = transcript.usage();
+            let found = (usage.input + usage.cache_read + usage.cache_write, usage.output);
+            assert_eq!(found, (raw.tokens[nth].input, raw.tokens[nth].output), "{at}");
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
