@@ -52,13 +52,18 @@ impl Panel {
         Some(Value::Object(differing))
     }
 
-    /// The last answer that another surface gave: everybody learns who answered (C-24).
-    pub fn other_answer(&mut self, state: &ChatState) -> Option<Value> {
+    /// The last answer that somebody else gave: everybody learns who answered (C-24). `own` are the
+    /// questions that this page answered.
+    pub fn other_answer(
+        &mut self,
+        state: &ChatState,
+        own: &BTreeMap<u64, String>,
+    ) -> Option<Value> {
         let seen = self.answers_seen;
         let mut new = state.answers.iter().filter(|answer| answer.number > seen);
-        let other = |answer: &&GivenAnswer| answer.by != SURFACE;
+        let other = |answer: &&GivenAnswer| !own.values().any(|id| *id == answer.question);
         let notice = new.rfind(other).map(|answer| {
-            let text = answer.sentence();
+            let text = answer.sentence(SURFACE);
             json!({ "type": "notice", "text": safe(&text) })
         });
         self.answers_seen = state.answers.last().map_or(seen, |answer| answer.number);

@@ -270,8 +270,8 @@ impl State {
                 self.show_question(id)
             }
             QuestionKey::Answer(answer) => self.answer(id, answer),
-            QuestionKey::Discuss(answer) => {
-                let effects = self.answer(id, answer);
+            QuestionKey::Discuss => {
+                let effects = self.answer(id, UserAnswer::Discuss);
                 self.set_status("refused; what you write now is the next message");
                 effects
             }
