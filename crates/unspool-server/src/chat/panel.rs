@@ -131,7 +131,7 @@ fn notices(state: &ChatState) -> Markup {
         @if state.phase == Phase::Ended { p.tone-failed { "✕ " (safe(ended)) } }
         @if let Some(error) = failed { p.tone-failed { "✕ the last message failed: " (safe(error)) } }
         @if let Some(why) = &state.unrecorded { p.tone-warning { "! not recorded: " (safe(why)) } }
-        @if state.stuck { p.tone-warning { "! the agent does not stop" } }
+        @if state.stuck { p.tone-warning { "! the agent does not stop: End ends it" } }
         @if state.silent_since.is_some() {
             p.tone-warning { "! the agent has been silent for more than 5 minutes" }
         }
@@ -150,10 +150,10 @@ fn queue(state: &ChatState) -> Markup {
                         " " span.dim { "+ " (format::count(message.images.len(), "image")) }
                     }
                 }
-                button type="button" data-queue="up" title="Send earlier" disabled[at == 0] { "↑" }
-                button type="button" data-queue="down" title="Send later" disabled[at + 1 == state.queue.len()] { "↓" }
+                button type="button" data-queue="up" title="Send earlier" aria-label="Send earlier" disabled[at == 0] { "↑" }
+                button type="button" data-queue="down" title="Send later" aria-label="Send later" disabled[at + 1 == state.queue.len()] { "↓" }
                 button type="button" data-queue="edit" title="Edit" { "Edit" }
-                button type="button" data-queue="remove" title="Take back" { "✕" }
+                button type="button" data-queue="remove" title="Take back" aria-label="Take back" { "✕" }
             }
         }
     }

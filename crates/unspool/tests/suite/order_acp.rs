@@ -174,7 +174,7 @@ const ONLY_IN_CAPTURE: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn law_2_nothing_is_said_twice_and_nothing_dropped_with_acp() {
+fn chat_law_2_nothing_is_said_twice_and_nothing_dropped() {
     // R-003-11: in the order of the log, what only the capture has between.
     let expected: BTreeMap<&str, &[&str]> = ONLY_IN_CAPTURE.iter().copied().collect();
     let mut differences = BTreeSet::new();
