@@ -68,6 +68,8 @@ struct HandedOn {
     /// The client's number of it.
     number: u64,
     question: Option<String>,
+    /// The draft of the composer, which is kept whatever becomes of the chat.
+    draft: Option<String>,
 }
 
 /// What a chat says; None when it is gone.
@@ -270,7 +272,10 @@ impl Follower {
             self.handed_on.iter().filter(|(_, sent)| is_its(sent)).map(|(n, _)| *n).collect();
         for number in numbers {
             let Some(sent) = self.handed_on.remove(&number) else { continue };
-            let outcome = self.gone(sent.question.as_deref());
+            let outcome = match (&mut self.ended, sent.draft) {
+                (Some(ended), Some(draft)) => ended.keep_draft(&self.folders, draft).await,
+                _ => self.gone(sent.question.as_deref()),
+            };
             self.reply(sent.number, outcome).await;
         }
     }
@@ -309,13 +314,17 @@ impl Follower {
                 (driving.map(|(chat, _)| chat.clone()), command)
             }
         };
+        let mut draft = None;
+        if let Command::Draft { question: None, text } = &command {
+            draft = Some(text.clone());
+        }
         let own_number = self.next_number;
         self.next_number += 1;
         if let Some(chat) = target
             && let Some(link) = self.links.get(&chat)
             && link.commands.send(ClientMessage { number: own_number, by, command }).await.is_ok()
         {
-            self.handed_on.insert(own_number, HandedOn { chat, number, question });
+            self.handed_on.insert(own_number, HandedOn { chat, number, question, draft });
             return;
         }
         let outcome = self.gone(question.as_deref());

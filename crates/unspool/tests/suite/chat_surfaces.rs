@@ -79,6 +79,42 @@ fn queue_and_draft_are_back_after_the_host_was_killed() {
     assert!(stage.chats().is_empty());
 }
 
+/// R-003-38: a line of a connection that is over changes nothing of the turn that runs now.
+#[test]
+fn a_late_line_of_an_old_connection_changes_nothing() {
+    let stage = script(json!({"go": [{"say": "Old reply."}, {"wait": "cancel"}],
+        "again": [{"say": "New reply."}, {"sleep": 1500}, {"say": " And more."}]}));
+    let mut terminal = chat(&stage);
+    terminal.press("go\r");
+    terminal.shows("Old reply.");
+    let capture = stage.chats()[0]["state"]["capture"].as_str().unwrap().to_owned();
+    let host = stage.chats()[0]["process"].as_u64().unwrap();
+    signal(u32::try_from(host).unwrap(), "-9");
+    terminal.shows("enter starts the agent again");
+    until("the last word of the old capture", || {
+        stage.machine.ok("data", &["sync"]);
+        let text = std::fs::read_to_string(&capture).unwrap();
+        if text.contains("\"lost\"") { Ok(()) } else { Err(text) }
+    });
+    terminal.press("again\r");
+    terminal.shows("New reply.");
+    let chunk = json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "LATE WORDS"}});
+    let message = json!({"jsonrpc": "2.0", "method": "session/update",
+        "params": {"sessionId": "s-1", "update": chunk}});
+    let line = json!({"t": 1_794_702_908_545_u64, "dir": "a2c", "msg": message});
+    let mut old = std::fs::OpenOptions::new().append(true).open(&capture).unwrap();
+    writeln!(old, "{line}").unwrap();
+    let screen = terminal.shows("And more.");
+    assert!(screen.contains("New reply. And more.") && !screen.contains("LATE"), "{screen}");
+    stage.machine.ok("data", &["sync"]);
+    let turns = stage.turns();
+    assert_eq!(turns.len(), 2, "{turns:?}");
+    assert!(!format!("{turns:?}").contains("LATE"), "{turns:?}");
+    quit(&mut terminal);
+    stage.end_chats();
+}
+
 /// What is typed after the agent ended survives the application.
 #[test]
 fn text_typed_after_the_agent_ended_survives() {
@@ -183,7 +219,7 @@ fn a_chat_fits_into_80_columns_and_24_lines() {
         [
             "╭─ ? permission",
             "allow once  Yes",
-            "refuse  No",
+            "refuse      No",
             "waits for you: 1 question",
             "Tasks · 1 of 2",
         ]

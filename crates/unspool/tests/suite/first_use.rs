@@ -63,6 +63,7 @@ fn a_failed_command_shows_its_end_first() {
 #[test]
 fn the_tasks_of_a_watched_session_do_not_scroll() {
     let machine = Machine::new();
+    machine.keep_turns_open();
     let log = recorded("claude-code/discovery-loop/log.jsonl");
     let (path, later) = half_written(&machine, &log);
     let mut terminal = Terminal::open(&machine, (100, 36), &[]);

@@ -277,7 +277,8 @@ fn a_hook_is_over_at_once_whatever_happens() {
     fs::create_dir_all(machine.data("pipe").join("hooks")).unwrap();
     let pipe = machine.data("pipe").join("hooks").join(today.file_name());
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    timed(|| hook("pipe"), &payload, "a file that cannot be opened");
+    // It is given up after a second.
+    timed_once(hook("pipe"), &payload, "a file that cannot be opened");
     // A stopped recorder that holds the lock.
     let watcher = WatchProcess::begin(machine.command("stuck", &["sync", "--watch", "--json"]));
     until("a recorder", || {

@@ -64,7 +64,7 @@ fn changes_follow_a_snapshot_without_a_gap() {
     machine.append(LOG, &half.concat());
     machine.ok("d", &["sync"]);
     let server = Server::begin(&machine, "d", &[]);
-    let session = server.json("/api/sessions")["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let session = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
 
     let mut socket = subscribe(&server, &session, None);
     let (turns, seq) = snapshot(&mut socket);
