@@ -268,10 +268,6 @@ test("only the browser that used the code drives; no other program, page or site
   for (const foreign of ["http://evil.example", "http://127.0.0.1:1", "null"]) {
     assert.equal((await start({ Cookie: cookies, Origin: foreign, "Unspool-Key": key })).status, 403, foreign);
   }
-  const asked = async (body) => (await fetch(`${origin}/new`, { method: "POST", headers: { "Content-Type": "application/json", Cookie: cookies, Origin: origin, "Unspool-Key": key }, body: JSON.stringify(body) }));
-  assert.equal((await asked({ new: { agent: "sh", project: it.project } })).status, 400, "an agent that is not in the list");
-  assert.equal((await asked({ new: { agent: "claude-code", project: "/" } })).status, 403, "a folder that is not in the list");
-  assert.equal((await asked({ new: { agent: "claude-code", project: it.project, command: ["sh"] } })).status, 422, "no browser names a program");
 
   // The same browser may open the address again: a second tab.
   await page.goto(it.server.address);

@@ -2,10 +2,11 @@
 // follows its end only while the user is there (R-003-42).
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { appendFile, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { closeBrowser, folder, freePort, open, root, serve, until } from "./program.mjs";
+import { closeBrowser, folder, freePort, open, program, root, serve, until } from "./program.mjs";
 
 after(closeBrowser);
 
@@ -62,7 +63,10 @@ async function watched(t, name, count, options) {
   return { log, lines: lines.slice(count), server, page, again };
 }
 
-for (const name of ["discovery-loop", "subagents-parallel-and-background", "question-answered"]) {
+/** How the last turn of some recordings ends. */
+const ENDS = { "error-gives-up": "failed", "interrupted-mid-tool": "interrupted" };
+
+for (const name of ["discovery-loop", "subagents-parallel-and-background", "question-answered", ...Object.keys(ENDS)]) {
   // R-000-14, R-000-15, R-001-34
   test(`${name}: the live page equals the loaded page`, async (t) => {
     const { log, lines, server, page } = await watched(t, name, 4);
@@ -84,6 +88,7 @@ for (const name of ["discovery-loop", "subagents-parallel-and-background", "ques
     for (const [at, piece] of now.entries()) assert.equal(grown[at], piece, `piece ${at}`);
     assert.equal(grown.length, now.length);
     assert.deepEqual(page.troubles, []);
+    if (ENDS[name]) assert.equal(await page.locator(".turn-head").last().getAttribute("data-state"), ENDS[name]);
     if (name !== "discovery-loop") return;
     // The task list is beside the transcript and stays visible (R-003-43).
     assert.match(await page.locator("#tasks").innerText(), /Tasks 2 of 2\s+☑\s+Reproduce the early expiry\s+☑\s+Fix TTL comparison/);
@@ -141,4 +146,35 @@ test("a page continues after the server is killed and restarted in the middle of
       && (await page.locator(".turn-head[data-state=completed]").count()) === 1
       || { differs: loaded.flatMap((piece, at) => grown[at] === piece ? [] : [grown[at], piece]) };
   }, 20);
+});
+
+test("`import -` grows an open page word by word", async (t) => {
+  const [data, home] = [await folder(t), await folder(t)];
+  const server = await serve(t, data, ["--port", "0"], home);
+  const stream = (await readFile(join(root, "fixtures/claude-code/discovery-loop/stream.jsonl"), "utf8")).split("\n").map((line) => `${line}\n`);
+  const agent = spawn(program, ["--data", data, "import", "-"], { env: { PATH: process.env.PATH, HOME: home, TZ: "UTC" }, stdio: ["pipe", "ignore", "inherit"] });
+  t.after(() => agent.kill("SIGKILL"));
+  // Line 8 has the first words of a thought.
+  agent.stdin.write(stream.slice(0, 8).join(""));
+  const page = await open(t);
+  await page.goto(server.address);
+  await until("the session is listed", async () => {
+    await page.goto(server.origin);
+    return (await page.locator(".row").count()) === 1;
+  });
+  await page.click(".row a");
+  await page.waitForSelector(".session[data-live=on] .part[data-kind=reasoning]");
+  const thought = () => page.locator(".part[data-kind=reasoning]").first().evaluate((part) => part.textContent);
+  const seen = [];
+  for (const line of stream.slice(8, 30)) {
+    const before = await thought();
+    agent.stdin.write(line);
+    const { event } = JSON.parse(line);
+    if (event?.delta?.type !== "thinking_delta") { if (event?.type === "content_block_stop") break; continue; }
+    await until("the next words", async () => (await thought()) !== before || before);
+    seen.push(await thought());
+  }
+  assert.ok(seen.length >= 3, `one after the other: ${seen.length}`);
+  for (const [at, text] of seen.entries()) if (at > 0) assert.ok(text.length > seen[at - 1].length);
+  agent.stdin.end();
 });

@@ -297,7 +297,9 @@ impl Chat {
             self.state.silent_since = Some(self.last_line);
         }
         if self.linger_end().is_some_and(|end| now >= end) {
-            self.end("nobody was connected and there was nothing to do".to_owned());
+            self.end(
+                "it ended by itself: nobody was connected and there was nothing to do".to_owned(),
+            );
         }
     }
 

@@ -122,7 +122,7 @@ impl Run {
 }
 
 #[test]
-fn one_prompt_in_flight_and_the_rest_in_the_queue() {
+fn chat_law_4_one_prompt_is_in_flight_and_the_rest_in_the_queue() {
     let mut run = Run::idle();
     for text in ["one", "two", "three"] {
         assert_eq!(run.prompt(text), Outcome::Accepted);
@@ -163,7 +163,7 @@ fn the_queue_is_held_after_an_interruption_and_a_failure() {
 
 /// R-004-24: a prompt that never reached the agent is no turn; it is back where it was typed.
 #[test]
-fn a_message_that_was_not_written_goes_back_to_the_draft() {
+fn chat_law_3_no_message_vanishes() {
     let mut run = Run::idle();
     run.writes = false;
     run.prompt("one");
@@ -196,7 +196,7 @@ fn queue_and_draft_survive_a_restart() {
 }
 
 #[test]
-fn the_first_answer_wins_and_the_others_learn_it() {
+fn chat_law_5_one_answer_per_request_the_first() {
     let mut run = Run::idle();
     run.prompt("one");
     run.permission(json!(7), "execute");
@@ -269,6 +269,45 @@ fn no_rule_says_yes_after_an_interruption() {
     run.finish("end_turn");
     assert_eq!(run.prompts(), ["one"]);
     assert!(run.chat.state.held.is_some());
+}
+
+/// Clients that come and go, days that pass and a start from what was kept are no answer.
+#[test]
+fn chat_law_7_no_reconnection_and_no_time_out_says_yes() {
+    const DAY: u64 = 24 * 3_600_000;
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.permission(json!(7), "read");
+    for clients in [0, 1, 0, 2] {
+        run.take(Input::Clients(clients));
+        run.now += DAY;
+        run.take(Input::Tick);
+    }
+    assert!(run.answers().is_empty(), "{:?}", run.answers());
+    assert_eq!(run.chat.state.questions.len(), 1, "it waits");
+    let again = Chat::new(ChatSpec::default(), Some(run.chat.state.clone()));
+    assert!(again.state.questions.is_empty(), "the agent that asked is gone");
+    run.take(Input::Exited(Exit::default()));
+    let allowed =
+        run.answers().into_iter().any(|line| line["result"]["outcome"]["optionId"] != json!(null));
+    assert!(!allowed, "{:?}", run.answers());
+}
+
+/// R-003-13: a refusal to talk about the call first is told from a plain one, in the capture and to others.
+#[test]
+fn an_answer_may_be_to_talk_about_it() {
+    let mut run = Run::idle();
+    run.prompt("one");
+    run.permission(json!("x-1"), "execute");
+    let command = Command::Answer { question: "0".to_owned(), answer: UserAnswer::Discuss };
+    assert_eq!(run.client(command), Outcome::Accepted);
+    assert_eq!(run.answers()[0]["result"]["outcome"]["optionId"], "n");
+    let note = run.notes.iter().find(|note| note["what"] == "discuss").unwrap();
+    assert_eq!(note["request"], "x-1");
+    assert_eq!(run.chat.state.answers[0].answer, "chat about this");
+    run.permission(json!(9), "execute");
+    assert_eq!(run.choose("1", "n"), Outcome::Accepted);
+    assert_eq!(run.notes.iter().filter(|note| note["what"] == "discuss").count(), 1);
 }
 
 #[test]
@@ -561,7 +600,7 @@ proptest! {
     /// Laws of the chat: no message vanishes, one prompt is in flight, one answer per request, and
     /// nobody but the client says yes.
     #[test]
-    fn laws_hold_in_any_order(moves in moves()) {
+    fn chat_laws_3_4_5_and_7_hold_in_any_order(moves in moves()) {
         let mut run = Run::idle();
         run.writes = false;
         let (mut accepted, mut removed, mut written) = (Vec::new(), Vec::new(), Vec::new());

@@ -32,11 +32,11 @@ pub enum ClientError {
     #[error("the chat did not start: {0}")]
     NotStarted(String),
     #[error(
-        "the chat was started by another version of unspool (process {process}); end it with that \
-         version, or use that version"
+        "another version of unspool runs this chat (process {process}): it can be read here, and only \
+         that version can answer the agent or end it"
     )]
     Version { process: u32 },
-    #[error("the chat does not answer")]
+    #[error("the chat does not answer; `unspool chat --list` shows whether it runs")]
     Silent,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -98,7 +98,7 @@ pub fn recover(folders: &ChatFolders) {
                 note_loss(capture, stored.state.session.as_deref());
             }
             stored.state.phase = Phase::Ended;
-            stored.state.reason = Some("the host of the chat was killed".to_owned());
+            stored.state.reason = Some("unspool's process for this chat was killed".to_owned());
             stored.state.questions.clear();
         }
         let is_empty = stored.state.queue.is_empty() && stored.state.draft.is_empty();
@@ -144,7 +144,7 @@ pub async fn start_detached(
     while !folder.socket().exists() {
         if let Some(status) = child.try_wait()? {
             let _ = folder.remove();
-            return Err(ClientError::NotStarted(format!("its host ended ({status})")));
+            return Err(ClientError::NotStarted(format!("its process ended ({status})")));
         }
         if Instant::now() > deadline {
             let _ = child.kill();

@@ -2,6 +2,7 @@
 //! one, and the hooks of an agent in its own terminal that wait for an answer. They come and go
 //! while a surface is connected, so the folder of chats is looked at again and again.
 
+mod ended;
 mod merge;
 
 use std::collections::BTreeMap;
@@ -11,10 +12,12 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use crate::chat::ChatSpec;
 use crate::client::{Attached, ClientError, attach};
 use crate::host::CLIENT_QUEUE;
 use crate::host::folder::{ChatFolder, ChatFolders};
 use crate::protocol::{ChatState, ClientMessage, Command, HostMessage, Outcome, Phase, changed};
+use ended::EndedChat;
 use merge::{AnswerLog, merged, own_question};
 
 /// How often new chats are looked for.
@@ -41,9 +44,10 @@ pub async fn follow_chat(
     folder: &ChatFolder,
 ) -> Result<Attached, ClientError> {
     let attached = attach(folder).await?;
+    let spec = folder.read().map(|stored| stored.spec).unwrap_or_default();
     let (agent, session) = (attached.state.agent.clone(), attached.state.session.clone());
     let mut follower = Follower::new(folders, agent, session);
-    follower.add(folder.id.clone(), attached);
+    follower.add(folder.id.clone(), spec, attached);
     follower.scan().await;
     Ok(follower.start())
 }
@@ -54,6 +58,8 @@ struct Link {
     state: ChatState,
     fields: Map<String, Value>,
     process: u32,
+    /// How the agent was started.
+    spec: ChatSpec,
 }
 
 /// A command that was handed on, and is not confirmed.
@@ -62,6 +68,8 @@ struct HandedOn {
     /// The client's number of it.
     number: u64,
     question: Option<String>,
+    /// The draft of the composer, which is kept whatever becomes of the chat.
+    draft: Option<String>,
 }
 
 /// What a chat says; None when it is gone.
@@ -83,8 +91,8 @@ struct Follower {
     others: BTreeMap<String, Other>,
     /// Chats that did not greet, and when they are tried again.
     silent: BTreeMap<String, Instant>,
-    /// The last state of the chat that drove the agent: how it ended is shown until another comes.
-    ended: Option<ChatState>,
+    /// The last chat that drove the agent: how it ended is shown until another comes.
+    ended: Option<EndedChat>,
     answers: AnswerLog,
     handed_on: BTreeMap<u64, HandedOn>,
     next_number: u64,
@@ -176,6 +184,9 @@ impl Follower {
             let id = folder.id.clone();
             if stored.state.phase == Phase::Ended {
                 self.others.insert(id, Other::Unchanged(version));
+                if !stored.state.answers_only && self.driving().is_none() {
+                    self.ended = EndedChat::left(&folder, stored).or(self.ended.take());
+                }
                 continue;
             }
             let is_silent = self.silent.get(&id).is_some_and(|until| Instant::now() < *until);
@@ -183,7 +194,7 @@ impl Follower {
                 continue;
             }
             match timeout(GREETING_TIME, attach(&folder)).await {
-                Ok(Ok(attached)) => self.add(id, attached),
+                Ok(Ok(attached)) => self.add(id, stored.spec, attached),
                 Ok(Err(ClientError::Version { .. })) => {
                     self.others.insert(id, Other::Always);
                 }
@@ -198,14 +209,14 @@ impl Follower {
         }
     }
 
-    fn add(&mut self, id: String, attached: Attached) {
+    fn add(&mut self, id: String, spec: ChatSpec, attached: Attached) {
         let Attached { state, process, commands, mut messages } = attached;
         if !state.answers_only {
             self.ended = None;
         }
         self.answers.note(&id, &state);
         let fields = state.fields();
-        self.links.insert(id.clone(), Link { commands, state, fields, process });
+        self.links.insert(id.clone(), Link { commands, state, fields, process, spec });
         let news = self.news.0.clone();
         tokio::spawn(async move {
             while let Some(message) = messages.recv().await {
@@ -253,19 +264,18 @@ impl Follower {
     /// A chat is gone: what was asked of it is answered by what is known.
     async fn drop_link(&mut self, chat: &str) {
         let link = self.links.remove(chat);
-        if let Some(mut state) = link.map(|link| link.state).filter(|state| !state.answers_only) {
-            if state.phase != Phase::Ended {
-                let lost = "the connection to the agent's host is lost";
-                (state.phase, state.reason) = (Phase::Ended, Some(lost.to_owned()));
-            }
-            self.ended = Some(state);
+        if let Some(link) = link.filter(|link| !link.state.answers_only) {
+            self.ended = Some(EndedChat::of(chat.to_owned(), link.spec, link.state));
         }
         let is_its = |sent: &HandedOn| sent.chat == chat;
         let numbers: Vec<u64> =
             self.handed_on.iter().filter(|(_, sent)| is_its(sent)).map(|(n, _)| *n).collect();
         for number in numbers {
             let Some(sent) = self.handed_on.remove(&number) else { continue };
-            let outcome = self.gone(sent.question.as_deref());
+            let outcome = match (&mut self.ended, sent.draft) {
+                (Some(ended), Some(draft)) => ended.keep_draft(&self.folders, draft).await,
+                _ => self.gone(sent.question.as_deref()),
+            };
             self.reply(sent.number, outcome).await;
         }
     }
@@ -288,6 +298,13 @@ impl Follower {
     /// the agent.
     async fn command(&mut self, message: ClientMessage) {
         let ClientMessage { number, by, command } = message;
+        if self.driving().is_none()
+            && let (Command::Draft { question: None, text }, Some(ended)) =
+                (&command, &mut self.ended)
+        {
+            let outcome = ended.keep_draft(&self.folders, text.clone()).await;
+            return self.reply(number, outcome).await;
+        }
         let question = question_of(&command).map(str::to_owned);
         let (target, command) = match question.as_deref().map(own_question) {
             Some(Some((chat, own))) => (Some(chat.to_owned()), about(command, own)),
@@ -297,13 +314,17 @@ impl Follower {
                 (driving.map(|(chat, _)| chat.clone()), command)
             }
         };
+        let mut draft = None;
+        if let Command::Draft { question: None, text } = &command {
+            draft = Some(text.clone());
+        }
         let own_number = self.next_number;
         self.next_number += 1;
         if let Some(chat) = target
             && let Some(link) = self.links.get(&chat)
             && link.commands.send(ClientMessage { number: own_number, by, command }).await.is_ok()
         {
-            self.handed_on.insert(own_number, HandedOn { chat, number, question });
+            self.handed_on.insert(own_number, HandedOn { chat, number, question, draft });
             return;
         }
         let outcome = self.gone(question.as_deref());
@@ -324,7 +345,7 @@ impl Follower {
 
     fn state(&self) -> ChatState {
         let links = self.links.iter().map(|(id, link)| (id.as_str(), &link.state));
-        let mut state = merged(links, self.ended.as_ref(), &self.answers);
+        let mut state = merged(links, self.ended.as_ref().map(|ended| &ended.state), &self.answers);
         if state.agent.is_empty() {
             state.agent.clone_from(&self.agent);
         }

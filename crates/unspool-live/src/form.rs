@@ -152,7 +152,7 @@ pub fn content(
             (Some(own), Some(property)) => {
                 content.insert(property.clone(), json!(own));
             }
-            (Some(_), None) => return Err(format!("“{}” takes no own words", field.text)),
+            (Some(_), None) => return Err(format!("“{}” takes only its choices", field.text)),
             (None, _) => {}
         }
         if value.chosen.is_empty() {

@@ -83,7 +83,7 @@ pub async fn lock(folder: &ChatFolder) -> io::Result<File> {
         }
         sleep(Duration::from_millis(20)).await;
     }
-    Err(io::Error::other("the chat has a host already"))
+    Err(io::Error::other("this chat runs already"))
 }
 
 /// Runs a chat until it has ended. Returns its last state.

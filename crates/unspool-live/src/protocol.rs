@@ -13,11 +13,11 @@ mod question;
 
 pub use question::{
     AGENT_TERMINAL, ANSWERED, GivenAnswer, OpenQuestion, PermissionKind, PermissionOption,
-    RequestedInput,
+    RequestedInput, other_surface,
 };
 
 /// Raised with every incompatible change. A client of another version may only read.
-pub const SOCKET_VERSION: u32 = 1;
+pub const SOCKET_VERSION: u32 = 2;
 
 /// A line from the host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -133,6 +133,8 @@ pub enum UserAnswer {
     Form(BTreeMap<String, FieldValue>),
     /// Neither yes nor no.
     Decline,
+    /// No, to talk about it first: the next message is about it.
+    Discuss,
 }
 
 /// The value of one field of a form.

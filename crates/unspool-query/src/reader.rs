@@ -24,6 +24,7 @@ use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::changes::Changes;
 use unspool_view::present::notes::head_blocks;
+use unspool_view::present::tools::Tasks;
 use unspool_view::present::{self, Folding, UNTITLED};
 
 use crate::activity::activity;
@@ -183,6 +184,9 @@ pub struct WindowData {
     pub session_row: SessionRow,
     pub head: Vec<Block>,
     pub view: WindowView,
+    /// What the agent plans now.
+    #[serde(default)]
+    pub tasks: Tasks,
 }
 
 /// A part or a title that matches a search.
@@ -259,7 +263,8 @@ async fn run<V: View>(
             head.extend(head_blocks(&view.notes(session).await?));
             let mut session_row = session_row(view, prices, &stored).await?;
             add_figures(view, prices, &stored, &mut session_row).await?;
-            Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded })))
+            let tasks = view.plans(stored.row).await?.iter().collect();
+            Ok(Response::Window(Box::new(WindowData { session_row, head, view: loaded, tasks })))
         }
         Query::Search { query, session, limit } => {
             let request = SearchRequest { session, limit, ..SearchRequest::new(&query) };

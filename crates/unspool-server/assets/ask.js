@@ -2,6 +2,7 @@
 // never takes the focus. Its buttons do nothing for a moment after they appeared or moved, so that a
 // click that was meant for something else answers nothing (R-X-10).
 
+import { notify } from "./actions.js";
 import { element, hidingFolds } from "./view.js";
 
 const GUARD_MS = 300;
@@ -84,7 +85,7 @@ export class Asks {
     else if ("send" in button.dataset) { if (this.isRead(ask)) this.answer(ask, { form: this.form(ask) }); }
     else if ("say" in button.dataset) this.refuse(ask);
     else if ("decline" in button.dataset) this.answer(ask, "decline");
-    else if ("discuss" in button.dataset) { this.answer(ask, ask.question.refusal); this.talk(); }
+    else if ("discuss" in button.dataset) { this.answer(ask, "discuss"); this.talk(); }
   }
 
   choose(ask, button) {
@@ -136,7 +137,10 @@ export class Asks {
     const outcome = await this.send({ answer: { question: ask.question.id, answer } });
     if (outcome === "accepted") return;
     for (const button of buttons) button.disabled = false;
-    this.hint(ask, outcome.refused ?? `The ${outcome.already?.by} was first: ${outcome.already?.answer}`);
+    const first = outcome.already && `${outcome.already.by} was first: ${outcome.already.answer}`;
+    // The question may be gone already.
+    if (ask.box.isConnected) this.hint(ask, outcome.refused ?? first);
+    else notify(outcome.refused ?? first);
   }
 
   /** Refuses with words that the agent reads. They are the draft of the question. */

@@ -19,6 +19,8 @@ pub struct ListParams {
     pub model: Option<String>,
     pub tag: Option<String>,
     pub kind: Option<String>,
+    /// Search only calls of this tool.
+    pub tool: Option<String>,
     /// Any time that `unspool_query::times` reads: `today`, `7d`, a date.
     pub since: Option<String>,
     /// Likewise. A day is included.
@@ -43,6 +45,11 @@ impl ListParams {
         non_empty(&self.q)
     }
 
+    /// True if it asks for parts, not sessions.
+    pub fn is_search(&self) -> bool {
+        [&self.q, &self.kind, &self.tool].into_iter().any(|value| non_empty(value).is_some())
+    }
+
     /// The active filters, for links to the next page.
     pub fn query(&self) -> UrlQuery {
         let mut query = UrlQuery::default();
@@ -53,6 +60,7 @@ impl ListParams {
             ("model", &self.model),
             ("tag", &self.tag),
             ("kind", &self.kind),
+            ("tool", &self.tool),
             ("since", &self.since),
             ("until", &self.until),
             ("errors", &self.errors),

@@ -11,6 +11,7 @@ pub mod droid_settings;
 mod first_record;
 mod hub_events;
 pub mod lines;
+mod packed;
 pub mod regular_file;
 pub mod restartable_reader;
 pub mod rollout;

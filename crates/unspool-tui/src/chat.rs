@@ -10,7 +10,7 @@ pub mod link;
 pub mod question;
 pub mod question_layout;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 pub use unspool_live::open::ChatRequest;
 use unspool_live::protocol::{
     AgentOption, ChatState, ClientMessage, Command, GivenAnswer, HostMessage, OpenQuestion,
-    Outcome, Phase,
+    Outcome, Phase, other_surface,
 };
 use unspool_model::id::SessionId;
 
@@ -109,6 +109,8 @@ pub struct ChatPane {
     /// What was sent and is not confirmed, for what to do if it is refused.
     unconfirmed: BTreeMap<u64, Command>,
     answers_seen: u64,
+    /// The questions that were answered from here, unless somebody else was first.
+    own_answers: BTreeSet<String>,
     /// The draft that the host has.
     stored_draft: String,
     draft_due: Option<Instant>,
@@ -141,6 +143,7 @@ impl ChatPane {
             next_command: 0,
             unconfirmed: BTreeMap::new(),
             answers_seen: 0,
+            own_answers: BTreeSet::new(),
             stored_draft: String::new(),
             draft_due: None,
             answer_draft: None,
@@ -269,21 +272,26 @@ impl ChatPane {
         self.quiet_until.is_some_and(|until| pressed < until)
     }
 
-    /// The last answer that another surface gave: everybody learns who answered (C-24).
+    /// The last answer that somebody else gave: everybody learns who answered (C-24).
     fn note_answers(&mut self) -> Option<String> {
         let seen = self.answers_seen;
         let mut new = self.state.answers.iter().filter(|answer| answer.number > seen);
-        let other = |answer: &&GivenAnswer| answer.by != SURFACE;
-        let notice = new.rfind(other).map(GivenAnswer::sentence);
+        let other = |answer: &&GivenAnswer| !self.own_answers.contains(&answer.question);
+        let notice = new.rfind(other).map(|answer| answer.sentence(SURFACE));
         self.answers_seen = self.state.answers.last().map_or(seen, |answer| answer.number);
         notice
     }
 
     fn done(&mut self, number: u64, outcome: Outcome) -> Option<String> {
         let command = self.unconfirmed.remove(&number)?;
+        if let (Command::Answer { question, .. }, true) = (&command, outcome != Outcome::Accepted) {
+            self.own_answers.remove(question);
+        }
         match outcome {
             Outcome::Accepted => None,
-            Outcome::Already { by, answer } => Some(format!("the {by} was first: {answer}")),
+            Outcome::Already { by, answer } => {
+                Some(format!("{} was first: {answer}", other_surface(&by, SURFACE)))
+            }
             Outcome::Refused(why) => {
                 // No message vanishes: it is back where it was typed.
                 match command {
@@ -312,6 +320,9 @@ impl ChatPane {
     pub fn command(&mut self, command: Command) -> ChatEffect {
         self.next_command += 1;
         let number = self.next_command;
+        if let Command::Answer { question, .. } = &command {
+            self.own_answers.insert(question.clone());
+        }
         self.unconfirmed.insert(number, command.clone());
         ChatEffect::Send(ClientMessage { number, by: SURFACE.to_owned(), command })
     }

@@ -18,6 +18,7 @@ use unspool_model::part::{Kind, Place};
 use unspool_query::reader::{Query, SessionRow};
 use unspool_query::window::{Anchor, Position, Size};
 use unspool_view::lines::{Highlighter, Line};
+use unspool_view::present::tools::Tasks;
 
 use crate::entry::{Entry, EntryKey, FoldState, Inlines, LayoutContext};
 use crate::scroll::{EntryHeights, Scroll};
@@ -92,6 +93,8 @@ pub struct TranscriptPane {
     pub mark: Option<EntryKey>,
     /// During a replay: entries after this place are not shown yet.
     pub until: Option<Position>,
+    /// What the agent plans now.
+    pub tasks: Tasks,
     /// The chat with the agent, below the last entry.
     pub tail: Option<Rc<QuestionBox>>,
     /// Open questions of the agent, below the entries that they are about.
@@ -148,6 +151,7 @@ impl TranscriptPane {
             unseen: 0,
             mark: None,
             until: None,
+            tasks: Tasks::default(),
             tail: None,
             boxes: FxHashMap::default(),
             width: 80,

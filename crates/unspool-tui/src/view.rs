@@ -6,6 +6,7 @@ mod overlay;
 mod search;
 mod session;
 mod status;
+mod tasks;
 
 pub use search::{SEARCH_HEAD_LINES, hits_per_page};
 
@@ -13,7 +14,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_view::lines::{Line, Style};
 
-use crate::chat::layout;
 use crate::paint;
 use crate::state::{Screen, State};
 use crate::theme::Theme;
@@ -25,8 +25,8 @@ const MIN_PREVIEW_WIDTH: u16 = 110;
 const MIN_SIDE_WIDTH: u16 = 150;
 const SIDE_WIDTH: usize = 40;
 
-/// The smallest height at which the agent's plan is shown.
-const MIN_PLAN_HEIGHT: u16 = 20;
+/// The smallest height at which the agent's tasks are shown.
+const MIN_TASKS_HEIGHT: u16 = 20;
 
 /// The layout of the screen, in lines and columns.
 pub struct ScreenLayout {
@@ -38,8 +38,8 @@ pub struct ScreenLayout {
     pub preview: Option<usize>,
     /// The columns of the list at the left of an open session; 0 if it is not shown.
     pub side: usize,
-    /// The lines of the agent's plan below the transcript.
-    pub plan: usize,
+    /// The lines of the agent's tasks below the transcript.
+    pub tasks: usize,
 }
 
 pub fn screen_layout(state: &State) -> ScreenLayout {
@@ -50,12 +50,12 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let side = side
         && state.list.all.len() > 1
         && matches!(state.screens.as_slice(), [Screen::Session(_)]);
-    let plan = state.visible_chat().map_or(0, |chat| layout::plan(chat, usize::from(width)).len());
-    let plan = if height >= MIN_PLAN_HEIGHT { plan } else { 0 };
+    let with_tasks = height >= MIN_TASKS_HEIGHT;
+    let tasks = if with_tasks { tasks::lay_out(state, usize::from(width)).len() } else { 0 };
     ScreenLayout {
         top: 1,
-        plan,
-        body: usize::from(height.saturating_sub(1 + foot)).saturating_sub(plan),
+        tasks,
+        body: usize::from(height.saturating_sub(1 + foot)).saturating_sub(tasks),
         preview: preview.then(|| usize::from(width) * 2 / 5),
         side: if side { SIDE_WIDTH } else { 0 },
     }
@@ -93,15 +93,14 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
             }
         }
     }
-    if let Some(chat) = state.visible_chat().filter(|_| screen_layout.plan > 0) {
-        let below = Rect { y: body.bottom(), height: screen_layout.plan as u16, ..area };
-        for (at, line) in
-            layout::plan(chat, usize::from(area.width.saturating_sub(4))).iter().enumerate()
-        {
+    if screen_layout.tasks > 0 {
+        let below = Rect { y: body.bottom(), height: screen_layout.tasks as u16, ..area };
+        let tasks = tasks::lay_out(state, usize::from(area.width.saturating_sub(4)));
+        for (at, line) in tasks.iter().enumerate() {
             canvas.line(line, inset(nth(below.intersection(area), at), 2));
         }
     }
-    let body = Rect { height: body.height + screen_layout.plan as u16, ..body };
+    let body = Rect { height: body.height + screen_layout.tasks as u16, ..body };
     let rest =
         Rect { y: body.bottom(), height: area.bottom().saturating_sub(body.bottom()), ..area };
     status::foot(state, rest, &mut canvas);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use unspool_ingest::report::Progress;
+use unspool_ingest::service::request::RequestOutcome;
+use unspool_model::id::SessionId;
 use unspool_query::request::{ChangeHandler, Request};
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
@@ -44,6 +46,13 @@ pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
     })
 }
 
+/// Deletes a session. An agent that is driven in it ends first.
+pub fn delete(archive: &Archive, session: SessionId) -> Result<RequestOutcome> {
+    #[cfg(unix)]
+    crate::command::chat::forget(archive, session)?;
+    Ok(archive.writer()?.submit(Request::Delete { session }, &Progress::default())?)
+}
+
 /// Executes the write requests of an application in this process.
 pub fn change_handler(archive: Archive) -> ChangeHandler {
     Arc::new(move |request: Request| {
@@ -58,9 +67,14 @@ pub fn change_handler(archive: Archive) -> ChangeHandler {
                 "read"
             }
         };
-        let done =
-            archive.writer().and_then(|mut writer| writer.submit(request, &Progress::default()));
-        done.map(|_| what.to_owned()).map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+        let done = match request {
+            Request::Delete { session } => delete(&archive, session),
+            other => archive
+                .writer()
+                .and_then(|mut writer| writer.submit(other, &Progress::default()))
+                .map_err(anyhow::Error::from),
+        };
+        done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
     })
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use unspool_sources::decode::acp::CHAT_ABOUT_THIS;
 
 use super::turn::refuse;
 use super::update::{cut, label};
@@ -238,7 +239,9 @@ impl Chat {
             Ok(valid) => valid,
             Err(why) => return Outcome::Refused(why),
         };
-        let (id, label) = (&open.request, valid.label());
+        let discusses = *answer == UserAnswer::Discuss;
+        let label = if discusses { CHAT_ABOUT_THIS.to_owned() } else { valid.label() };
+        let id = &open.request;
         let message = match (valid, &open.kind) {
             (ValidAnswer::Option(option), _) => outgoing::permission_answer(id, Some(&option.id)),
             (ValidAnswer::Form(content), _) => {
@@ -252,6 +255,12 @@ impl Chat {
             }
         };
         let open = self.state.questions.remove(at);
+        if discusses {
+            // The archive tells it from a plain no.
+            let request = serde_json::from_str::<Value>(open.request.as_json());
+            let note = json!({"what": "discuss", "request": request.unwrap_or_default()});
+            self.effects.push(Effect::Note(note));
+        }
         self.note_answer(&open.id, open.text, by, &label);
         self.send(&message);
         Outcome::Accepted
@@ -343,6 +352,9 @@ pub fn validate<'a>(
     answer: &UserAnswer,
     now: u64,
 ) -> Result<ValidAnswer<'a>, String> {
+    if *answer == UserAnswer::Discuss {
+        return validate(open, &open.refusal(), now);
+    }
     // To decline needs no reading.
     if now < open.since + MIN_READING_TIME && *answer != UserAnswer::Decline {
         return Err("the question has just come; answer again".to_owned());
@@ -357,9 +369,10 @@ pub fn validate<'a>(
         (RequestedInput::Form(fields), UserAnswer::Form(values)) => {
             form::content(fields, values).map(ValidAnswer::Form)
         }
-        (RequestedInput::Permission(_) | RequestedInput::Form(_), UserAnswer::Decline) => {
-            Ok(ValidAnswer::Declined)
-        }
+        (
+            RequestedInput::Permission(_) | RequestedInput::Form(_),
+            UserAnswer::Decline | UserAnswer::Discuss,
+        ) => Ok(ValidAnswer::Declined),
         (RequestedInput::Permission(_), UserAnswer::Form(_)) => {
             Err("this is a permission: choose one of its options".to_owned())
         }

@@ -71,7 +71,7 @@ impl Chat {
                 self.clear(now);
                 Outcome::Accepted
             }
-            Command::Clear => refuse("the agent works; interrupt it first"),
+            Command::Clear => refuse("the agent is working; interrupt it first"),
             Command::End => {
                 self.end_by(by);
                 Outcome::Accepted
@@ -211,7 +211,7 @@ impl Chat {
     pub(super) fn cancel(&mut self, by: &str, now: u64) -> Outcome {
         match self.state.phase {
             Phase::Running => {}
-            Phase::Cancelling => return refuse("it is being interrupted"),
+            Phase::Cancelling => return refuse("the agent is stopping already"),
             Phase::Starting | Phase::Idle | Phase::Ended => {
                 return refuse("there is nothing to interrupt");
             }

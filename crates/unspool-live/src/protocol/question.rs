@@ -58,13 +58,19 @@ pub struct GivenAnswer {
 }
 
 impl GivenAnswer {
-    /// Who answered what, for those who did not.
-    pub fn sentence(&self) -> String {
+    /// Who answered what, for the surface of this kind that did not.
+    pub fn sentence(&self, surface: &str) -> String {
         let place = if self.by == AGENT_TERMINAL { "in" } else { "by" };
         let answer = Some(&self.answer).filter(|answer| *answer != ANSWERED);
         let answer = answer.map(|answer| format!(": {answer}")).unwrap_or_default();
-        format!("answered {place} the {}{answer}", self.by)
+        format!("answered {place} {}{answer}", other_surface(&self.by, surface))
     }
+}
+
+/// Who did something, for a surface that did not do it: `the browser`, or `another browser` for one.
+pub fn other_surface(by: &str, surface: &str) -> String {
+    let article = if by == surface { "another" } else { "the" };
+    format!("{article} {by}")
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

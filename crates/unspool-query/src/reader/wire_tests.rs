@@ -14,6 +14,7 @@ use unspool_view::block::{
 };
 use unspool_view::present::activity::Activity;
 use unspool_view::present::burn_rate::BurnRate;
+use unspool_view::present::tools::Tasks;
 
 use super::*;
 use crate::reader::{SearchHit, SessionRow, WindowData};
@@ -240,7 +241,12 @@ fn everything_that_is_said_is_what_it_was() {
     };
     let edge = Some(Position { turn: u32::MAX, place: Place(i64::MAX) });
     let shown = WindowView { turns: Vec::new(), earlier: edge, later: None };
-    let loaded = WindowData { session_row: session_row(), head: blocks(), view: shown };
+    let loaded = WindowData {
+        session_row: session_row(),
+        head: blocks(),
+        view: shown,
+        tasks: Tasks::default(),
+    };
     let (target, at) = (NoteTarget::Session, "2026-05-31T12:00:00Z".parse().unwrap());
     let note = Note { target, text: "\u{1b}".to_owned(), at };
     for answer in [

@@ -52,13 +52,18 @@ impl Panel {
         Some(Value::Object(differing))
     }
 
-    /// The last answer that another surface gave: everybody learns who answered (C-24).
-    pub fn other_answer(&mut self, state: &ChatState) -> Option<Value> {
+    /// The last answer that somebody else gave: everybody learns who answered (C-24). `own` are the
+    /// questions that this page answered.
+    pub fn other_answer(
+        &mut self,
+        state: &ChatState,
+        own: &BTreeMap<u64, String>,
+    ) -> Option<Value> {
         let seen = self.answers_seen;
         let mut new = state.answers.iter().filter(|answer| answer.number > seen);
-        let other = |answer: &&GivenAnswer| answer.by != SURFACE;
+        let other = |answer: &&GivenAnswer| !own.values().any(|id| *id == answer.question);
         let notice = new.rfind(other).map(|answer| {
-            let text = answer.sentence();
+            let text = answer.sentence(SURFACE);
             json!({ "type": "notice", "text": safe(&text) })
         });
         self.answers_seen = state.answers.last().map_or(seen, |answer| answer.number);
@@ -126,7 +131,7 @@ fn notices(state: &ChatState) -> Markup {
         @if state.phase == Phase::Ended { p.tone-failed { "✕ " (safe(ended)) } }
         @if let Some(error) = failed { p.tone-failed { "✕ the last message failed: " (safe(error)) } }
         @if let Some(why) = &state.unrecorded { p.tone-warning { "! not recorded: " (safe(why)) } }
-        @if state.stuck { p.tone-warning { "! the agent does not stop" } }
+        @if state.stuck { p.tone-warning { "! the agent does not stop: End ends it" } }
         @if state.silent_since.is_some() {
             p.tone-warning { "! the agent has been silent for more than 5 minutes" }
         }
@@ -145,10 +150,10 @@ fn queue(state: &ChatState) -> Markup {
                         " " span.dim { "+ " (format::count(message.images.len(), "image")) }
                     }
                 }
-                button type="button" data-queue="up" title="Send earlier" disabled[at == 0] { "↑" }
-                button type="button" data-queue="down" title="Send later" disabled[at + 1 == state.queue.len()] { "↓" }
+                button type="button" data-queue="up" title="Send earlier" aria-label="Send earlier" disabled[at == 0] { "↑" }
+                button type="button" data-queue="down" title="Send later" aria-label="Send later" disabled[at + 1 == state.queue.len()] { "↓" }
                 button type="button" data-queue="edit" title="Edit" { "Edit" }
-                button type="button" data-queue="remove" title="Take back" { "✕" }
+                button type="button" data-queue="remove" title="Take back" aria-label="Take back" { "✕" }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! fields of the panel that changed, `done` with what became of a command, `notice`, and `recorded`
 //! when the archive has the session of the chat.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use serde_json::{Map, Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 use unspool_live::client::Attached;
 use unspool_live::follow::{follow_chat, follow_session};
-use unspool_live::protocol::{ChatState, ClientMessage, Command, HostMessage};
+use unspool_live::protocol::{
+    ChatState, ClientMessage, Command, HostMessage, Outcome, other_surface,
+};
 use unspool_model::id::SessionId;
 use unspool_model::session::Session;
 use unspool_store::store::{Store, View};
@@ -56,7 +59,8 @@ pub async fn serve<S: Store>(
         },
     };
     let (fields, panel) = (connection.state.fields(), Panel::new(&connection.state));
-    Relay { app: &app, socket, recorded, connection, fields, panel }.run().await
+    let answers = BTreeMap::new();
+    Relay { app: &app, socket, recorded, connection, fields, panel, answers }.run().await
 }
 
 /// There is nothing to relay.
@@ -72,6 +76,8 @@ struct Relay<'a, S: Store> {
     connection: Attached,
     fields: Map<String, Value>,
     panel: Panel,
+    /// Questions that the page answered, by the number of the command, unless somebody else was first.
+    answers: BTreeMap<u64, String>,
 }
 
 impl<S: Store> Relay<'_, S> {
@@ -113,6 +119,10 @@ impl<S: Store> Relay<'_, S> {
             HostMessage::Hello { state, .. } => self.fields = state,
             HostMessage::Changed(changed) => self.fields.extend(changed),
             HostMessage::Done { number, outcome } => {
+                if outcome != Outcome::Accepted {
+                    self.answers.remove(&number);
+                }
+                let outcome = outcome_fields(&outcome);
                 let done = json!({ "type": "done", "number": number, "outcome": outcome });
                 return send_json(&mut self.socket, done).await;
             }
@@ -126,7 +136,7 @@ impl<S: Store> Relay<'_, S> {
 
     /// Sends what changed of the panel.
     async fn show(&mut self) -> Result<(), axum::Error> {
-        let answered = self.panel.other_answer(&self.connection.state);
+        let answered = self.panel.other_answer(&self.connection.state, &self.answers);
         let update = self.panel.show(&self.connection.state);
         for message in update.into_iter().chain(answered) {
             send_json(&mut self.socket, message).await?;
@@ -143,9 +153,22 @@ impl<S: Store> Relay<'_, S> {
                     .await;
             }
         };
+        if let Command::Answer { question, .. } = &command {
+            self.answers.insert(number, question.clone());
+        }
         let message = ClientMessage { number, by: SURFACE.to_owned(), command };
         // Without a host the connection ends, and the page connects again.
         let _ = self.connection.commands.send(message).await;
         Ok(())
+    }
+}
+
+/// What became of a command, with the name of who was first.
+fn outcome_fields(outcome: &Outcome) -> Value {
+    match outcome {
+        Outcome::Already { by, answer } => {
+            json!({ "already": { "by": other_surface(by, SURFACE), "answer": answer } })
+        }
+        Outcome::Accepted | Outcome::Refused(_) => json!(outcome),
     }
 }

@@ -118,7 +118,7 @@ async fn allowed_project<S: Store>(
 ) -> Result<PathBuf, Problem> {
     let refused = |what: &str| Problem::new(StatusCode::FORBIDDEN, what);
     let wanted = Path::new(project).canonicalize().ok().filter(|folder| folder.is_dir());
-    let Some(wanted) = wanted else { return Err(Problem::bad_request("this is not a folder")) };
+    let Some(wanted) = wanted else { return Err(Problem::bad_request("there is no such folder")) };
     let below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| wanted.starts_with(root));
     if chats.roots.iter().any(below) {
         return Ok(wanted);

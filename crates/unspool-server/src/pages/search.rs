@@ -65,14 +65,15 @@ async fn run_search<S: Store>(
     paint: fn(&template::SearchPage<'_>) -> Markup,
 ) -> Result<axum::response::Html<String>, ErrorPage> {
     let narrowed = params.filter(Timestamp::now(), 0)?;
-    let kind = params.kind.clone().filter(|kind| !kind.is_empty());
+    let chosen = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
     let request = SearchRequest {
         agent: narrowed.agent,
         project: narrowed.project,
         model: narrowed.model,
         since: narrowed.since,
         until: narrowed.until,
-        kind,
+        kind: chosen(&params.kind),
+        tool: chosen(&params.tool),
         limit,
         width: 240,
         ..SearchRequest::new(words)

@@ -102,12 +102,9 @@ pub async fn sessions<S: Store>(
     UrlParams(params): UrlParams<ListParams>,
     headers: HeaderMap,
 ) -> Page {
-    if let Some(words) = params.words() {
-        return search::search(&app, words, &params).await;
-    }
-    // A kind of parts without words: the newest of them.
-    if params.kind.as_deref().is_some_and(|kind| !kind.is_empty()) {
-        return search::search(&app, "", &params).await;
+    // A kind of parts or a tool without words: the newest of them.
+    if params.is_search() {
+        return search::search(&app, params.words().unwrap_or_default(), &params).await;
     }
     let now = Timestamp::now();
     let filter = params.filter(now, PAGE_SIZE)?;

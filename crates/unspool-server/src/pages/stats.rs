@@ -64,6 +64,7 @@ pub async fn stats<S: Store>(
             .tools
             .into_iter()
             .map(|tool| template::ToolStats {
+                address: links.clone().with("tool", Some(&tool.name)).at("/"),
                 name: tool.name,
                 calls: tool.calls,
                 error_rate: tool.error_rate,

@@ -19,7 +19,7 @@ use crate::agents::Agent;
 
 use adapter::Adapter;
 use decoder::AcpDecoder;
-pub use question::form_request;
+pub use question::{CHAT_ABOUT_THIS, form_request};
 
 /// Agents that only a capture tells about.
 pub const AGENT: Agent = Agent::new("acp", "ACP agent", &[OTHER]);

@@ -51,7 +51,20 @@ pub fn decode_from<S: RecordSink + ?Sized>(
     mut between: impl FnMut(&FileDecoder, &mut S, ReadPosition) -> ControlFlow<()>,
 ) -> io::Result<ReadOutcome> {
     let mut lines = Lines::new(source, *position);
-    while let Some(line) = lines.next_line()? {
+    loop {
+        let line = match lines.next_line() {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            // What came before the limit of a compressed file counts.
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                *position = lines.position();
+                let ReadPosition { number, offset } = *position;
+                let none = Line { number, offset, bytes: &[] };
+                file_decoder.refuse(none, error.to_string(), sink);
+                return Ok(ReadOutcome::End);
+            }
+            Err(error) => return Err(error),
+        };
         file_decoder.take(line, sink);
         refuse_overlong(lines.take_overlong(), file_decoder, sink);
         *position = lines.position();

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::packed::Unpacked;
 use super::regular_file::open_regular;
 
 /// How many forks of forks are followed. A longer chain is a cycle.
@@ -173,7 +174,7 @@ fn first_of(name: &str, thread: &str) -> bool {
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let file = open_regular(path)?;
     Ok(if path.extension().is_some_and(|form| form == "zst") {
-        Box::new(zstd::Decoder::new(file)?)
+        Box::new(Unpacked::new(file)?)
     } else {
         Box::new(file)
     })

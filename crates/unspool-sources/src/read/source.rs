@@ -12,6 +12,7 @@ use unspool_model::source::FileStamp;
 use super::aider_history::{self, HistoryLines};
 use super::document::DocumentLines;
 use super::lines::ReadPosition;
+use super::packed::Unpacked;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
@@ -96,7 +97,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
         let file = open_regular(&path)?;
         Ok(match form {
             Form::Lines => Box::new(file),
-            Form::Packed => Box::new(zstd::Decoder::new(file)?),
+            Form::Packed => Box::new(Unpacked::new(file)?),
             Form::DocumentLines => Box::new(DocumentLines::new(file)),
             Form::SseLines => Box::new(SseLines::new(file)),
             Form::ChatHistory => Box::new(HistoryLines::new(&path, file)),
@@ -135,7 +136,7 @@ impl TextStream {
     pub fn open(mut stream: impl Read + Send + 'static) -> io::Result<TextStream> {
         let mut beginning = begin(&mut stream)?;
         if beginning.starts_with(&ZSTD_MAGIC) {
-            let text = zstd::Decoder::new(Cursor::new(beginning).chain(stream))?;
+            let text = Unpacked::new(Cursor::new(beginning).chain(stream))?;
             return Ok(TextStream { form: Form::Packed, text: Box::new(text) });
         }
         let mut form = form_by(&beginning);

@@ -1,5 +1,5 @@
 //! Lays a chat out as lines: questions, queue, notices and the composer, which follow the transcript
-//! inside its scroll area (R-003-43), and the agent's plan, which does not scroll.
+//! inside its scroll area (R-003-43).
 
 use std::time::Instant;
 
@@ -15,8 +15,6 @@ use crate::transcript::QuestionBox;
 
 /// The most lines of the composer.
 const MAX_COMPOSER_LINES: usize = 12;
-/// The most entries of the plan that are shown.
-const MAX_PLAN_LINES: usize = 5;
 
 /// The questions that are shown below their calls, and those of them that are off the screen.
 pub struct InlineQuestions {
@@ -250,34 +248,5 @@ pub fn frame(
         out.push(row);
     }
     out.push(bar("╰", "╯", hint));
-    out
-}
-
-/// The agent's plan: a title and the entries around the one that it works on.
-pub fn plan(chat: &ChatPane, width: usize) -> Vec<Line> {
-    let plan = &chat.state.plan;
-    let works = matches!(chat.state.phase, Phase::Running | Phase::Cancelling);
-    if plan.is_empty() || !works {
-        return Vec::new();
-    }
-    let done = plan.iter().filter(|entry| entry.status == "completed").count();
-    let current = plan.iter().position(|entry| entry.status == "in_progress").unwrap_or(done);
-    let first = current.saturating_sub(1).min(plan.len().saturating_sub(MAX_PLAN_LINES));
-    let mut title = Line::of("── ", Style::gutter());
-    let text = format!("Plan · {done} of {} done ", plan.len());
-    title.push(&text, Style { strong: true, ..Style::tone(Tone::Muted) });
-    let rest = width.min(lines::MAX_LINE_WIDTH).saturating_sub(title.width());
-    title.push(&"─".repeat(rest), Style::gutter());
-    let mut out = vec![lines::clip(title, width)];
-    for entry in plan.iter().skip(first).take(MAX_PLAN_LINES) {
-        let (mark, tone) = match entry.status.as_str() {
-            "completed" => ("☑ ", Tone::Muted),
-            "in_progress" => ("▸ ", Tone::Running),
-            _ => ("☐ ", Tone::Pending),
-        };
-        let mut line = Line::of(mark, Style::tone(tone));
-        line.push(&first_line(&entry.text), Style::tone(tone));
-        out.push(lines::clip(line, width));
-    }
     out
 }

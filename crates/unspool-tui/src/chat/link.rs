@@ -22,6 +22,8 @@ pub struct Links {
     opener: Option<ChatOpener>,
     sender: EventSender,
     current: Option<Link>,
+    /// Connections that were left, until their hosts have the last commands.
+    leaving: Vec<JoinHandle<()>>,
 }
 
 struct Link {
@@ -32,7 +34,7 @@ struct Link {
 
 impl Links {
     pub fn new(opener: Option<ChatOpener>, sender: EventSender) -> Links {
-        Links { opener, sender, current: None }
+        Links { opener, sender, current: None, leaving: Vec::new() }
     }
 
     pub fn run(&mut self, id: LinkId, effect: ChatEffect) {
@@ -51,7 +53,7 @@ impl Links {
                     let _ = sender.send(AppEvent::Chat(id, event));
                 });
             }
-            ChatEffect::Close => self.current = None,
+            ChatEffect::Close => self.leave(),
         }
     }
 
@@ -72,15 +74,21 @@ impl Links {
                 }
             }
         });
+        self.leave();
         self.current = Some(Link { id, commands, thread });
     }
 
-    /// Waits until the host has the last commands.
-    pub fn close(self) {
-        let Some(Link { commands, thread, .. }) = self.current else { return };
-        drop(commands);
+    fn leave(&mut self) {
+        self.leaving.retain(|thread| !thread.is_finished());
+        // Its commands are closed, so it ends when the host has confirmed the last.
+        self.leaving.extend(self.current.take().map(|link| link.thread));
+    }
+
+    /// Waits until the hosts have the last commands.
+    pub fn close(mut self) {
+        self.leave();
         let until = Instant::now() + FAREWELL_TIME;
-        while !thread.is_finished() && Instant::now() < until {
+        while self.leaving.iter().any(|thread| !thread.is_finished()) && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }
     }

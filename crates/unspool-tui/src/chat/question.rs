@@ -43,7 +43,7 @@ pub enum QuestionKey {
     Typed,
     Answer(UserAnswer),
     /// The person wants to talk about it: this answer, then the composer.
-    Discuss(UserAnswer),
+    Discuss,
     /// Why Enter answered nothing.
     Refused(&'static str),
     Ignored,
@@ -257,7 +257,7 @@ impl QuestionPane {
                 }
                 QuestionKey::Answer(question.refusal())
             }
-            Some(QuestionRow::Discuss) => QuestionKey::Discuss(question.refusal()),
+            Some(QuestionRow::Discuss) => QuestionKey::Discuss,
             Some(QuestionRow::Send) => QuestionKey::Answer(self.form(fields)),
             Some(QuestionRow::Choice { field, choice }) => {
                 let several =

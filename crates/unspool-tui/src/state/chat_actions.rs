@@ -132,7 +132,7 @@ impl State {
                 chat.give_back();
                 chat.closed = true;
                 if chat.state.phase != Phase::Ended {
-                    chat.lost = Some("the connection to the agent's host is lost".to_owned());
+                    chat.lost = Some("the connection to the agent was lost".to_owned());
                 }
                 Vec::new()
             }

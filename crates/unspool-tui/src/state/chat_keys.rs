@@ -176,7 +176,7 @@ impl State {
             return if held { self.send_command(Command::Release) } else { Vec::new() };
         }
         if !chat.is_attached() {
-            self.set_status("the agent's host is starting; press enter again in a moment");
+            self.set_status("the agent is still starting; press enter again in a moment");
             return Vec::new();
         }
         let mut words = typed.split_whitespace();
@@ -270,8 +270,8 @@ impl State {
                 self.show_question(id)
             }
             QuestionKey::Answer(answer) => self.answer(id, answer),
-            QuestionKey::Discuss(answer) => {
-                let effects = self.answer(id, answer);
+            QuestionKey::Discuss => {
+                let effects = self.answer(id, UserAnswer::Discuss);
                 self.set_status("refused; what you write now is the next message");
                 effects
             }

@@ -24,12 +24,13 @@ impl TranscriptPane {
         if !self.loading.remove(&reason) {
             return None;
         }
-        let WindowData { session_row, head, view } = loaded;
+        let WindowData { session_row, head, view, tasks } = loaded;
         if let LoadReason::Seek(direction) = reason {
             let place = nearest_place(&view, direction)?;
             return Some(self.request_window(Anchor::Around(place)));
         }
         self.session_row = Some(session_row);
+        self.tasks = tasks;
         match reason {
             LoadReason::Replace(place) => self.apply_replace(head, view, place),
             LoadReason::Refresh => self.apply_refresh(head, view),

@@ -11,7 +11,7 @@ use unspool_model::session::{Transcript, Turn, TurnState, Usage};
 
 use super::body::node;
 use super::{PartView, format, markdown, tools};
-use crate::block::{Badge, Block, Icon, Node, Span, Tone};
+use crate::block::{Badge, Block, Icon, Node, Span, Tone, TreeDetail};
 
 /// Number of recently used tools to show per agent.
 const LAST_TOOLS: usize = 3;
@@ -121,6 +121,9 @@ impl SubagentSessions {
     pub(super) fn join(&self, call: Option<&mut PartView>, agents: &mut PartView) {
         let Some(Block::Tree(tree)) = agents.blocks.first_mut() else { return };
         tree.nodes.iter_mut().for_each(|node| self.add_session_facts(node, 0));
+        if !tree.nodes.iter().any(is_active) {
+            tree.detail = TreeDetail::Compact;
+        }
         let Some(call) = call.filter(|call| call.kind == Kind::Tool) else { return };
         if tree.nodes.is_empty() {
             return;
@@ -162,9 +165,8 @@ impl SubagentSessions {
         if !facts.is_empty() {
             node.label.push(Span::plain(format!("  {facts}")).dim());
         }
-        let is_active = matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background);
         // The parent log may not have recorded a background agent's end yet; its own session has.
-        if let (true, Some(end)) = (is_active, stats.end) {
+        if let (true, Some(end)) = (is_active(node), stats.end) {
             let ended = match end {
                 TurnState::Completed => Some((Icon::Completed, "completed")),
                 TurnState::Failed => Some((Icon::Failed, "failed")),
@@ -181,6 +183,10 @@ impl SubagentSessions {
         node.children = stats.agents.iter().map(self::node).collect();
         node.children.iter_mut().for_each(|child| self.add_session_facts(child, depth + 1));
     }
+}
+
+fn is_active(node: &Node) -> bool {
+    matches!(node.icon, Icon::Pending | Icon::Running | Icon::Background)
 }
 
 impl SubagentStats {

@@ -142,7 +142,7 @@ fn what_their_own_sessions_say_is_joined() {
     assert!(!shown(bodies(), &[]).contains("tokens  running"));
 }
 
-// R-003-34: only its own end event ends a background agent.
+// R-003-27, R-003-34: only its own end event ends a background agent.
 #[test]
 fn a_background_agent_ends_with_its_own_session() {
     let bodies = || vec![agents(vec![agent("a", AgentState::Background)])];
@@ -153,8 +153,12 @@ fn a_background_agent_ends_with_its_own_session() {
         (TurnState::Failed, "failed"),
         (TurnState::Interrupted, "interrupted"),
     ] {
-        let text = shown(bodies(), &[session("a", Vec::new(), own)]);
-        assert!(text.trim_end().ends_with(word), "{text}");
+        let text = shown(bodies(), &[session("a", vec![tool("Grep", "")], own)]);
+        let is_active = word == "background";
+        let first = text.lines().find(|line| line.contains("Explore")).unwrap_or_default();
+        assert!(first.ends_with(word), "{text}");
+        // R-003-27: a tree without an active agent is compact.
+        assert_eq!(text.contains("Grep"), is_active, "{text}");
     }
 }
 

@@ -46,7 +46,7 @@ pub fn take_pictures(studio: &Studio, puppet: &Path) {
     let mut chat = open(studio, puppet, "queue", SHORT_SIZE);
     chat.until(&["· ready"]);
     chat.press("Move the cache into its own crate\r");
-    chat.until(&["Plan · 1 of 4"]);
+    chat.until(&["Tasks · 1 of 4"]);
     chat.press("then update the changelog\r");
     chat.until(&["queued 1"]);
     chat.press("and say what is left\r");

@@ -19,6 +19,7 @@ use unspool_live::host::process::CHAT_VARIABLE;
 use crate::archive::Archive;
 use launch::Launch;
 pub use launch::{agents, prompt_counts};
+pub use manage::forget;
 pub use open::opener;
 
 /// Drive an agent: chat with it in the terminal, or send it one message

@@ -4,12 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_ingest::report::Progress;
 use unspool_ingest::service::request::RequestOutcome;
-use unspool_query::request::Request;
 use unspool_view::lines::make_visible;
 
-use crate::archive::{Archive, find};
+use crate::archive::{Archive, delete, find};
 
 /// Delete a session and its sub-agents from the archive; `unspool sync` does not restore it
 ///
@@ -47,9 +45,7 @@ impl Delete {
                 return Ok(());
             }
         }
-        let request = Request::Delete { session: summary.session.id };
-        let done = archive.writer()?.submit(request, &Progress::default())?;
-        match done {
+        match delete(archive, summary.session.id)? {
             RequestOutcome::Deleted(more) if more > 1 => {
                 let sub_agents = if more == 2 {
                     "1 sub-agent".to_owned()

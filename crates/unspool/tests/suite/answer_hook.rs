@@ -299,6 +299,7 @@ fn an_answer_that_comes_at_once_is_refused() {
     assert_eq!(decision(hook.output())["behavior"], "deny");
 }
 
+// R-003-49
 #[test]
 fn questions_to_a_person_are_answered() {
     let stage = Stage::new();
@@ -358,7 +359,7 @@ fn an_answer_in_the_agents_terminal_ends_the_hook() {
     let path = path.strip_prefix(stage.machine.home().to_str().unwrap()).unwrap();
     stage.machine.append(path.trim_start_matches('/'), format!("{refused}\n").as_bytes());
     let state = client.until(|state| state.questions.is_empty());
-    assert_eq!(state.answers[0].sentence(), "answered in the agent's terminal: refused");
+    assert_eq!(state.answers[0].sentence("terminal"), "answered in the agent's terminal: refused");
     assert_eq!(hook.output(), None);
     // Who answers now is told.
     let answer = option("allow");

@@ -192,6 +192,7 @@ fn form(answers: &[(&str, &[&str])]) -> UserAnswer {
     UserAnswer::Form(fields.collect())
 }
 
+// R-003-49
 #[test]
 fn a_question_of_opencode_is_answered_from_here() {
     let server = Server::start("question-answered-and-dismissed", json!([]));

@@ -183,7 +183,7 @@ fn json_lines_have_the_parts_of_the_archive_in_order() {
 
 /// Law 7 of the chat: nobody but a person or a rule of theirs says yes.
 #[test]
-fn nobody_but_a_rule_says_yes() {
+fn chat_law_7_nobody_but_a_rule_says_yes() {
     for (rule, kind, expected) in [
         (&[][..], "execute", "n"),
         (&["--permissions", "allow-reads"][..], "read", "y"),
@@ -250,7 +250,7 @@ fn answers_may_come_on_standard_input() {
 
 /// What cannot start, and what is no agent, says why and leaves no turn (R-004-24).
 #[test]
-fn a_start_that_fails_leaves_no_turn() {
+fn chat_law_10_a_prompt_that_was_not_sent_leaves_no_turn() {
     for (script, sentence) in [
         (
             json!({"start": [{"stderr": "node: version 18 is too old"}, {"exit": 1}]}),
@@ -379,7 +379,7 @@ pub fn running(word: &str) -> Vec<u32> {
 /// Law 9 of the chat: when it is over its processes are gone: children, and what left the group.
 #[test]
 #[cfg(target_os = "linux")]
-fn when_a_chat_is_over_its_processes_are_gone() {
+fn chat_law_9_when_a_chat_is_over_its_processes_are_gone() {
     let mark = format!("3600.{}", std::process::id());
     let stage = Stage::new(json!({"session": "s-1", "stays": true, "prompts": {"go": [
         {"start": ["sleep", mark]}, {"start": ["setsid", "sleep", mark]}, {"say": "started"}],
@@ -526,7 +526,7 @@ fn an_agent_of_the_config_file_prints_its_reply() {
 
 /// Law 6 of the chat: a recorder that fails never stops the agent.
 #[test]
-fn a_capture_that_cannot_be_written_stops_nothing() {
+fn chat_law_6_a_capture_that_cannot_be_written_stops_no_agent() {
     let stage = Stage::go(json!([{"say": "Done."}, call("c"), result("c", "completed", "ok")]));
     fs::create_dir_all(stage.machine.data("data")).unwrap();
     fs::write(stage.machine.data("data").join("streams"), "in the way").unwrap();

@@ -129,7 +129,7 @@ fn updates_that_come_unannounced_are_shown() {
             .to_string()})
     };
     let stage = stage(json!([result("never-called", "completed", "out of the blue"),
-        chunk("s-1", "Text."), {"result": {"stopReason": "end_turn"}}, chunk("s-1", " Late."),
+        chunk("s-1", "Text."), chunk("s-9", "From elsewhere."), {"result": {"stopReason": "end_turn"}}, chunk("s-1", " Late."),
         {"sleep": 200}]));
     ok(&stage, &["-p", "go"]);
     stage.machine.ok("data", &["sync"]);
@@ -140,6 +140,10 @@ fn updates_that_come_unannounced_are_shown() {
     assert!(parts[0].to_string().contains("out of the blue"), "{}", parts[0]);
     let text: String = parts.iter().filter_map(|part| part["text"].as_str()).collect();
     assert_eq!(text, "Text. Late.");
+    // A session that nobody announced is one of its own.
+    let other = stage.machine.json("data", &["show", "s-9"]);
+    assert!(other.to_string().contains("From elsewhere."), "{other}");
+    assert_eq!(stage.machine.json("data", &["list"]).as_array().unwrap().len(), 2);
 }
 
 /// A disk that fails for a while: everybody is told, the agent goes on, and what waited is recorded.

@@ -148,7 +148,7 @@ fn a_host_killed_at_any_line_loses_nothing() {
 
 /// A terminal that is killed: the agent goes on, and whoever comes next finds queue and draft.
 #[test]
-fn a_client_killed_at_any_line_loses_nothing() {
+fn chat_law_6_a_client_that_is_killed_at_any_line_stops_no_agent() {
     for lines in (10..LINES).step_by(EVERY) {
         let mark = mark("client", lines);
         let mut script = script(&mark);

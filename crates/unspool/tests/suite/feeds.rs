@@ -138,7 +138,7 @@ fn difference_at_any_cut(captures: &[Capture]) -> Option<String> {
 }
 
 #[test]
-fn a_capture_and_a_log_may_interrupt_each_other_anywhere() {
+fn chat_law_1_a_capture_and_a_log_may_interrupt_each_other_anywhere() {
     // Law 5: every recorded pair of an ACP capture and the agent's own log.
     let mut differences = Vec::new();
     for case in all_cases().into_iter().filter(|case| name(case).starts_with("acp-")) {

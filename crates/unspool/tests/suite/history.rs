@@ -46,7 +46,7 @@ fn calls_and_results_are_coupled_in_the_model_history() {
     assert!(coupled > 500, "{coupled}");
 }
 
-// A compaction with a summary replaces everything before it; a rewound turn is not in the history.
+// R-003-47: a compaction with a summary replaces everything before it; a rewound turn is not in the history.
 #[test]
 fn the_model_history_starts_at_the_last_compaction() {
     let (mut compacted, mut rewound) = (0, 0);

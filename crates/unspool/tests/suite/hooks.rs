@@ -219,9 +219,23 @@ fn hooks_of_gemini_may_come_at_any_time() {
 
 /// Far longer than a hook takes on a busy machine, and far shorter than a blocked one.
 const STUCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the quickest of several runs may take: other tests run at the same time.
+const LATENCY_LIMIT: Duration = Duration::from_millis(500);
+const RUNS: usize = 5;
 
-/// Runs a hook and returns its duration.
-fn timed(mut command: Command, input: &str, what: &str) -> Duration {
+/// Runs a hook until it was quick enough, and returns its duration.
+fn timed(hook: impl Fn() -> Command, input: &str, what: &str) -> Duration {
+    let mut took = Duration::MAX;
+    for _ in 0..RUNS {
+        took = took.min(timed_once(hook(), input, what));
+        if took <= LATENCY_LIMIT {
+            return took;
+        }
+    }
+    panic!("{what}: {took:?}, the quickest of {RUNS}");
+}
+
+fn timed_once(mut command: Command, input: &str, what: &str) -> Duration {
     let begun = Instant::now();
     let mut child = command.spawn().unwrap();
     let _ = child.stdin.as_mut().unwrap().write_all(input.as_bytes());
@@ -237,33 +251,34 @@ fn timed(mut command: Command, input: &str, what: &str) -> Duration {
 
 #[test]
 fn a_hook_is_over_at_once_whatever_happens() {
-    // Law 7. Durations are printed (--nocapture); the assertion is that nothing blocks.
+    // Law 7. Durations are printed (--nocapture): nothing blocks, and nothing is slow.
     let machine = Machine::new();
     let payload =
         fs::read_to_string(root().join("fixtures/claude-code/discovery-loop/hooks.jsonl"));
     let payload = payload.unwrap().lines().next().unwrap().to_owned();
     let hook = |data: &str| machine.command(data, &["hook", "--agent", "claude-code"]);
-    timed(hook("new"), &payload, "a folder that is not there yet");
+    timed(|| hook("new"), &payload, "a folder that is not there yet");
     assert_eq!(fs::read_dir(machine.data("new").join("hooks")).unwrap().count(), 1);
-    timed(hook("new"), &payload, "a folder that is there");
+    timed(|| hook("new"), &payload, "a folder that is there");
     // A read-only folder. (Root may write anyway.)
     fs::create_dir(machine.data("closed")).unwrap();
     fs::set_permissions(machine.data("closed"), fs::Permissions::from_mode(0o500)).unwrap();
-    timed(hook("closed"), &payload, "a folder that is read-only");
+    timed(|| hook("closed"), &payload, "a folder that is read-only");
     fs::set_permissions(machine.data("closed"), fs::Permissions::from_mode(0o700)).unwrap();
     // A file where the folder should be; a full disk where the file should be.
     fs::write(machine.data("file"), "in the way").unwrap();
-    timed(hook("file"), &payload, "a file in the way");
+    timed(|| hook("file"), &payload, "a file in the way");
     fs::create_dir_all(machine.data("full").join("hooks")).unwrap();
     let today = fs::read_dir(machine.data("new").join("hooks")).unwrap().next().unwrap().unwrap();
     let full = machine.data("full").join("hooks").join(today.file_name());
     std::os::unix::fs::symlink("/dev/full", full).unwrap();
-    timed(hook("full"), &payload, "a full disk");
+    timed(|| hook("full"), &payload, "a full disk");
     // A pipe without a reader where the file should be: opening it would block forever.
     fs::create_dir_all(machine.data("pipe").join("hooks")).unwrap();
     let pipe = machine.data("pipe").join("hooks").join(today.file_name());
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    timed(hook("pipe"), &payload, "a file that cannot be opened");
+    // It is given up after a second.
+    timed_once(hook("pipe"), &payload, "a file that cannot be opened");
     // A stopped recorder that holds the lock.
     let watcher = WatchProcess::begin(machine.command("stuck", &["sync", "--watch", "--json"]));
     until("a recorder", || {
@@ -275,7 +290,7 @@ fn a_hook_is_over_at_once_whatever_happens() {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     };
     stop("-STOP");
-    timed(hook("stuck"), &payload, "a recorder that is stuck");
+    timed(|| hook("stuck"), &payload, "a recorder that is stuck");
     stop("-CONT");
     until("what was told meanwhile", || match machine.sessions("stuck") {
         Some(held) if held.len() == 1 => Ok(()),

@@ -174,7 +174,7 @@ const ONLY_IN_CAPTURE: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn law_2_nothing_is_said_twice_and_nothing_dropped_with_acp() {
+fn chat_law_2_nothing_is_said_twice_and_nothing_dropped() {
     // R-003-11: in the order of the log, what only the capture has between.
     let expected: BTreeMap<&str, &[&str]> = ONLY_IN_CAPTURE.iter().copied().collect();
     let mut differences = BTreeSet::new();
@@ -221,4 +221,41 @@ fn a_capture_with_a_head_names_its_agent_and_counts_prompts_from_there() {
     assert_eq!(turn.state.name(), "failed");
     let shown = format!("{:?}", turn.parts);
     assert!(shown.contains("ended with code 1 during the turn.\\nno key"), "{shown}");
+}
+
+/// R-003-38: what a process that outlived its connection still writes changes nothing, and what comes
+/// behind the reply to a prompt in the same connection counts.
+#[test]
+fn lines_behind_the_end_of_a_connection_change_nothing() {
+    const HEAD: &str = r#"{"acp":1,"agent":"gemini","cwd":"/p","connection":3,"prompts":{}}"#;
+    const PROMPT: &str = r#"{"t":1794702908539,"s":"s1","dir":"c2a","msg":{"id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"go"}]}}}"#;
+    const REPLY: &str = r#"{"t":1794702908550,"s":"s1","dir":"a2c","msg":{"id":2,"result":{"stopReason":"end_turn"}}}"#;
+    const LOST: &str = r#"{"t":1794702908560,"s":"s1","dir":"us","msg":{"what":"lost"}}"#;
+    let update = |update: &str| {
+        r#"{"t":1794702908545,"s":"s1","dir":"a2c","msg":{"method":"session/update","params":{"sessionId":"s1","update":UPDATE}}}"#
+            .replace("UPDATE", update)
+    };
+    let text = |text: &str| {
+        update(&format!(
+            r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}"#
+        ))
+    };
+    let call = update(
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c9","title":"ls","kind":"execute","status":"pending"}"#,
+    );
+    let folded = |lines: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("stream.jsonl"), lines.join("\n") + "\n").unwrap();
+        let session_set = fold_in(&captures(folder.path()), &[0]);
+        let transcript = main_session(&session_set).transcript();
+        format!("{:?}", blocks(&transcript))
+    };
+    let (one, two, behind) = (text("One."), text(" Two."), text(" Late."));
+    let current = [HEAD, PROMPT, &one, REPLY, &two];
+    let shown = folded(&current);
+    assert!(shown.contains("One.") && shown.contains("Two."), "{shown}");
+    let over = [&current[..], &[LOST]].concat();
+    assert_eq!(folded(&over), shown);
+    let late = [&over[..], &[&behind, &call, REPLY]].concat();
+    assert_eq!(folded(&late), shown);
 }

@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Terminal(pub Pty);
 
 impl Terminal {
-    fn open(machine: &Machine, size: (u16, u16), arguments: &[&str]) -> Terminal {
+    pub fn open(machine: &Machine, size: (u16, u16), arguments: &[&str]) -> Terminal {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_unspool"));
         command.arg("--data");
         command.arg(machine.data("archive"));
@@ -89,7 +89,7 @@ impl Terminal {
 
     /// Moves the cursor down until it is on a block that contains `what`.
     #[track_caller]
-    fn moves_to(&mut self, what: &str) {
+    pub fn moves_to(&mut self, what: &str) {
         let cursor = |text: &str| {
             let rows = text.lines().filter(|row| row.starts_with('▎'));
             rows.map(|row| format!("{row}\n")).collect::<String>()
@@ -168,7 +168,7 @@ fn a_session_is_listed_opened_and_scrolled() {
 }
 
 /// Writes the first half of a log. Returns its path and the lines that are left.
-fn half_written<'a>(machine: &Machine, log: &'a [u8]) -> (String, Vec<&'a [u8]>) {
+pub fn half_written<'a>(machine: &Machine, log: &'a [u8]) -> (String, Vec<&'a [u8]>) {
     let mut all = lines(log);
     let later = all.split_off(all.len() / 2);
     let path = format!("{PROJECT}/growing.jsonl");

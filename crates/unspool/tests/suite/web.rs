@@ -553,6 +553,7 @@ fn law_8_no_attack_becomes_markup_in_figures() {
             spent: UsageFigures::default(),
         }],
         tools: vec![templates::stats::ToolStats {
+            address: "/?tool=Bash".to_owned(),
             name: text.clone(),
             calls: 1,
             error_rate: Some(1.0),

@@ -34,7 +34,7 @@ pub fn new_chat(page: &NewChatPage<'_>) -> Markup {
                         }
                     }
                     label {
-                        span { "Project" }
+                        span { "Folder" }
                         input name="project" list="projects" required autocomplete="off" spellcheck="false"
                             value=(safe(page.project.or(page.projects.first().map(String::as_str)).unwrap_or_default()));
                         datalist id="projects" { @for project in page.projects { option value=(safe(project)) {} } }

@@ -46,8 +46,13 @@ pub struct SearchPage<'a> {
     pub choices: &'a [FilterMenu],
 }
 
-const LABELS: &[(&str, &str)] =
-    &[("agent", "agent"), ("project", "project"), ("kind", "kind"), ("since", "")];
+const LABELS: &[(&str, &str)] = &[
+    ("agent", "agent"),
+    ("project", "project"),
+    ("kind", "kind"),
+    ("tool", "tool"),
+    ("since", ""),
+];
 
 pub fn search(page: &SearchPage<'_>) -> Markup {
     let main = html! {

@@ -50,6 +50,8 @@ fn token_sum(tokens: Usage) -> String {
 
 pub struct ToolStats {
     pub name: String,
+    /// The search for its calls.
+    pub address: String,
     pub calls: u64,
     pub error_rate: Option<f64>,
     pub median_ms: Option<u64>,

@@ -44,6 +44,10 @@ pub(super) struct AcpDecoder {
     pub open: bool,
     /// The turn is complete, but its prompt has no reply: what follows is another turn.
     pub complete: bool,
+    /// The connection has ended: whatever a process that outlived it may still write is not of a
+    /// session that goes on in another connection (R-003-38).
+    #[serde(default)]
+    is_over: bool,
     /// The model call or the block that the last chunk named.
     pub step: Option<String>,
     pub block: Option<Name>,
@@ -71,6 +75,9 @@ impl Decoder for AcpDecoder {
             .and_then(|t| Timestamp::from_millisecond(t).ok());
         if fields.has("acp") {
             return self.head(&mut emit, fields);
+        }
+        if self.is_over {
+            return RecordOutcome::left_out("line after the end of its connection");
         }
         let message = fields.fields("msg");
         let direction = fields.text("dir").unwrap_or_default();
@@ -104,6 +111,7 @@ impl AcpDecoder {
             repeated: String::new(),
             open: false,
             complete: false,
+            is_over: false,
             step: None,
             block: None,
         }
@@ -313,6 +321,7 @@ impl AcpDecoder {
         message: &Fields<'_>,
     ) -> RecordOutcome {
         let what = message.string("what").unwrap_or_else(|| direction.to_owned());
+        self.is_over = matches!(&*what, "exit" | "lost");
         match &*what {
             "exit" if self.open => {
                 self.open = false;
@@ -337,6 +346,14 @@ impl AcpDecoder {
             // A session goes on that the head of the capture does not know.
             "prompts" => {
                 self.prompts = message.read("prompts").unwrap_or_default();
+                RecordOutcome::Metadata
+            }
+            // The answer to this question, which follows, is no, to talk about it first.
+            "discuss" => {
+                let request = message.raw("request").and_then(|id| self.questions.get_mut(id));
+                if let Some(question) = request {
+                    question.discusses = true;
+                }
                 RecordOutcome::Metadata
             }
             "exit" | "lost" | "end" | "prompt" | "answer" => RecordOutcome::Metadata,

@@ -20,7 +20,13 @@ pub(super) struct PendingQuestion {
     options: Vec<(String, String, String)>,
     /// Of a form: the property and the text of each question.
     items: Vec<(String, String)>,
+    /// The person refuses to talk about it first.
+    #[serde(default)]
+    pub discusses: bool,
 }
+
+/// What such an answer says.
+pub const CHAT_ABOUT_THIS: &str = "chat about this";
 
 impl AcpDecoder {
     pub(super) fn permission(
@@ -54,7 +60,8 @@ impl AcpDecoder {
             kind: QuestionKind::Permission,
             items: vec![item],
         };
-        let pending = PendingQuestion { call: call_id.clone(), options, items: Vec::new() };
+        let pending =
+            PendingQuestion { call: call_id.clone(), options, items: Vec::new(), discusses: false };
         self.questions.insert(id.to_owned(), pending);
         emit.push(EventKind::QuestionAsked {
             call: self.adapter.call(&call_id),
@@ -106,7 +113,12 @@ impl AcpDecoder {
         }
         let choice = items.iter().any(|item| !item.options.is_empty());
         let kind = if choice { QuestionKind::Choice } else { QuestionKind::Text };
-        let pending = PendingQuestion { call: call.clone(), options: Vec::new(), items: names };
+        let pending = PendingQuestion {
+            call: call.clone(),
+            options: Vec::new(),
+            items: names,
+            discusses: false,
+        };
         self.questions.insert(id.to_owned(), pending);
         emit.push(EventKind::QuestionAsked {
             call: self.adapter.call(&call),
@@ -125,11 +137,15 @@ impl AcpDecoder {
         message: &Fields<'_>,
     ) -> RecordOutcome {
         let result = message.fields("result");
-        let answer = if question.options.is_empty() {
+        let mut answer = if question.options.is_empty() {
             form_answer(&question, &result)
         } else {
             permission_answer(&question, &result.fields("outcome"))
         };
+        let refuses = matches!(answer.decision, Decision::Denied | Decision::Declined);
+        if question.discusses && refuses {
+            CHAT_ABOUT_THIS.clone_into(&mut answer.text);
+        }
         let refused = answer.decision == Decision::Denied;
         let call = self.adapter.call(&question.call);
         emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });

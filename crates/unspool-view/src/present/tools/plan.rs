@@ -1,6 +1,7 @@
 //! Planning tools: to-do lists, tasks, and plans submitted for approval. Also the current task list
 //! of a session.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_model::part::{Body, Part, TaskItem};
 
@@ -68,9 +69,10 @@ fn check(status: &str) -> Check {
 }
 
 /// The current task list of a session, derived from its calls.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Tasks(Vec<Task>);
 
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Task {
     id: Option<String>,
     text: String,
@@ -121,6 +123,11 @@ impl Tasks {
     /// Number of tasks, and how many of them are done.
     pub fn counts(&self) -> (usize, usize) {
         (self.0.len(), self.0.iter().filter(|task| task.check == Check::Done).count())
+    }
+
+    /// Each task in one line.
+    pub fn lines(&self) -> impl Iterator<Item = (String, Check)> {
+        self.0.iter().map(|task| (super::line(&task.text), task.check))
     }
 
     pub fn block(&self) -> Block {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use unspool_live::client::{self, ListedChat, attach};
+use unspool_live::host::folder::ChatFolder;
 use unspool_live::protocol::{ClientMessage, Command, HostMessage, Phase};
+use unspool_model::id::SessionId;
 use unspool_view::lines::make_visible;
 
 use super::{folders, launch};
@@ -93,6 +95,20 @@ pub fn end(archive: &Archive, chat: &str) -> Result<()> {
             folder.id
         );
     }
+    end_folder(folder)
+}
+
+/// Ends the chats of a session that is to be deleted, and removes their files: they have its prompts.
+pub fn forget(archive: &Archive, session: SessionId) -> Result<()> {
+    for (folder, _) in client::chats_of(&folders(&archive.folder()?), session) {
+        end_folder(&folder)?;
+        // A host removes its own.
+        let _ = folder.remove();
+    }
+    Ok(())
+}
+
+fn end_folder(folder: &ChatFolder) -> Result<()> {
     if !folder.is_live() {
         if let Some(agent) = folder.read().and_then(|stored| stored.agent) {
             unspool_live::host::process::kill_left_processes(agent, &folder.id);

@@ -177,7 +177,8 @@ fn restart(
     }
     let kept = stored.as_ref().map(|stored| stored.state.clone()).unwrap_or_default();
     let spec = spec.or(stored.map(|stored| stored.spec));
-    let mut spec = spec.context("how the chat was started is not known; open its session anew")?;
+    let mut spec =
+        spec.context("how this chat was started is not known; open its session again")?;
     // A session without a turn is in no log: nothing could be resumed.
     let turns = match &session {
         Some(own) => has_turns(archive, own)?,

@@ -15,7 +15,7 @@ pub(super) fn tools(tools: &[ToolStats]) -> Markup {
         html! {
             @for tool in tools {
                 tr {
-                    th scope="row" { (safe(&tool.name)) }
+                    th scope="row" { a href=(tool.address) { (safe(&tool.name)) } }
                     td.bar-cell { (chart::share_bar(tool.calls as f64, most as f64, "kind-bar")) }
                     td { data value=(tool.calls) { (format::number(tool.calls)) } }
                     td.tone-failed[tool.error_rate.is_some_and(|rate| rate >= 0.1)] {
