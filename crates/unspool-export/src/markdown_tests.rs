@@ -107,6 +107,7 @@ fn turn_of(bodies: Vec<Body>) -> Turn {
         model: Some("a_model_".into()),
         usage: Usage { input: 1_200, ..Usage::default() },
         stop_reason: None,
+        request: None,
         provenance: None,
     };
     Turn {

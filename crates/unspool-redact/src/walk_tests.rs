@@ -150,6 +150,7 @@ fn everywhere(text: &str) -> Transcript {
         model: Some("model".into()),
         usage: Usage::default(),
         stop_reason: None,
+        request: None,
         provenance: Some(Provenance {
             pieces: vec![
                 piece(before, 0, start),

@@ -45,6 +45,7 @@ fn step(name: &str, provenance: Option<Provenance>) -> Step {
         model: Some("model-1".into()),
         usage: Usage::default(),
         stop_reason: None,
+        request: None,
         provenance,
     }
 }

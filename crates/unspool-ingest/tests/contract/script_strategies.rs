@@ -112,6 +112,8 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
         | EventKind::Rewound { .. }
         | EventKind::StepEnded { .. }
         | EventKind::ProvenanceUpdated { .. }
+        | EventKind::RequestNamed { .. }
+        | EventKind::PromptRecorded(_)
         | EventKind::SnapshotTaken { .. }
         | EventKind::ProseDelta { .. }
         | EventKind::BlockStarted { .. }

@@ -33,6 +33,7 @@ pub(in crate::present) fn turn(bodies: Vec<Body>, state: TurnState) -> Turn {
         model: None,
         usage,
         stop_reason: None,
+        request: None,
         provenance: None,
     };
     Turn {

@@ -55,6 +55,7 @@ fn turn_of(bodies: Vec<Body>) -> Turn {
         model: Some("opus".into()),
         usage,
         stop_reason: None,
+        request: None,
         provenance: None,
     };
     Turn {
