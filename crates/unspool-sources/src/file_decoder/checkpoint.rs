@@ -8,7 +8,7 @@ use crate::decode::{Format, formats};
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
 /// rejected, and the file is read again.
-const CHECKPOINT_VERSION: u32 = 5;
+const CHECKPOINT_VERSION: u32 = 4;
 
 /// A state from which decoding can resume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
