@@ -74,6 +74,15 @@ impl<'a> SessionStream<'a> {
         self.turns.find(|turn| turn.is_err() || has_content(turn)).transpose()
     }
 
+    /// The next turn with content or with model calls: formats that add up tokens need those that
+    /// an agent reports for the session as a whole.
+    pub fn next_counted_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
+        let counts = |turn: &Result<Turn, _>| {
+            turn.as_ref().is_ok_and(|turn| !turn.is_blank() || !turn.steps.is_empty())
+        };
+        self.turns.find(|turn| turn.is_err() || counts(turn)).transpose()
+    }
+
     /// The content of a snapshot, if it is stored.
     pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
         let found = self.lookup.snapshot(self.head.session.id, sha256)?;
