@@ -161,7 +161,8 @@ impl Environment {
         let database = path.to_str().and_then(|path| path.strip_suffix("-wal")).map(PathBuf::from);
         let path = database.as_deref().unwrap_or(path);
         let location = self.locations().find(|(_, location, folder)| {
-            path == folder || path.starts_with(folder) && (location.is_log)(path)
+            let is_named = || path == folder && path.is_file();
+            is_named() || path.starts_with(folder) && (location.is_log)(path)
         });
         let (Some((agent, ..)), Ok(metadata)) = (location, path.metadata()) else {
             return Vec::new();

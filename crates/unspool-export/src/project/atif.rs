@@ -79,7 +79,7 @@ impl Writer<'_> {
         let mut sums = Sums::default();
         // The sub-agents whose trajectories follow, by their own ids.
         let mut started: Vec<String> = Vec::new();
-        while let Some(turn) = stream.next_turn()? {
+        while let Some(turn) = stream.next_counted_turn()? {
             let agents = self.agents(stream, &turn, depth, &mut started)?;
             for step in steps::of_turn(&stream.head.session, &turn, &agents, self.prices) {
                 self.step(step, &mut sums)?;

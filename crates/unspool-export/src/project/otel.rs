@@ -89,7 +89,7 @@ impl Writer<'_> {
             begin.or(parent_span.as_ref().map(|parent_span| parent_span.begin)).unwrap_or(0);
         let mut builder =
             SpanBuilder::new(&stream.head.session, self.trace.clone(), parent_span, begin);
-        while let Some(turn) = stream.next_turn()? {
+        while let Some(turn) = stream.next_counted_turn()? {
             let turn_spans = builder.turn(&turn);
             for span in turn_spans.spans {
                 self.out.write_all(self.between.as_bytes())?;

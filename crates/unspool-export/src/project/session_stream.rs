@@ -1,6 +1,7 @@
 //! The input of a projection: the head of a session, then its turns one at a time, so that memory
 //! does not grow with the session. It is made of redacted values only (law 12).
 
+use jiff::Timestamp;
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
 use unspool_model::note::PlacedNote;
@@ -72,6 +73,33 @@ impl<'a> SessionStream<'a> {
     pub fn next_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
         let has_content = |turn: &Result<Turn, _>| turn.as_ref().is_ok_and(|turn| !turn.is_blank());
         self.turns.find(|turn| turn.is_err() || has_content(turn)).transpose()
+    }
+
+    /// When the history began that the session copied from another one. None if it begins with a turn
+    /// of its own.
+    pub fn inherited_start(&mut self) -> Option<Timestamp> {
+        let mut read = Vec::new();
+        for turn in self.turns.by_ref() {
+            let is_numbered = turn.as_ref().map_or(true, |turn| turn.number > 0);
+            read.push(turn);
+            if is_numbered {
+                break;
+            }
+        }
+        let first = read.last().and_then(|turn| turn.as_ref().ok());
+        let started = first.filter(|turn| turn.inherited).and_then(|turn| turn.started);
+        let rest = std::mem::replace(&mut self.turns, Box::new(std::iter::empty()));
+        self.turns = Box::new(read.into_iter().chain(rest));
+        started
+    }
+
+    /// The next turn with content or with model calls: formats that add up tokens need those that
+    /// an agent reports for the session as a whole.
+    pub fn next_counted_turn(&mut self) -> Result<Option<Turn>, ProjectError> {
+        let counts = |turn: &Result<Turn, _>| {
+            turn.as_ref().is_ok_and(|turn| !turn.is_blank() || !turn.steps.is_empty())
+        };
+        self.turns.find(|turn| turn.is_err() || counts(turn)).transpose()
     }
 
     /// The content of a snapshot, if it is stored.

@@ -52,10 +52,12 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    pub fn new(stream: SessionStream<'a>) -> Flow<'a> {
+    pub fn new(mut stream: SessionStream<'a>) -> Flow<'a> {
+        // A document starts with its first run, whichever session that was copied from.
+        let copied = stream.inherited_start();
         let head = Head {
             session_id: stream.head.session.id.to_string(),
-            started_at: time(stream.head.started),
+            started_at: time(copied.into_iter().chain(stream.head.started).min()),
             ended_at: time(stream.head.ended),
         };
         Flow {

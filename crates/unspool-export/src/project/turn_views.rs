@@ -34,7 +34,7 @@ impl TurnViews<'_> {
         while let Some(id) = lookup.next_id() {
             let Some(mut stream) = self.stream.sub_agent(&id)? else { continue };
             let mut turns = Vec::new();
-            while let Some(turn) = stream.next_turn()? {
+            while let Some(turn) = stream.next_counted_turn()? {
                 turns.push(turn);
             }
             lookup.add(&Transcript { session: stream.head.session, turns });

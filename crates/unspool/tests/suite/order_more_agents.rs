@@ -141,7 +141,7 @@ fn law_1_order_is_kept_by_kilo() {
             compared += compare(&format!("kilo/{} {id}", name(&case)), &found.transcript(), &raw);
         }
     }
-    assert!(compared >= 25, "{compared}");
+    assert!(compared >= 20, "{compared}");
 }
 
 // R-000-01 to R-000-06, R-001-21: the history has no ids, so prompts and tokens are compared.

@@ -148,7 +148,7 @@ pub fn without_kept(transcript: &Transcript) -> Vec<Turn> {
             data.kind != "thoughtflow-session" || fields > 1
         });
     }
-    turns.retain(|turn| turn.number > 0 || !(turn.parts.is_empty() && turn.steps.is_empty()));
+    turns.retain(|turn| !turn.is_blank());
     turns
 }
 

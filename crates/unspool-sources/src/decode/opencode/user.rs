@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{AgentEnd, AgentRef, EventKind};
 use unspool_model::part::{Body, Compaction, ContextInfo, Data, File, Text};
-use unspool_model::provenance::Name;
+use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
 use super::super::{Emitter, Fields, RecordOutcome};
@@ -118,7 +118,9 @@ impl OpenCodeDecoder {
         if self.user(id).is_none() {
             self.users.push(User::new(id.clone(), None));
         }
-        let (created, is_agent) = (self.head.created, self.head.is_agent());
+        let created = self.head.created;
+        // A stream may begin without the record that says so.
+        let is_agent = self.feed == Feed::Log && self.head.is_agent();
         let fresh = self.turn.as_ref() != Some(id);
         if fresh {
             for user in self.users.iter_mut().filter(|user| user.begun && user.id != *id) {

@@ -26,12 +26,17 @@ pub fn session(bytes: &[u8]) -> RawSession {
             }
         }
         let used = &message["usage"];
-        let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
+        let details = &used["prompt_tokens_details"];
+        let written = number(&details["cache_write_tokens"]);
+        let cached = number(&details["cached_tokens"]).max(number(&details["cache_read_tokens"]));
+        // Only Anthropic counts cached tokens beside the others, and has those that were written.
+        let is_beside = !details["cache_write_tokens"].is_null();
+        let prompt = number(&used["prompt_tokens"]);
         let tokens = Tokens {
-            input: number(&used["prompt_tokens"]) - cached,
+            input: if is_beside { prompt } else { prompt - cached },
             output: number(&used["completion_tokens"]),
             cache_read: cached,
-            cache_creation: 0,
+            cache_creation: written,
         };
         raw.tokens = add(raw.tokens, tokens);
     }

@@ -5,9 +5,12 @@ use serde_json::Value;
 use super::raw_session::RawSession;
 use super::{Kind, Tokens, add, number, string};
 
+/// The command with which the model ends its work.
+const SUBMIT: &str = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+
 /// `None` for a trajectory of another API.
 pub fn session(bytes: &[u8]) -> Option<RawSession> {
-    let mut raw = RawSession::default();
+    let (mut raw, mut submits) = (RawSession::default(), Vec::new());
     let document: Value = serde_json::from_slice(bytes).unwrap();
     for message in document["messages"].as_array()? {
         match string(&message["role"]) {
@@ -16,6 +19,9 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
                 raw.say(Kind::Text, string(&message["content"]));
                 for call in message["tool_calls"].as_array().into_iter().flatten() {
                     raw.call(string(&call["id"]));
+                    if string(&call["function"]["arguments"]).contains(SUBMIT) {
+                        submits.push(string(&call["id"]).to_owned());
+                    }
                 }
                 let used = &message["extra"]["response"]["usage"];
                 let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
@@ -29,8 +35,11 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
             }
             "tool" => {
                 let run = &message["extra"];
+                let id = string(&message["tool_call_id"]);
+                // What a submission printed ended the run; its result is a placeholder.
+                let is_submission = submits.iter().any(|submit| submit == id);
                 let is_ok = run["returncode"] == 0 && run["exception_info"] == "";
-                raw.result(string(&message["tool_call_id"]), string(&run["raw_output"]), is_ok);
+                raw.result(id, string(&run["raw_output"]), is_ok || is_submission);
             }
             // The run ends with the command that submits its result.
             "exit" if message["extra"]["exit_status"] == "Submitted" => {

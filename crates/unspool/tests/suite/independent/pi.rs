@@ -29,6 +29,13 @@ pub fn session(bytes: &[u8]) -> RawSession {
         match string(&message["role"]) {
             "assistant" => reply(message, &mut raw),
             "toolResult" => result(message, &mut raw),
+            // A command of the user, named by its time.
+            "bashExecution" => {
+                let id = message["timestamp"].to_string();
+                let is_ok = message["exitCode"] == 0 && message["cancelled"] != true;
+                raw.call(&id);
+                raw.result(&id, string(&message["output"]), is_ok);
+            }
             _ => {}
         }
     }
