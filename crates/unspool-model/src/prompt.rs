@@ -121,7 +121,7 @@ impl PromptGap {
         match self {
             PromptGap::BillingBlock => "the billing header at the start of the system prompt",
             PromptGap::ToolSchemas => "tool schemas",
-            PromptGap::Instructions => "instructions",
+            PromptGap::Instructions => "the exact instructions, which are its first message",
             PromptGap::EarlierMessages => "earlier messages",
             PromptGap::CompactionRequest => "the request to summarise the conversation",
             PromptGap::MostOfIt => "most of the prompt",

@@ -70,8 +70,7 @@ impl SessionPrompts {
         }
     }
 
-    /// The calls of a turn, or of one of its steps. A call without a reply belongs to the step of
-    /// the next one that got one.
+    /// The calls of a turn, or the one of one of its steps. A call without a reply is in no turn.
     pub fn calls_of(&self, turn: u32, step: Option<u32>) -> Vec<Call<'_>> {
         let is_wanted = |call: &Call<'_>| {
             call.step

@@ -49,6 +49,8 @@ pub struct Agent {
     pub resume: Option<&'static str>,
     /// Where it says which process runs which session: a path in the agent's folder.
     pub process_files: Option<(&'static str, ProcessFiles)>,
+    /// Where its logs have what model calls were sent.
+    pub prompts: Option<&'static str>,
     /// Its log has a call only when the call has ended.
     pub calls_come_late: bool,
     /// True for a record of the agent's list of typed prompts, which is not a session.
@@ -116,6 +118,7 @@ impl Agent {
             hooks: None,
             resume: None,
             process_files: None,
+            prompts: None,
             calls_come_late: false,
             is_prompt_history: |_| false,
         }

@@ -44,6 +44,8 @@ struct Report {
 struct AgentReport {
     #[serde(flatten)]
     surveyed: AgentSurvey,
+    /// Where its logs have what model calls were sent; `null` if they do not.
+    prompts: Option<&'static str>,
     /// `null` for agents that have no hooks.
     hooks: Option<HookStatus>,
 }
@@ -72,6 +74,7 @@ impl Doctor {
             .into_iter()
             .map(|surveyed| AgentReport {
                 hooks: hooks::status(&environment, surveyed.agent),
+                prompts: Agent::named(surveyed.agent).and_then(|agent| agent.prompts),
                 surveyed,
             })
             .collect();
@@ -161,6 +164,12 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     }
     for version in &found.unknown_versions {
         row(text, "", &unknown(found.agent, version));
+    }
+    match agent.prompts {
+        Some(place) => {
+            row(text, "prompts", &format!("{place}; `unspool prompt SESSION` shows them"))
+        }
+        None => row(text, "prompts", "not in its logs"),
     }
     match &agent.hooks {
         Some(HookStatus::Yes { path, answers }) => {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use unspool_model::id::sha256;
 use unspool_model::prompt::PromptMessage;
 use unspool_query::prompts::{SessionPrompts, prompts};
+use unspool_server::templates;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_view::present::prompt::{Call, PromptDifference};
@@ -64,7 +65,8 @@ fn claude_requests(records: &[Value]) -> HashMap<String, Request> {
         // A string counts as one block of text.
         let mut message = record["message"].clone();
         message["content"] = blocks(record).into();
-        messages.insert(record["hash"].as_str().unwrap().to_owned(), message);
+        // Recordings are cut, some of them only in one of two records.
+        messages.entry(record["hash"].as_str().unwrap().to_owned()).or_insert(message);
     }
     let shapes: HashMap<&str, &Value> = records
         .iter()
@@ -106,14 +108,14 @@ fn codex_requests(records: &[Value]) -> Option<Vec<Request>> {
     {
         return None;
     }
-    // They stand before the items, unless they are one of them.
+    // The instructions stand before the items, in words that the rollout does not have, unless they
+    // are one of the items.
     let has_item = records.iter().any(|record| {
         let kinds = &record["payload"]["internal_chat_message_metadata_passthrough"];
         kinds["content_item_kinds"].to_string().contains("model.base_instructions")
     });
     let text = &head["payload"]["base_instructions"]["text"];
-    let instructions = json!({ "role": "developer", "content": [{ "text": text }] });
-    let first = if has_item || text.is_null() { vec![] } else { vec![instructions] };
+    let first = if has_item || text.is_null() { vec![] } else { vec![Value::Null] };
     let (mut input, mut is_open, mut requests) = (first.clone(), false, Vec::new());
     for record in records {
         let payload = &record["payload"];
@@ -134,7 +136,7 @@ fn codex_requests(records: &[Value]) -> Option<Vec<Request>> {
                 if is_reply && !is_open {
                     is_open = true;
                     let body = json!({ "input": input });
-                    requests.push(Request { body, unknown: 0 });
+                    requests.push(Request { body, unknown: first.len() });
                 }
                 input.push(payload.clone());
             }
@@ -374,4 +376,40 @@ fn a_compaction_is_a_shorter_prompt() {
         }
     }
     assert!(seen > 2, "{seen}");
+}
+
+#[test]
+fn law_8_what_was_sent_is_hostile() {
+    let log = fs::read_to_string(root().join("fixtures/claude-code/discovery-loop/log.jsonl"));
+    let attack = "<script>alert(1)</script>\\u202e\\u001b[31m\\\" onload=\\\"x() ";
+    let log = log.unwrap().replace("The forecast cache keeps missing", attack);
+    let machine = Machine::new();
+    machine.write("log.jsonl", log.as_bytes());
+    let (archive, _folder) = archive_of(&[machine.home().join("log.jsonl")]);
+    let view = archive.view(Viewer::Sole);
+    let stored = sessions(&view).pop().unwrap();
+    let prompts = block_on(prompts(&view, &stored)).unwrap();
+    let find = Some("<script>alert(1)</script>\u{202e}");
+    let page = templates::prompts::PromptsPage { summary: &stored.summary, find };
+    let last = prompts.calls().last().unwrap();
+    let pieces = block_on(prompts.pieces(&view, &last)).unwrap();
+    let before = prompts.before(&last).unwrap();
+    let difference = PromptDifference::between(&before.prompt, &last.prompt);
+    let pages = [
+        templates::prompts::calls(&page, &prompts.differences(), None),
+        templates::prompts::call(&page, &last, &pieces, Some((&before, &difference)), false),
+    ];
+    for html in pages.map(|page| page.into_string()) {
+        let bad =
+            |c: char| (c.is_control() && c != '\n' && c != '\t') || unspool_view::block::is_bidi(c);
+        assert!(!html.contains(bad));
+        assert!(!html.contains("<script>alert") && !html.contains("\" onload=\""), "{html}");
+        assert!(html.contains("&lt;script&gt;alert(1)"), "the text is still visible");
+        // The browser would refuse styles in attributes.
+        assert!(!html.contains("style="));
+    }
+    // Nor does the terminal obey it.
+    machine.ok("d", &["import", machine.home().join("log.jsonl").to_str().unwrap()]);
+    let shown = machine.ok("d", &["prompt", &format!("{}:1.1", stored.summary.session.id)]);
+    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}') && shown.contains("<script>"));
 }

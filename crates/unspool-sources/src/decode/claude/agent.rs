@@ -39,6 +39,7 @@ pub const AGENT: Agent = Agent {
     resume: Some("claude --resume"),
     process_files: Some(("sessions", ProcessFiles::Entries)),
     is_prompt_history: |fields| fields.has("display") && fields.has("pastedContents"),
+    prompts: Some("in logs of 2.1.325, and not in those of 2.1.197"),
     ..Agent::new(
         super::NAME,
         "Claude Code",

@@ -35,6 +35,7 @@ pub const AGENT: Agent = Agent {
         ),
     }),
     resume: Some("codex resume"),
+    prompts: Some("in its rollouts"),
     ..Agent::new(
         super::NAME,
         "Codex",

@@ -204,7 +204,7 @@ impl LogDecoder {
             let session = SessionId::of(NAME, &from);
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
-        self.prompts.instructions(emit, meta);
+        self.prompts.instructions(meta);
         RecordOutcome::Metadata
     }
 

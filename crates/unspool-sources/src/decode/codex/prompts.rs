@@ -1,7 +1,7 @@
 //! What Codex sent to the model: the items of its rollout in their order. A call was sent all items
 //! before its reply, since the last compaction. Tools are among them only for models that get them
-//! as an item ("code mode"); the others get the instructions as a message before all items. What a
-//! compaction is asked is not in the rollout.
+//! as an item ("code mode"), and so are the instructions; the others get the instructions as a message
+//! before all items. What a compaction is asked is not in the rollout.
 
 use std::sync::Arc;
 
@@ -51,13 +51,12 @@ struct TurnStart {
 }
 
 impl Prompts {
-    /// The instructions, which stand before all items in each request.
-    pub fn instructions(&mut self, emit: &mut Emitter<'_>, meta: &Fields<'_>) {
-        let Some(text) = meta.fields("base_instructions").text("text") else { return };
-        let piece = kept(emit, PieceKind::Policy, "/content/0/text", &text);
-        let digest = MessageDigest::of(text.as_bytes());
-        self.instructions = Some(digest);
-        message(emit, digest, Role::Developer, vec![piece]);
+    /// The instructions, which stand before all items in each request. They are sent in other words:
+    /// sentences about tools that the model does not have are left out (0.166). So their text is not
+    /// known, only that they are there.
+    pub fn instructions(&mut self, meta: &Fields<'_>) {
+        let text = meta.fields("base_instructions").text("text");
+        self.instructions = text.map(|text| MessageDigest::of(text.as_bytes()));
     }
 
     /// The thread continues another one whose history is not there.
@@ -119,6 +118,9 @@ impl Prompts {
             gaps.push(PromptGap::EarlierMessages);
         }
         let mut tail = std::mem::take(&mut self.tail);
+        if self.instructions.is_some() {
+            gaps.push(PromptGap::Instructions);
+        }
         if self.last.is_none() {
             tail.splice(0..0, self.instructions);
         }
