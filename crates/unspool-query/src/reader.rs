@@ -242,14 +242,10 @@ async fn run<V: View>(
         Query::Session { id } => {
             let mut found = view.find(id).await?;
             let only = found.pop().filter(|_| found.is_empty());
-            Ok(Response::Session(match only {
-                Some(stored) => {
-                    let mut session_row = session_row(view, prices, &stored).await?;
-                    add_figures(view, prices, &stored, &mut session_row).await?;
-                    Some(Box::new(session_row))
-                }
-                None => None,
-            }))
+            let Some(stored) = only else { return Ok(Response::Session(None)) };
+            let mut session_row = session_row(view, prices, &stored).await?;
+            add_figures(view, prices, &stored, &mut session_row).await?;
+            Ok(Response::Session(Some(Box::new(session_row))))
         }
         Query::Window { session, anchor, filter, size } => {
             let Some(stored) = view.session(session).await? else {

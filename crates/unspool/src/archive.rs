@@ -67,12 +67,12 @@ pub fn change_handler(archive: Archive) -> ChangeHandler {
                 "read"
             }
         };
-        let done = match request {
-            Request::Delete { session } => delete(&archive, session),
-            other => archive
-                .writer()
-                .and_then(|mut writer| writer.submit(other, &Progress::default()))
-                .map_err(anyhow::Error::from),
+        let done = if let Request::Delete { session } = &request {
+            delete(&archive, *session)
+        } else {
+            let writer = archive.writer();
+            let done = writer.and_then(|mut writer| writer.submit(request, &Progress::default()));
+            done.map_err(anyhow::Error::from)
         };
         done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
     })

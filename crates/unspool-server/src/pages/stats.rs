@@ -12,7 +12,7 @@ use periods::{Period, periods};
 use template::UsageBar;
 use unspool_export::html::dom;
 use unspool_store::stats::{
-    CallLocation, GroupFigures, SessionFigures, Stats, StatsRequest, Totals,
+    CallLocation, GroupFigures, SessionFigures, Stats, StatsRequest, ToolFigures, Totals,
 };
 use unspool_store::store::{Store, View};
 
@@ -60,20 +60,7 @@ pub async fn stats<S: Store>(
         models: bars(&figures.by_model, "model"),
         projects: bars(&figures.by_project, "project"),
         expensive: figures.most_expensive.iter().map(expensive).collect(),
-        tools: figures
-            .tools
-            .into_iter()
-            .map(|tool| template::ToolStats {
-                address: links.clone().with("tool", Some(&tool.name)).at("/"),
-                name: tool.name,
-                calls: tool.calls,
-                error_rate: tool.error_rate,
-                median_ms: tool.duration.median_ms,
-                p95_ms: tool.duration.p95_ms,
-                total_ms: tool.duration.total_ms,
-                with_waiting: tool.duration.with_waiting,
-            })
-            .collect(),
+        tools: figures.tools.into_iter().map(|tool| tool_stats(tool, &links)).collect(),
         slowest: figures
             .slowest
             .into_iter()
@@ -102,6 +89,19 @@ pub async fn stats<S: Store>(
         choices: &choices,
     };
     Ok(html(&template::stats(&shown)))
+}
+
+fn tool_stats(tool: ToolFigures, links: &UrlQuery) -> template::ToolStats {
+    template::ToolStats {
+        address: links.clone().with("tool", Some(&tool.name)).at("/"),
+        name: tool.name,
+        calls: tool.calls,
+        error_rate: tool.error_rate,
+        median_ms: tool.duration.median_ms,
+        p95_ms: tool.duration.p95_ms,
+        total_ms: tool.duration.total_ms,
+        with_waiting: tool.duration.with_waiting,
+    }
 }
 
 fn address(place: &CallLocation) -> String {

@@ -128,6 +128,7 @@ fn a_permission_is_answered_below_its_call() {
     let turns = stage.turns();
     assert_eq!(turns[0]["parts"][1]["answer"]["decision"], "allowed", "{turns:?}");
     // What was typed while the question came is in the composer, not lost.
+    terminal.shows("· ready");
     terminal.press("\x03\x03");
     terminal.ends();
     stage.end_chats();

@@ -65,6 +65,9 @@ fn the_tasks_of_a_watched_session_do_not_scroll() {
     let machine = Machine::new();
     machine.keep_turns_open();
     let log = recorded("claude-code/discovery-loop/log.jsonl");
+    // As if it were written now: a session is live for half an hour.
+    let minute = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:").to_string();
+    let log = String::from_utf8(log).unwrap().replace("2026-11-15T00:22:", &minute).into_bytes();
     let (path, later) = half_written(&machine, &log);
     let mut terminal = Terminal::open(&machine, (100, 36), &[]);
     terminal.shows("1 session");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Machine, lines, recorded};
+use crate::harness::{Machine, WatchProcess, lines, recorded, until};
 use crate::test_server::{Server, Socket};
 
 const LOG: &str = ".claude/projects/-home-dev-weather-app/growing.jsonl";
@@ -15,7 +15,7 @@ fn subscribe(server: &Server, session: &str, since: Option<u64>) -> Socket {
 }
 
 fn next(socket: &mut Socket) -> Value {
-    let text = socket.receive_text().expect("a message");
+    let text = socket.receive_text().unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -80,12 +80,42 @@ fn changes_follow_a_snapshot_without_a_gap() {
     assert_eq!(whole.len(), 1);
     assert!(whole[0].to_string().contains(LAST_WORDS));
     let mut again = subscribe(&server, &session, Some(current));
-    // A change that is no change of parts: what the client has is behind, and a snapshot follows.
-    machine.ok("d", &["tag", &session, "seen"]);
-    let message = next(&mut again);
+    machine.append(LOG, &prompt(&all, "And now?"));
+    changes(&mut again, current, "And now?");
+    assert!(socket.receive_text().is_some(), "the first one goes on too");
+}
+
+/// A prompt like the first of a log, with other words.
+fn prompt(log: &[&[u8]], words: &str) -> Vec<u8> {
+    let mut records = log.iter().map(|line| serde_json::from_slice::<Value>(line).unwrap());
+    let mut record = records.find(|record| record["type"] == "user").unwrap();
+    for name in ["uuid", "promptId"] {
+        record[name] = json!("99999999-0000-4000-8000-000000000001");
+    }
+    record["message"]["content"] = json!(words);
+    format!("{record}\n").into_bytes()
+}
+
+/// The process that records is killed: the server may have missed changes, and says so.
+#[test]
+fn missed_changes_are_told_and_a_snapshot_follows() {
+    let machine = Machine::new();
+    machine.keep_turns_open();
+    let log = recorded("claude-code/discovery-loop/log.jsonl");
+    machine.append(LOG, &log);
+    machine.ok("d", &["sync"]);
+    let watcher = WatchProcess::begin(machine.command("d", &["sync", "--watch"]));
+    until("a recorder", || {
+        let recording = machine.json("d", &["doctor"])["archive"]["recording"].clone();
+        if recording == true { Ok(()) } else { Err(recording) }
+    });
+    let server = Server::begin(&machine, "d", &[]);
+    let session = server.json("/api/sessions")[0]["id"].as_str().unwrap().to_owned();
+    let mut socket = subscribe(&server, &session, None);
+    let (_, seq) = snapshot(&mut socket);
+    drop(watcher);
+    let message = next(&mut socket);
     assert_eq!((&message["type"], &message["session"]), (&json!("behind"), &json!(session)));
-    assert_eq!(message["seq"], current);
-    let (_, seq) = snapshot(&mut again);
-    assert!(seq > current);
-    assert!(server.json(&format!("/api/sessions/{session}")).to_string().contains("seen"));
+    assert_eq!(message["seq"], seq);
+    snapshot(&mut socket);
 }
