@@ -75,19 +75,23 @@ impl<'a> SessionStream<'a> {
         self.turns.find(|turn| turn.is_err() || has_content(turn)).transpose()
     }
 
-    /// When the history began that the session copied from another one. None if it begins with a turn
-    /// of its own.
+    /// The earliest time in the history that the session copied from another one. None if it begins
+    /// with a turn of its own.
     pub fn inherited_start(&mut self) -> Option<Timestamp> {
         let mut read = Vec::new();
         for turn in self.turns.by_ref() {
-            let is_numbered = turn.as_ref().map_or(true, |turn| turn.number > 0);
+            let is_copied = turn.as_ref().is_ok_and(|turn| turn.number == 0 || turn.inherited);
             read.push(turn);
-            if is_numbered {
+            if !is_copied {
                 break;
             }
         }
-        let first = read.last().and_then(|turn| turn.as_ref().ok());
-        let started = first.filter(|turn| turn.inherited).and_then(|turn| turn.started);
+        let copied = read.iter().flatten().filter(|turn| turn.inherited);
+        let times = copied.flat_map(|turn| {
+            let parts = turn.parts.iter().filter_map(|part| part.started.or(part.ended));
+            parts.chain(turn.started.or(turn.ended))
+        });
+        let started = times.min();
         let rest = std::mem::replace(&mut self.turns, Box::new(std::iter::empty()));
         self.turns = Box::new(read.into_iter().chain(rest));
         started

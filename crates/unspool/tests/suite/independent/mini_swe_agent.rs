@@ -13,25 +13,12 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
     let (mut raw, mut submits) = (RawSession::default(), Vec::new());
     let document: Value = serde_json::from_slice(bytes).unwrap();
     for message in document["messages"].as_array()? {
+        let response = &message["extra"]["response"];
         match string(&message["role"]) {
-            "assistant" => {
-                raw.say(Kind::Reasoning, string(&message["reasoning_content"]));
-                raw.say(Kind::Text, string(&message["content"]));
-                for call in message["tool_calls"].as_array().into_iter().flatten() {
-                    raw.call(string(&call["id"]));
-                    if string(&call["function"]["arguments"]).contains(SUBMIT) {
-                        submits.push(string(&call["id"]).to_owned());
-                    }
-                }
-                let used = &message["extra"]["response"]["usage"];
-                let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
-                let tokens = Tokens {
-                    input: number(&used["prompt_tokens"]) - cached,
-                    output: number(&used["completion_tokens"]),
-                    cache_read: cached,
-                    cache_creation: 0,
-                };
-                raw.tokens = add(raw.tokens, tokens);
+            "assistant" => reply(message, response, &mut raw, &mut submits),
+            // A reply in a wrong format is kept in the message that says so.
+            "user" if !response.is_null() => {
+                reply(&response["choices"][0]["message"], response, &mut raw, &mut submits);
             }
             "tool" => {
                 let run = &message["extra"];
@@ -55,4 +42,24 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
         .iter()
         .all(|message| message["object"].is_null())
         .then_some(raw)
+}
+
+fn reply(message: &Value, response: &Value, raw: &mut RawSession, submits: &mut Vec<String>) {
+    raw.say(Kind::Reasoning, string(&message["reasoning_content"]));
+    raw.say(Kind::Text, string(&message["content"]));
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        raw.call(string(&call["id"]));
+        if string(&call["function"]["arguments"]).contains(SUBMIT) {
+            submits.push(string(&call["id"]).to_owned());
+        }
+    }
+    let used = &response["usage"];
+    let cached = number(&used["prompt_tokens_details"]["cached_tokens"]);
+    let tokens = Tokens {
+        input: number(&used["prompt_tokens"]) - cached,
+        output: number(&used["completion_tokens"]),
+        cache_read: cached,
+        cache_creation: 0,
+    };
+    raw.tokens = add(raw.tokens, tokens);
 }
