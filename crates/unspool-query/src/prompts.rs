@@ -121,10 +121,10 @@ impl SessionPrompts {
         let mut digests: FxHashSet<&String> = FxHashSet::default();
         let mut ids: FxHashSet<PartId> = FxHashSet::default();
         for piece in messages.into_iter().flat_map(|message| &message.pieces) {
-            match &piece.text {
-                PieceText::Kept(digest) => drop(digests.insert(digest)),
-                text => ids.extend(part_of(self.session, text)),
+            if let PieceText::Kept(digest) = &piece.text {
+                digests.insert(digest);
             }
+            ids.extend(part_of(self.session, &piece.text));
         }
         let digests = digests.into_iter().cloned().collect();
         let mut kept = FxHashMap::default();
@@ -211,12 +211,27 @@ impl PieceTexts {
             PieceText::Kept(digest) => self.kept.get(digest).filter(|text| piece.is(text)).cloned(),
             PieceText::Binary => None,
             PieceText::Prose(_) => {
-                let text = match &part()?.body {
-                    Body::Text(text) => &text.text,
-                    Body::Reasoning(reasoning) => &reasoning.text,
-                    _ => return None,
+                let body = &part()?.body;
+                let reasoning = || match body {
+                    Body::Reasoning(reasoning) => Some(reasoning.text.as_str()),
+                    Body::Text(_)
+                    | Body::Tool(_)
+                    | Body::Agent(_)
+                    | Body::Interjection(_)
+                    | Body::TaskList(_)
+                    | Body::SkillLoad(_)
+                    | Body::McpSnapshot(_)
+                    | Body::ContextInfo(_)
+                    | Body::Compaction(_)
+                    | Body::File(_)
+                    | Body::Source(_)
+                    | Body::Patch(_)
+                    | Body::Notice(_)
+                    | Body::Error(_)
+                    | Body::Data(_) => None,
                 };
-                Some(text.as_str()).filter(|text| piece.is(text)).map(Into::into)
+                let text = body.prose().or_else(reasoning);
+                text.filter(|text| piece.is(text)).map(Into::into)
             }
             PieceText::Input(_) => {
                 let Body::Tool(tool) = &part()?.body else { return None };

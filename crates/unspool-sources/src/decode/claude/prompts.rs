@@ -80,7 +80,7 @@ impl Prompts {
             return;
         }
         flush(emit, Role::Assistant, self.reply.take());
-        if !has_results {
+        if !has_results && self.user.is_some() {
             // It is a message of its own, or the end of the one with the results.
             flush(emit, Role::User, self.user.clone());
             let mut alone = PendingMessage::new("");

@@ -64,9 +64,9 @@ fn end_of(tool: &str, is_error: bool, output: &str) -> ToolEnd {
     if is_error && output == CANCELLED {
         // The end of the turn tells whether that was an answer.
         ToolEnd::Rejected
-    } else if is_error && output.strip_prefix("Error: ") == Some(CANCELLED) {
-        ToolEnd::Interrupted
-    } else if is_error && output.starts_with(TERMINATED) {
+    } else if is_error
+        && (output.strip_prefix("Error: ") == Some(CANCELLED) || output.starts_with(TERMINATED))
+    {
         ToolEnd::Interrupted
     } else if is_error && is_refused(output) {
         ToolEnd::Denied

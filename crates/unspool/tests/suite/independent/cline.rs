@@ -50,7 +50,7 @@ fn result(block: &Value, raw: &mut RawSession) {
     let is_bad = |entry: &&Value| {
         entry["success"] == false || entry["isError"] == true || entry["error"].is_string()
     };
-    let is_ok = block["is_error"] != true && !entries.iter().any(|entry| is_bad(entry));
+    let is_ok = block["is_error"] != true && !entries.iter().any(is_bad);
     let first = entries[0];
     let said = ["result", "text", "error"].iter().find_map(|name| first[*name].as_str());
     let said = said.or(first["content"][0]["text"].as_str());

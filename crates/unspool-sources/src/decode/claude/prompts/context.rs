@@ -39,11 +39,11 @@ impl ContextTexts {
         for file in attachment.list("files") {
             self.push(kind, file.string("path"), file.string("content"));
         }
-        let label = match kind {
-            PieceKind::Hook => attachment.string("hookName"),
-            PieceKind::File => attachment.string("filename"),
-            PieceKind::Instructions if attachment.has("files") => None,
-            _ => Some(name.replace('_', " ")),
+        let label = if attachment.has("files") {
+            None
+        } else {
+            let named = attachment.string("hookName").or_else(|| attachment.string("filename"));
+            named.or_else(|| Some(name.replace('_', " ")))
         };
         for rendered in record.list("rendered") {
             self.push(kind, label.clone(), rendered.string("content"));
