@@ -161,9 +161,7 @@ fn a_variable_may_name_a_database() {
             .files
             .iter()
             .filter(|found| found.agent == "kilo")
-            .filter_map(|found| {
-                Some(found.path.ancestors().find(|path| path.is_file())?.to_owned())
-            })
+            .filter_map(|found| Some(crate::read::rows::split(&found.path)?.0))
             .collect();
         let count = found.len();
         found.dedup();

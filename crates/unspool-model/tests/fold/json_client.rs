@@ -63,7 +63,7 @@ impl JsonClient {
             "part-removed" => {
                 self.remove_part(id("part"));
             }
-            "snapshot-taken" | "event-skipped" => {}
+            "prompt-recorded" | "snapshot-taken" | "event-skipped" => {}
             other => panic!("docs/web.md does not describe {other}"),
         }
     }

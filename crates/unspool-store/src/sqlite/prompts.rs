@@ -78,6 +78,11 @@ pub(super) fn step_requests(
         #[serde(default)]
         request: Option<Arc<str>>,
     }
+    // An archive of an earlier build that is only read is not migrated.
+    let exists = "SELECT 1 FROM sqlite_master WHERE name = 'prompt_log'";
+    if connection.prepare_cached(exists)?.query([])?.next()?.is_none() {
+        return Ok(Vec::new());
+    }
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, step.number, model, step.input, step.output, step.cache_read,
              step.cache_write, step.reasoning, step.cache_write_1h, origin

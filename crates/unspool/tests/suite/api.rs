@@ -64,7 +64,7 @@ fn every_route_answers_what_its_schema_says() {
     let sessions = all_of(&server, "/api/sessions");
     assert!(sessions.len() > 50, "{}", sessions.len());
     let (mut kinds, mut dangling, mut changed_files) = (BTreeSet::new(), 0, 0);
-    let mut asked = BTreeSet::new();
+    let (mut asked, mut pieces_seen) = (BTreeSet::new(), 0);
     let mut request = |route: &str, path: &str| -> Value {
         asked.insert(route.to_owned());
         let operation = &document["paths"][route]["get"];
@@ -107,6 +107,15 @@ fn every_route_answers_what_its_schema_says() {
             request("/api/sessions/{id}/tool-calls", &format!("/api/sessions/{id}/tool-calls"));
         dangling += check_calls(&turns, &calls);
         request("/api/sessions/{id}/notes", &format!("/api/sessions/{id}/notes"));
+        let route = "/api/sessions/{id}/prompts";
+        let calls = request(route, &format!("/api/sessions/{id}/prompts"));
+        let answered = calls["prompts"].as_array().unwrap().iter().find(|it| it["turn"].is_u64());
+        if let Some(call) = answered {
+            let place = format!("turn={}&step={}", call["turn"], call["step"]);
+            let one = request(route, &format!("/api/sessions/{id}/prompts?{place}"));
+            let pieces = one["prompts"][0]["pieces"].as_array().unwrap();
+            pieces_seen += pieces.len();
+        }
         let changes = request("/api/sessions/{id}/changes", &format!("/api/sessions/{id}/changes"));
         changed_files += changes["files"].as_array().unwrap().len();
         let turns = turns.as_array().unwrap();
@@ -138,6 +147,7 @@ fn every_route_answers_what_its_schema_says() {
     assert!(kinds.len() > 10, "{kinds:?}");
     assert!(dangling > 0, "some recordings end in a call");
     assert!(changed_files > 10, "{changed_files}");
+    assert!(pieces_seen > 100, "{pieces_seen}");
 
     // Every route was requested except those that return no JSON.
     let files =

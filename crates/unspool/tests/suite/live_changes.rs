@@ -98,7 +98,7 @@ fn prompt(log: &[&[u8]], words: &str) -> Vec<u8> {
 
 /// The process that records is killed: the server may have missed changes, and says so.
 #[test]
-fn missed_changes_are_told_and_a_snapshot_follows() {
+fn missed_changes_are_reported_and_a_snapshot_follows() {
     let machine = Machine::new();
     machine.keep_turns_open();
     let log = recorded("claude-code/discovery-loop/log.jsonl");

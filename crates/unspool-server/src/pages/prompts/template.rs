@@ -119,8 +119,10 @@ fn row(
 /// A bar with one stretch for each kind. A style attribute would be refused by the browser.
 fn bar(call: &Call<'_>, largest: u64) -> Markup {
     let mut from = 0;
-    let shares = shares(&call.prompt);
+    let mut shares = shares(&call.prompt);
     let words: Vec<String> = shares.iter().take(3).map(words).collect();
+    // In one order for all calls, so that bars can be compared.
+    shares.sort_unstable_by_key(|share| share.kind);
     let width = |chars: u64| chars.saturating_mul(BAR_WIDTH) / largest;
     html! {
         svg viewBox={ "0 0 " (BAR_WIDTH) " 20" } preserveAspectRatio="none" role="img"

@@ -113,6 +113,8 @@ impl Prompts {
         };
         let text = message.canonical_text().unwrap_or_default();
         let verified = unspool_model::id::sha256(text.as_bytes()) == *sha256;
+        // Of the results in it, only those are outputs of calls that the tree has in the same words.
+        let outputs = self.user.as_ref().map_or(&[][..], |user| &user.pieces);
         let mut pending = PendingMessage::new("");
         if let Some(text) = message.string("content") {
             let at = pending.add_string(&text);
@@ -124,7 +126,8 @@ impl Prompts {
                 // It does not say which reply of the transcript it repeats.
                 reply_piece(emit, &mut pending, at, None, &block);
             } else {
-                user_piece(emit, &mut pending, at, role, &block, &self.contexts);
+                let texts = Texts { contexts: &self.contexts, outputs: Some(outputs) };
+                user_piece(emit, &mut pending, at, role, &block, texts);
             }
         }
         let pieces = pending.pieces;
@@ -216,7 +219,7 @@ impl PendingMessage {
         }
         for block in message.list("content") {
             let at = self.add(&block);
-            user_piece(emit, self, at, Role::User, &block, contexts);
+            user_piece(emit, self, at, Role::User, &block, Texts { contexts, outputs: None });
         }
     }
 
@@ -296,6 +299,22 @@ fn reply_piece(
     pending.pieces.push(piece);
 }
 
+/// The texts that a user's message may repeat.
+#[derive(Clone, Copy)]
+struct Texts<'a> {
+    contexts: &'a ContextTexts,
+    /// The outputs of calls, if the message is not where they are from.
+    outputs: Option<&'a [Piece]>,
+}
+
+impl Texts<'_> {
+    /// True if the output of a call is this text.
+    fn is_output(&self, of: &PieceText, text: &str) -> bool {
+        let is_same = |piece: &Piece| piece.text == *of && piece.is(text);
+        self.outputs.is_none_or(|outputs| outputs.iter().any(is_same))
+    }
+}
+
 /// The pieces of a block of a user's message.
 fn user_piece(
     emit: &mut Emitter<'_>,
@@ -303,20 +322,20 @@ fn user_piece(
     at: String,
     role: Role,
     block: &Fields<'_>,
-    contexts: &ContextTexts,
+    texts: Texts<'_>,
 ) {
     match block.text("type").as_deref() {
         Some("text") => {
             let text = block.string("text").unwrap_or_default();
-            pending.add_text(emit, role, &format!("{at}/text"), &text, contexts);
+            pending.add_text(emit, role, &format!("{at}/text"), &text, texts.contexts);
         }
         Some("tool_result") => {
             let call = block.text("tool_use_id").unwrap_or_default();
             let output = content_text(block);
             let piece = |at: String, text: &str, emit: &mut Emitter<'_>| {
-                if text == output {
-                    let text = PieceText::Output(call.as_ref().into());
-                    Piece::new(PieceKind::ToolOutput, at, text, &output)
+                let of = PieceText::Output(call.as_ref().into());
+                if text == output && texts.is_output(&of, text) {
+                    Piece::new(PieceKind::ToolOutput, at, of, text)
                 } else {
                     kept(emit, PieceKind::ToolOutput, at, text)
                 }

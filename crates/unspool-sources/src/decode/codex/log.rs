@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_model::assemble::prose_content_hash;
 use unspool_model::event::{Event, EventKind, ProseKind};
-use unspool_model::id::{SessionId, digest};
+use unspool_model::id::{SessionId, digest, sha256};
 use unspool_model::part::{Body, Data, Interjection, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{ForkedFrom, Parent, Trigger};
@@ -205,6 +205,10 @@ impl LogDecoder {
             emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
         }
         self.prompts.instructions(meta);
+        if let Some(content) = meta.json("base_instructions") {
+            let (kind, sha256) = ("system-policy".to_owned(), sha256(content.text().as_bytes()));
+            emit.push(EventKind::SnapshotTaken { kind, sha256, content });
+        }
         RecordOutcome::Metadata
     }
 

@@ -1,6 +1,8 @@
 //! What Claude Code adds to a prompt by itself: attachments of the log have the text of each and say
 //! what it is. The request has several of them in one text, so they are looked for there.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 use unspool_model::prompt::{Piece, PieceKind, Role};
 
@@ -8,8 +10,8 @@ use super::super::super::Fields;
 use super::super::super::prompt_pieces::mark;
 
 /// Texts of one request. More than these are of no use, and the state of a decoder must stay small.
-const MAX_TEXTS: usize = 64;
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_TEXTS: usize = 24;
+const MAX_BYTES: usize = 128 * 1024;
 
 const REMINDER_START: &str = "<system-reminder>\n";
 const REMINDER_END: &str = "\n</system-reminder>";
@@ -17,7 +19,7 @@ const REMINDER_END: &str = "\n</system-reminder>";
 /// The texts since the last request.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct ContextTexts(Vec<ContextText>);
+pub(super) struct ContextTexts(VecDeque<ContextText>);
 
 #[derive(Serialize, Deserialize)]
 struct ContextText {
@@ -52,9 +54,12 @@ impl ContextTexts {
 
     fn push(&mut self, kind: PieceKind, label: Option<String>, text: Option<String>) {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return };
-        let bytes: usize = self.0.iter().map(|held| held.text.len()).sum();
-        if self.0.len() < MAX_TEXTS && bytes + text.len() <= MAX_BYTES {
-            self.0.push(ContextText { kind, label, text });
+        self.0.push_back(ContextText { kind, label, text });
+        // The newest ones count: a log may have no request for long.
+        let mut bytes: usize = self.0.iter().map(|held| held.text.len()).sum();
+        while self.0.len() > MAX_TEXTS || bytes > MAX_BYTES {
+            let Some(oldest) = self.0.pop_front() else { break };
+            bytes -= oldest.text.len();
         }
     }
 
