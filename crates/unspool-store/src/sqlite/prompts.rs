@@ -55,6 +55,11 @@ pub(super) fn records(
     connection: &Connection,
     session: RowId,
 ) -> Result<Vec<PromptRecord>, StoreError> {
+    // An archive of an earlier build that is only read is not migrated.
+    let exists = "SELECT 1 FROM sqlite_master WHERE name = 'prompt_log'";
+    if connection.prepare_cached(exists)?.query([])?.next()?.is_none() {
+        return Ok(Vec::new());
+    }
     let mut statement =
         connection.prepare_cached("SELECT data FROM prompt_log WHERE session = ?1 ORDER BY row")?;
     let mut rows = statement.query([session])?;
@@ -77,11 +82,6 @@ pub(super) fn step_requests(
     struct Origin {
         #[serde(default)]
         request: Option<Arc<str>>,
-    }
-    // An archive of an earlier build that is only read is not migrated.
-    let exists = "SELECT 1 FROM sqlite_master WHERE name = 'prompt_log'";
-    if connection.prepare_cached(exists)?.query([])?.next()?.is_none() {
-        return Ok(Vec::new());
     }
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, step.number, model, step.input, step.output, step.cache_read,

@@ -63,6 +63,8 @@ fn waits_for_answers(stage: &Stage, expected: &[Value]) {
 /// Leaves the composer, the session and the application.
 pub fn quit(terminal: &mut Terminal) {
     terminal.press("\x1b");
+    // A key right behind Escape is another key.
+    thread::sleep(GUARD);
     terminal.shows("i write");
     terminal.press("qq");
     terminal.ends();

@@ -146,11 +146,15 @@ fn codex_requests(records: &[Value]) -> Option<Vec<Request>> {
     Some(requests)
 }
 
-/// Compares a prompt with the request. Returns the number of its pieces.
+/// Recordings are cut in long texts, some of them in only one of two records.
+const CUT: &str = "…[cut ";
+
+/// Compares a prompt with the request. Returns the number of pieces that were compared.
 fn compare<V: View>(view: &V, prompts: &SessionPrompts, call: &Call<'_>, sent: &Request) -> usize {
     let request = &call.prompt.call().request;
     assert_eq!(call.prompt.unknown_messages() as usize, sent.unknown, "{request}");
     let pieces = block_on(prompts.pieces(view, call)).unwrap();
+    let mut compared = 0;
     for piece in &pieces {
         let at = &piece.at;
         let there = sent.body.pointer(at).unwrap_or_else(|| panic!("{request} has no {at}"));
@@ -158,7 +162,10 @@ fn compare<V: View>(view: &V, prompts: &SessionPrompts, call: &Call<'_>, sent: &
             assert!(piece.is_binary(), "{request}: {at} is not known");
             continue;
         };
+        let is_cut = text.contains(CUT) || there.as_str().is_some_and(|there| there.contains(CUT));
+        compared += usize::from(!is_cut);
         match there {
+            Value::String(_) if is_cut => {}
             Value::String(there) => assert_eq!(**text, **there, "{request}: {at}"),
             there => assert_eq!(serde_json::from_str::<Value>(text).unwrap(), *there, "{at}"),
         }
@@ -177,7 +184,7 @@ fn compare<V: View>(view: &V, prompts: &SessionPrompts, call: &Call<'_>, sent: &
         };
         assert!(message.is_none_or(is_whole), "{request} {there}");
     }
-    pieces.len()
+    compared
 }
 
 fn sessions(view: &impl View) -> Vec<StoredSession> {
