@@ -284,10 +284,16 @@ fn reply_piece(
         Some("tool_use") => {
             let id = block.text("id").unwrap_or_default();
             let input = block.json("input").map_or_else(String::new, |json| json.text().to_owned());
-            let text = PieceText::Input(id.into());
-            let piece = Piece::new(PieceKind::ToolCall, format!("{at}/input"), text, &input);
-            let digest = block.canonical_digest("input").unwrap_or(piece.digest);
-            Piece { label: block.string("name"), digest, ..piece }
+            let (kind, at) = (PieceKind::ToolCall, format!("{at}/input"));
+            let piece = if part.is_some() {
+                let piece = Piece::new(kind, at, PieceText::Input(id.into()), &input);
+                let digest = block.canonical_digest("input").unwrap_or(piece.digest);
+                Piece { digest, ..piece }
+            } else {
+                // What is sent again may lack what the program added to the input.
+                kept(emit, kind, at, &input)
+            };
+            Piece { label: block.string("name"), ..piece }
         }
         Some("redacted_thinking") => {
             let data = block.string("data").unwrap_or_default();
@@ -349,7 +355,10 @@ fn user_piece(
                 let at = format!("{at}/{nth}");
                 pending.pieces.push(match inner.string("text") {
                     Some(text) => piece(format!("{at}/text"), &text, emit),
-                    None => binary(format!("{at}/source"), inner.raw("source").unwrap_or_default()),
+                    None => match inner.raw("source") {
+                        Some(source) => binary(format!("{at}/source"), source),
+                        None => kept(emit, PieceKind::ToolOutput, at, inner.whole().text()),
+                    },
                 });
             }
         }
