@@ -37,8 +37,8 @@ test("a rule is found in the calls that were sent it", async (t) => {
 
   // One click from an instruction to the calls that had it.
   await page.locator("a:text-is('Which calls had this?')").first().click();
-  await page.waitForSelector("[role=status]");
-  assert.match(await page.textContent("[role=status]"), new RegExp(`${calls} of ${calls} calls`));
+  await page.waitForSelector(".prompts-page p[role=status]");
+  assert.match(await page.textContent(".prompts-page p[role=status]"), new RegExp(`${calls} of ${calls} calls`));
   assert.deepEqual(page.troubles, []);
 });
 
