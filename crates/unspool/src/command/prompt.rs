@@ -1,5 +1,6 @@
 //! `unspool prompt`: what the model calls of a session were sent.
 
+use std::collections::HashSet;
 use std::io;
 
 use anyhow::{Result, bail};
@@ -65,12 +66,10 @@ impl Prompt {
         let mut calls = prompts.differences();
         if let Some(text) = &self.find {
             let found = block_on(prompts.find(view, text))?;
-            let is_found = |call: &Call<'_>| {
-                let request = &call.prompt.call().request;
-                found.iter().any(|found| found.prompt.call().request == *request)
-            };
+            let found: HashSet<&str> =
+                found.iter().map(|call| &*call.prompt.call().request).collect();
             let all = calls.len();
-            calls.retain(|(call, _)| is_found(call));
+            calls.retain(|(call, _)| found.contains(&*call.prompt.call().request));
             stderr_line!(
                 "unspool: the text is in the prompts of {} of {}",
                 calls.len(),
