@@ -11,18 +11,21 @@ use thiserror::Error;
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
 use unspool_model::note::PlacedNote;
-use unspool_model::session::Turn;
+use unspool_model::part::Body;
+use unspool_model::prompt::RecordedPrompts;
+use unspool_model::session::{Turn, TurnState};
 use unspool_model::summary::Summary;
 use unspool_redact::{Redacted, RedactionReport, Redactor, Rules};
 use unspool_store::blocking::block_on;
+use unspool_store::piece_texts::recorded_prompts;
 use unspool_store::store::{StoreError, StoredSession, TurnWindow, View};
 
 use crate::archive_lines::{self, LinesError};
 use crate::html::flow::FlowRun;
 use crate::project::thoughtflow::Flow;
 use crate::project::{
-    Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
-    write_excerpt,
+    Audience, Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream,
+    WriteMethod, write_excerpt,
 };
 
 /// Number of turns loaded at once.
@@ -55,8 +58,8 @@ pub fn write<V: View>(
         }
         WriteMethod::Projected(write) => write,
     };
-    let library =
-        ArchiveLibrary { notes: options.notes, ..ArchiveLibrary::new(view, redactor(rules)) };
+    let (notes, audience) = (options.notes, options.audience);
+    let library = ArchiveLibrary { notes, audience, ..ArchiveLibrary::new(view, redactor(rules)) };
     library.collect(stored)?;
     write(library.stream(stored)?, options, out)?;
     Ok(library.redactor.into_inner().report().clone())
@@ -117,7 +120,7 @@ pub fn runs<V: View>(
     most: usize,
 ) -> Result<RunPage, ExportError> {
     let library = ArchiveLibrary::new(view, Redactor::off());
-    let mut flow = Flow::new(library.stream_from(stored, from)?);
+    let mut flow = Flow::new(library.stream_from(stored, from)?)?;
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
         let number = flow.number();
@@ -148,12 +151,14 @@ struct ArchiveLibrary<'a, V> {
     collected: RefCell<FxHashSet<SessionId>>,
     /// Include the user's notes.
     notes: bool,
+    audience: Audience,
 }
 
 impl<'a, V: View> ArchiveLibrary<'a, V> {
     fn new(view: &'a V, redactor: Redactor<'a>) -> ArchiveLibrary<'a, V> {
         let (redactor, collected) = (RefCell::new(redactor), RefCell::default());
-        ArchiveLibrary { view, redactor, collected, notes: false }
+        let (notes, audience) = (false, Audience::Owner);
+        ArchiveLibrary { view, redactor, collected, notes, audience }
     }
 
     fn collect(&self, stored: &StoredSession) -> Result<(), ProjectError> {
@@ -186,7 +191,13 @@ impl<'a, V: View> ArchiveLibrary<'a, V> {
     ) -> Result<SessionStream<'_>, ProjectError> {
         let (row, summary) = (stored.row, stored.summary.clone());
         let turns = Turns { view: self.view, row, summary, next: from, loaded: Vec::new() };
-        let turns = turns.map(|turn| Ok(self.redactor.borrow_mut().release_turn(turn?)));
+        let turns = turns.map(|turn| {
+            let turn = match self.audience {
+                Audience::Owner => turn?,
+                Audience::Guest => without_growing_parts(turn?),
+            };
+            Ok(self.redactor.borrow_mut().release_turn(turn))
+        });
         let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
         let notes = self.redactor.borrow_mut().release_notes(self.notes(stored)?);
         Ok(SessionStream::new(head, turns, self).with_notes(notes))
@@ -198,6 +209,13 @@ impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
         let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
             return Ok(None);
         };
+        let parent = stored.summary.session.parent.as_ref().map(|parent| parent.session);
+        let is_ours = parent.is_some_and(|parent| self.collected.borrow().contains(&parent));
+        let is_ours = is_ours && stored.sub_agent;
+        // A log can name any session as a sub-agent.
+        if self.audience == Audience::Guest && !is_ours {
+            return Ok(None);
+        }
         self.collect(&stored)?;
         Ok(Some(self.stream(&stored)?))
     }
@@ -216,10 +234,38 @@ impl<V: View> SessionLookup for ArchiveLibrary<'_, V> {
         let content = snapshot.and_then(|snapshot| Json::parse(&snapshot.content));
         Ok(content.map(|content| self.redactor.borrow_mut().release_json(&content)))
     }
+
+    fn prompts(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Redacted<RecordedPrompts>>, ProjectError> {
+        let Some(stored) = block_on(self.view.session(session)).map_err(unread)? else {
+            return Ok(None);
+        };
+        let found = block_on(recorded_prompts(self.view, &stored)).map_err(unread)?;
+        Ok(found.map(|prompts| self.redactor.borrow_mut().release_prompts(prompts)))
+    }
 }
 
 fn unread(error: StoreError) -> ProjectError {
     ProjectError::Read(Box::new(error))
+}
+
+/// A running turn without what is still being written.
+fn without_growing_parts(mut turn: Turn) -> Turn {
+    if turn.state != TurnState::Running {
+        return turn;
+    }
+    turn.parts.retain(|part| part.body.streamed_text().is_none() || !part.body.is_open());
+    for part in &mut turn.parts {
+        if let Body::Tool(tool) = &mut part.body
+            && !tool.state.is_terminal()
+        {
+            (tool.output, tool.result) = (None, None);
+            tool.input_text.clear();
+        }
+    }
+    turn
 }
 
 /// The turns of a session, loaded on demand.
@@ -252,3 +298,7 @@ impl<V: View> Iterator for Turns<'_, V> {
         Some(Ok(turn))
     }
 }
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

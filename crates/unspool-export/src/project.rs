@@ -22,6 +22,7 @@ use std::io;
 use thiserror::Error;
 use unspool_model::price::Prices;
 
+pub use html::html_policy;
 pub use markdown::{Excerpt, write_excerpt};
 pub use session_stream::{SessionLookup, SessionStream};
 
@@ -103,6 +104,18 @@ pub struct Options {
     pub prices: Prices,
     /// Include the user's notes, in the formats that have a place for them.
     pub notes: bool,
+    pub audience: Audience,
+}
+
+/// Who decides when a session is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Audience {
+    /// The owner, who reads the result before passing it on.
+    #[default]
+    Owner,
+    /// A guest, at any time: nothing that still grows, because its next word may complete a secret,
+    /// and only sub-agents whose own records say that this session started them.
+    Guest,
 }
 
 /// The AI SDK version of the reader.

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use unspool_model::json::Json;
 use unspool_model::note::PlacedNote;
 use unspool_model::part::{Body, Part};
+use unspool_model::prompt::RecordedPrompts;
 use unspool_model::session::{Session, Transcript, Turn, TurnState};
 use unspool_model::summary::Summary;
 
@@ -84,6 +85,12 @@ impl Redactor<'_> {
             placed.note.text = self.text(&placed.note.text).into_owned();
         }
         Redacted(notes)
+    }
+
+    /// The prompts of a session.
+    pub fn release_prompts(&mut self, mut prompts: RecordedPrompts) -> Redacted<RecordedPrompts> {
+        self.prompts(&mut prompts);
+        Redacted(prompts)
     }
 
     pub fn release_json(&mut self, json: &Json) -> Redacted<Json> {

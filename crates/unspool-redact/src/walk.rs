@@ -12,6 +12,7 @@ use unspool_model::part::{
     Interjection, McpServer, McpSnapshot, Notice, Part, Patch, Reasoning, SkillLoad, SourceLink,
     TaskItem, TaskList, Text, Tool,
 };
+use unspool_model::prompt::RecordedPrompts;
 use unspool_model::session::{
     Facts, OrphanAgentEnd, Parent, Session, Step, Title, Transcript, Turn, TurnEnd, TurnOrigin,
 };
@@ -50,6 +51,11 @@ impl Redactor<'_> {
         self.collecting = true;
         self.walk_turn(turn);
         self.collecting = false;
+    }
+
+    /// Redacts the prompts of a session, using the secrets of earlier turns.
+    pub fn prompts(&mut self, prompts: &mut RecordedPrompts) {
+        self.collect_then_redact(|this| this.recorded_prompts(prompts));
     }
 
     /// Collects the secrets of a note, like `collect_secrets`.
@@ -354,7 +360,7 @@ impl Redactor<'_> {
     }
 
     /// A name that many values share.
-    fn shared(&mut self, field: &str, text: &mut Arc<str>, context: ScanContext<'_>) {
+    pub(super) fn shared(&mut self, field: &str, text: &mut Arc<str>, context: ScanContext<'_>) {
         let mut own = text.to_string();
         self.value(field, &mut own, context);
         if own != **text {

@@ -1,9 +1,20 @@
-//! Redacts the prompt of a step, whose pieces say where they stand in it.
+//! Redacts prompts: of an imported step, whose pieces say where they stand in it, and those that an
+//! agent recorded, whose pieces say what stands in them.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unspool_model::prompt::{
+    Piece, PieceKind, PieceSpan, PieceText, PromptCall, PromptMessage, RecordedPrompts,
+};
 use unspool_model::session::{PromptPiece, Provenance, SnapshotUse};
 
+use super::report::{Location, Owner};
 use super::scan::ScanContext;
 use super::{Redactor, Shift};
+
+/// A text without its secrets, and what was replaced in each round.
+type RedactedText = (Arc<str>, Vec<Vec<Shift>>);
 
 impl Redactor<'_> {
     /// Redacts the prompt and its pieces, and recomputes the span of each piece.
@@ -47,6 +58,100 @@ impl Redactor<'_> {
         }
         *prompt = replaced;
     }
+}
+
+impl Redactor<'_> {
+    /// Redacts the prompts of a session. Each text is scanned once, however many messages have it.
+    pub(super) fn recorded_prompts(&mut self, prompts: &mut RecordedPrompts) {
+        self.location = Location { turn: None, owner: Owner::Session, field: String::new() };
+        let RecordedPrompts { tree, texts } = prompts;
+        let mut done: FxHashMap<(PieceText, u64), RedactedText> = FxHashMap::default();
+        for message in tree.messages_mut() {
+            let PromptMessage { digest: _, role: _, verified: _, pieces } = message;
+            for piece in pieces {
+                self.optional("prompt.label", &mut piece.label);
+                for PieceSpan { kind: _, start: _, end: _, label } in &mut piece.spans {
+                    self.optional("prompt.label", label);
+                }
+                self.piece(piece, texts, &mut done);
+            }
+        }
+        for PromptCall {
+            request: _,
+            at: _,
+            model,
+            head: _,
+            base: _,
+            keep: _,
+            tail: _,
+            list: _,
+            gaps: _,
+        } in tree.calls_mut()
+        {
+            if let Some(model) = model {
+                self.shared("model", model, ScanContext::default());
+            }
+        }
+        if !self.collecting {
+            texts.extend(done.into_iter().map(|(place, (text, _))| (place, text)));
+        }
+    }
+
+    fn piece(
+        &mut self,
+        piece: &mut Piece,
+        texts: &FxHashMap<(PieceText, u64), Arc<str>>,
+        done: &mut FxHashMap<(PieceText, u64), RedactedText>,
+    ) {
+        // The digest stays that of what was sent: it names the text.
+        let Piece { kind, at: _, text, chars, digest, label: _, spans } = piece;
+        let place = (text.clone(), *digest);
+        let Some(sent) = texts.get(&place) else { return };
+        if !done.contains_key(&place) {
+            if !self.collecting {
+                "prompt".clone_into(&mut self.location.field);
+            }
+            let mut rounds = Vec::new();
+            let replaced = if *kind == PieceKind::ToolSchema {
+                self.replaced_json(sent, "prompt")
+            } else {
+                let mut add = |edits: &[Shift]| rounds.push(edits.to_vec());
+                self.replaced(sent, ScanContext::default(), &mut add)
+            };
+            let redacted = replaced.map_or_else(|| sent.clone(), Arc::from);
+            done.insert(place.clone(), (redacted, rounds));
+        }
+        let Some((redacted, rounds)) = done.get(&place).filter(|_| !self.collecting) else {
+            return;
+        };
+        if redacted == sent {
+            return;
+        }
+        *chars = u32::try_from(redacted.chars().count()).unwrap_or(u32::MAX);
+        shift_spans(spans, sent, redacted, rounds);
+    }
+}
+
+/// Moves spans with the text that they mark.
+fn shift_spans(spans: &mut Vec<PieceSpan>, sent: &str, redacted: &str, rounds: &[Vec<Shift>]) {
+    let mut places: Vec<Option<(usize, usize)>> =
+        spans.iter().map(|span| byte_range(sent, Some((span.start, span.end)))).collect();
+    for edits in rounds {
+        places.iter_mut().flatten().for_each(|(from, to)| {
+            *from = shifted(edits, *from, false);
+            *to = shifted(edits, *to, true);
+        });
+    }
+    let mut last = 0;
+    for (span, place) in spans.iter_mut().zip(places) {
+        let chars = |at: usize| redacted.get(..at).map(|before| before.chars().count());
+        let place = place.and_then(|(from, to)| Some((chars(from)?, chars(to)?)));
+        // Two spans that one replacement joined: the first has it.
+        let (from, to) = place.map_or((last, last), |(from, to)| (from.max(last), to.max(last)));
+        (span.start, span.end) = (from as u32, to as u32);
+        last = to;
+    }
+    spans.retain(|span| span.start < span.end);
 }
 
 /// Converts a span in characters to a byte range.

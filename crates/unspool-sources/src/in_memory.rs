@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 use unspool_model::assemble::Assembler;
-use unspool_model::change::SkipReason;
+use unspool_model::change::{Change, SkipReason};
 use unspool_model::event::Event;
 use unspool_model::id::SessionId;
+use unspool_model::json::Json;
+use unspool_model::prompt::{PieceTexts, PromptRecord, PromptTree, RecordedPrompts};
 use unspool_model::provenance::Feed;
 use unspool_model::session::Transcript;
 use unspool_model::transcript::TranscriptBuilder;
@@ -55,6 +57,9 @@ pub struct DecodedSession {
     sub_agent: bool,
     assembler: Assembler,
     builder: TranscriptBuilder,
+    prompts: Vec<PromptRecord>,
+    /// Contents that are kept once, by their digests.
+    snapshots: FxHashMap<String, Json>,
 }
 
 impl DecodedSession {
@@ -68,14 +73,38 @@ impl DecodedSession {
             sub_agent: false,
             assembler: Assembler::new(SessionId::of(agent, session)),
             builder: TranscriptBuilder::new(agent, session),
+            prompts: Vec::new(),
+            snapshots: FxHashMap::default(),
         }
     }
 
     fn apply(&mut self, events: &mut Vec<Event>) {
         for event in events.drain(..) {
             self.spine = self.spine.max(Some(event.feed));
-            self.builder.apply_all(self.assembler.apply(event));
+            for change in self.assembler.apply(event) {
+                if let Change::PromptRecorded(record) = &change {
+                    self.prompts.push((**record).clone());
+                } else if let Change::SnapshotTaken { sha256, content, .. } = &change {
+                    self.snapshots.insert(sha256.clone(), content.clone());
+                }
+                self.builder.apply(change);
+            }
         }
+    }
+
+    /// What the model calls were sent; `None` if the agent does not record it.
+    pub fn prompts(&self) -> Option<RecordedPrompts> {
+        let tree = PromptTree::new(self.prompts.iter().cloned());
+        let transcript = self.transcript();
+        let mut texts = PieceTexts::new(transcript.session.id);
+        for (sha256, content) in &self.snapshots {
+            if let Some(text) = content.read::<String>() {
+                texts.add_kept(sha256.clone(), text.into());
+            }
+        }
+        let parts = transcript.turns.into_iter().flat_map(|turn| turn.parts);
+        parts.for_each(|part| texts.add_part(part));
+        (!tree.is_empty()).then(|| RecordedPrompts::new(tree, &texts))
     }
 
     pub fn transcript(&self) -> Transcript {

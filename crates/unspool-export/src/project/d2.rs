@@ -24,7 +24,7 @@ pub const PROJECTION: Projection = Projection {
 };
 
 fn write(stream: SessionStream<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let mut flow = Flow::new(stream);
+    let mut flow = Flow::new(stream)?;
     let head = flow.head.clone();
     draw(&head, || flow.next_run(), out)
 }

@@ -41,12 +41,7 @@ fn write(
 ) -> Result<(), ProjectError> {
     let title = title(&stream.head);
     let style = style::sheet();
-    // Only the inline script may run, and nothing may be loaded.
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}'; \
-         base-uri 'none'; form-action 'none'",
-        base64(&digest(SCRIPT))
-    );
+    let policy = html_policy();
     let head = html! {
         (DOCTYPE)
         head {
@@ -71,6 +66,16 @@ fn write(
     let out = page.out;
     writeln!(out, "</main><script>{SCRIPT}</script></body></html>")?;
     Ok(())
+}
+
+/// The content security policy of the file: only the inline script may run, and nothing may be
+/// loaded.
+pub fn html_policy() -> String {
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}'; \
+         base-uri 'none'; form-action 'none'",
+        base64(&digest(SCRIPT))
+    )
 }
 
 fn title(head: &Summary) -> String {

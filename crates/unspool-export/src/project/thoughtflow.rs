@@ -4,6 +4,8 @@
 mod document;
 mod payload;
 mod prompt;
+mod recorded;
+mod recorded_steps;
 mod run;
 mod step_text;
 
@@ -16,6 +18,9 @@ use unspool_model::document::time;
 use unspool_model::json::Json;
 use unspool_model::part::{Body, Part};
 use unspool_model::session::{Session, Turn};
+
+use recorded::PromptLog;
+use run::PromptSources;
 
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
 pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
@@ -49,10 +54,14 @@ pub struct Flow<'a> {
     number: u32,
     /// Cache of snapshot contents by digest.
     snapshots: FxHashMap<String, Option<Json>>,
+    /// What the agent recorded of its prompts.
+    prompts: Option<PromptLog>,
 }
 
 impl<'a> Flow<'a> {
-    pub fn new(mut stream: SessionStream<'a>) -> Flow<'a> {
+    pub fn new(mut stream: SessionStream<'a>) -> Result<Flow<'a>, ProjectError> {
+        // Before the first turn is read: a secret in a prompt may be in a turn, too.
+        let prompts = stream.prompts()?.map(PromptLog::new);
         // A document starts with its first run, whichever session that was copied from.
         let copied = stream.inherited_start();
         let head = Head {
@@ -60,13 +69,14 @@ impl<'a> Flow<'a> {
             started_at: time(copied.into_iter().chain(stream.head.started).min()),
             ended_at: time(stream.head.ended),
         };
-        Flow {
+        Ok(Flow {
             head,
             session: stream.head.session.clone(),
             stream,
             number: 0,
             snapshots: FxHashMap::default(),
-        }
+            prompts,
+        })
     }
 
     pub fn next_run(&mut self) -> Result<Option<Conversation>, ProjectError> {
@@ -79,7 +89,7 @@ impl<'a> Flow<'a> {
         }
         let channel = channel(&mut turn);
         self.number = turn.number;
-        let Flow { session, stream, snapshots, .. } = self;
+        let Flow { session, stream, snapshots, prompts, .. } = self;
         let mut failed = None;
         let mut content = |sha256: &str| {
             if let Some(content) = snapshots.get(sha256) {
@@ -92,7 +102,10 @@ impl<'a> Flow<'a> {
             snapshots.insert(sha256.to_owned(), content.clone());
             content
         };
-        let conversation = run::conversation(session, channel, &turn, &mut content);
+        let conversation = {
+            let mut sources = PromptSources { content: &mut content, log: prompts.as_mut() };
+            run::conversation(session, channel, &turn, &mut sources)
+        };
         failed.map_or(Ok(Some(conversation)), Err)
     }
 
@@ -124,7 +137,7 @@ impl<'a> Flow<'a> {
 
 /// Writes one line per step, so that documents can be compared with a line diff.
 fn write(stream: SessionStream<'_>, _: &Options, out: &mut dyn Write) -> Result<(), ProjectError> {
-    let mut flow = Flow::new(stream);
+    let mut flow = Flow::new(stream)?;
     write_list_start(out, &flow.head, "conversations")?;
     let mut between = "\n";
     while let Some(mut run) = flow.next_run()? {

@@ -97,7 +97,7 @@ fn document(transcript: &Transcript) -> Value {
     let mut out = Vec::new();
     write(SessionStream::of(transcript), &Options::default(), &mut out).unwrap();
     let read: Document = serde_json::from_slice(&out).unwrap();
-    assert_eq!(read, Flow::new(SessionStream::of(transcript)).document().unwrap());
+    assert_eq!(read, Flow::new(SessionStream::of(transcript)).unwrap().document().unwrap());
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -196,7 +196,7 @@ fn snapshots_stand_once_in_a_run_and_by_their_digest() {
     let head = Redactor::off().release_summary(head);
     let released = |turn: &Turn| Ok(Redactor::off().release_turn(turn.clone()));
     let stream = SessionStream::new(head, written.turns.iter().map(released), &Snapshots);
-    let document = Flow::new(stream).document().unwrap();
+    let document = Flow::new(stream).unwrap().document().unwrap();
     let of_run = |run: usize| {
         let steps = document.conversations[run].steps.iter();
         let ids = steps.filter(|step| step.step_id.starts_with("snp_"));
@@ -276,7 +276,7 @@ fn snapshots_say_what_they_hold_and_stand_where_they_are_used() {
         let head = Redactor::off().release_summary(written.summary(Completeness::Full, &[]));
         let released = |turn: &Turn| Ok(Redactor::off().release_turn(turn.clone()));
         let stream = SessionStream::new(head, written.turns.iter().map(released), &contents);
-        let document = Flow::new(stream).document().unwrap();
+        let document = Flow::new(stream).unwrap().document().unwrap();
         serde_json::to_value(&document).unwrap()["conversations"][0].take()
     };
     let (written, other) = (run("Be good."), run("Be better."));

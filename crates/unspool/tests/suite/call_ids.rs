@@ -74,7 +74,7 @@ fn transcript_of(file: &str, text: &str) -> Transcript {
 #[test]
 fn ids_that_a_provider_repeats_stay_apart_where_clients_look_calls_up() {
     // R-X-06: the AI SDK finds a call of a message by its id.
-    let lookup = CaseLookup(vec![transcript_of("session.json", &with_repeated_ids())]);
+    let lookup = CaseLookup::new(vec![transcript_of("session.json", &with_repeated_ids())]);
     assert_eq!(stored_ids(lookup.main()), ["msg_1/call_0", "msg_2/call_0"]);
     let messages = project("uimessage", &lookup, lookup.main());
     let messages: Value = serde_json::from_str(&messages).unwrap();

@@ -1,5 +1,6 @@
-//! The recorded provenance of a model call's prompt: snapshots by content digest, and the final
-//! prompt with the span of each piece. Without a recording there are no such steps.
+//! The provenance of an imported call: snapshots by content digest, and the final prompt with the
+//! span of each piece. The steps of snapshots and adaptations are made here for recorded prompts, too
+//! (`recorded_steps`). Without a recording there are no such steps.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -108,18 +109,19 @@ fn adaptations(provenance: &Provenance, scope: &Scope<'_>) -> FlowStep {
     let text = own.map(|piece| piece.value.as_str()).collect::<Vec<_>>().join("\n");
     // The ids are not recorded; an empty text means that there were none.
     let included = if text.is_empty() { json!([]) } else { Value::Null };
+    adaptations_step(&included, Some(&text), scope)
+}
+
+/// The step of adaptations with this text; `None` if it is not known whether there were any.
+pub fn adaptations_step(included: &Value, text: Option<&str>, scope: &Scope<'_>) -> FlowStep {
     let payload = PayloadFields::default()
-        .put("included_ids", &included)
-        .put("content_preview", &preview(&text))
-        .put("content_length", &text.chars().count())
+        .put("included_ids", included)
+        .put("content_preview", &text.map(preview))
+        .put("content_length", &text.map(|text| text.chars().count()))
         .put("scope", &json!({ "agent": scope.agent, "channel": scope.channel }))
         .put("modifiable", &true);
-    FlowStep {
-        step_id: format!("snp_adaptations_{}", sha256(text.as_bytes())),
-        label: Label::PromptAdaptations.name().to_owned(),
-        payload_started: Some(payload.json()),
-        ..FlowStep::default()
-    }
+    let version = text.map_or_else(|| "unknown".to_owned(), |text| sha256(text.as_bytes()));
+    used_step(Label::PromptAdaptations, format!("snp_adaptations_{version}"), payload)
 }
 
 /// The step of a snapshot. Its id is the content digest, so equal content is one step (R-002-11).
@@ -134,36 +136,69 @@ fn snapshot_step(
         snapshot_content.map(|snapshot_content| value.as_str().unwrap_or(snapshot_content.text()));
     let shown = text.map(preview);
     let head = PayloadFields::default().put("version", sha256);
-    let (label, short, fields) = match kind.as_str() {
+    match kind.as_str() {
         "policy" | "system-policy" => {
-            let fields =
-                head.put("produced_at", &value["produced_at"]).put("content_preview", &shown);
-            (Label::PolicySnapshot, "policy", fields)
+            policy_step(sha256, policy_fields(sha256, &value["produced_at"], shown.as_deref()))
         }
         "tools" | "tool-schemas" => {
             let names = snapshot_content.map(|_| tool_names(&value));
-            let fields = head
-                .put("count", &names.as_ref().map(Vec::len))
-                .put("names", &names)
-                .put("schemas_preview", &shown);
-            (Label::ToolSchemasSnapshot, "tools", fields)
+            tools_step(sha256, tools_fields(sha256, names.as_deref(), shown.as_deref()))
         }
-        "context" => (Label::ContextPreamble, "context", preamble(head, &value, shown, scope)),
-        "channel" => (Label::ChannelPreamble, "channel", preamble(head, &value, shown, scope)),
+        "context" => context_step(sha256, preamble(head, &value, shown, scope)),
+        "channel" => {
+            let fields = preamble(head, &value, shown, scope);
+            used_step(Label::ChannelPreamble, format!("snp_channel_{sha256}"), fields)
+        }
         other => {
             let fields = head.put("kind", other).put("content_preview", &shown);
-            (Label::Generic, other, fields)
+            used_step(Label::Generic, format!("snp_{other}_{sha256}"), fields)
         }
-    };
+    }
+}
+
+/// A step that a call uses: it stands where it is used and has no times of its own (R-002-12).
+fn used_step(label: Label, step_id: String, fields: PayloadFields) -> FlowStep {
     FlowStep {
-        step_id: format!("snp_{short}_{sha256}"),
+        step_id,
         label: label.name().to_owned(),
         payload_started: Some(fields.json()),
         ..FlowStep::default()
     }
 }
 
-fn preamble(
+pub fn policy_step(version: &str, fields: PayloadFields) -> FlowStep {
+    used_step(Label::PolicySnapshot, format!("snp_policy_{version}"), fields)
+}
+
+/// The payload of a policy (R-002-10).
+pub fn policy_fields(version: &str, produced_at: &Value, shown: Option<&str>) -> PayloadFields {
+    let fields = PayloadFields::default().put("version", version);
+    fields.put("produced_at", produced_at).put("content_preview", &shown)
+}
+
+pub fn tools_step_id(version: &str) -> String {
+    format!("snp_tools_{version}")
+}
+
+pub fn tools_step(version: &str, fields: PayloadFields) -> FlowStep {
+    used_step(Label::ToolSchemasSnapshot, tools_step_id(version), fields)
+}
+
+/// The payload of tool schemas (R-002-10).
+pub fn tools_fields(version: &str, names: Option<&[&str]>, shown: Option<&str>) -> PayloadFields {
+    PayloadFields::default()
+        .put("version", version)
+        .put("count", &names.map(<[&str]>::len))
+        .put("names", &names)
+        .put("schemas_preview", &shown)
+}
+
+pub fn context_step(version: &str, fields: PayloadFields) -> FlowStep {
+    used_step(Label::ContextPreamble, format!("snp_context_{version}"), fields)
+}
+
+/// The payload of a context (R-002-10).
+pub fn preamble(
     head: PayloadFields,
     value: &Value,
     shown: Option<String>,

@@ -16,12 +16,22 @@ use unspool_model::session::{Session, Step, Trigger, Turn, TurnState};
 use super::document::{Conversation, Depends, FlowStep, Label, Status};
 use super::payload::{self, PayloadFields};
 use super::prompt::{self, PromptContent, Scope};
+use super::recorded::{PromptLog, RecordedPrompt};
+use super::recorded_steps;
+
+/// Where the prompts of calls are looked up.
+pub struct PromptSources<'s> {
+    /// Snapshots of imported calls.
+    pub content: &'s mut PromptContent<'s>,
+    /// The prompts that the agent recorded.
+    pub log: Option<&'s mut PromptLog>,
+}
 
 pub fn conversation(
     session: &Session,
     channel: String,
     turn: &Turn,
-    content: &mut PromptContent<'_>,
+    sources: &mut PromptSources<'_>,
 ) -> Conversation {
     let mut run = RunBuilder::new(session, channel, turn);
     run.prompt_steps();
@@ -32,14 +42,14 @@ pub fn conversation(
         if let Some(at) = part.step.and_then(|id| places.get(&id).copied()) {
             // Calls without parts come before it as well.
             while next <= at {
-                run.call(next, content);
+                run.call(next, sources);
                 next += 1;
             }
         }
         run.part(part);
     }
     while next < turn.steps.len() {
-        run.call(next, content);
+        run.call(next, sources);
         next += 1;
     }
     Conversation {
@@ -132,16 +142,20 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// A model call, preceded by the snapshots of its prompt.
-    fn call(&mut self, at: usize, content: &mut PromptContent<'_>) {
+    fn call(&mut self, at: usize, sources: &mut PromptSources<'_>) {
         let Some(step) = self.turn.steps.get(at) else { return };
         let mut depends_on = Depends(self.prompt_steps.clone());
-        if let Some(provenance) = &step.provenance {
-            let scope = Scope { agent: &self.session.agent, channel: &self.channel };
-            for used in prompt::prompt_steps(provenance, &scope, content) {
-                depends_on.add(&used.step_id);
-                if self.snapshots.insert(used.step_id.clone()) {
-                    self.steps.push(used);
-                }
+        let scope = Scope { agent: &self.session.agent, channel: &self.channel };
+        let recorded = sources.recorded(step);
+        let used = match (&step.provenance, &recorded, &mut sources.log) {
+            (Some(provenance), ..) => prompt::prompt_steps(provenance, &scope, sources.content),
+            (None, Some(recorded), Some(log)) => recorded_steps::steps(recorded, &scope, log),
+            (None, _, _) => Vec::new(),
+        };
+        for used in used {
+            depends_on.add(&used.step_id);
+            if self.snapshots.insert(used.step_id.clone()) {
+                self.steps.push(used);
             }
         }
         // A later call depends on the results of the one before it.
@@ -161,7 +175,11 @@ impl<'a> RunBuilder<'a> {
             step_id: id,
             label: Label::AssistantCall.name().to_owned(),
             depends_on,
-            payload_started: Some(request(self.session, step, content)),
+            started_at: time(recorded.as_ref().and_then(|recorded| recorded.at)),
+            payload_started: Some(match &recorded {
+                Some(recorded) => recorded_request(self.session, step, recorded),
+                None => request(self.session, step, sources.content),
+            }),
             payload_completed: payload::response(self.session, step, cancelled),
             ..FlowStep::default()
         });
@@ -284,6 +302,24 @@ impl<'a> RunBuilder<'a> {
         let before = self.steps.last().map(|step| &step.step_id);
         Depends(call.or(made).or(before).cloned().into_iter().collect())
     }
+}
+
+impl PromptSources<'_> {
+    /// What the agent recorded of a call. An imported call has its own provenance.
+    fn recorded(&mut self, step: &Step) -> Option<RecordedPrompt> {
+        let request = step.request.as_deref().filter(|_| step.provenance.is_none())?;
+        self.log.as_mut()?.prompt(request)
+    }
+}
+
+/// The request payload of a call whose prompt the agent recorded.
+fn recorded_request(session: &Session, step: &Step, recorded: &RecordedPrompt) -> Json {
+    PayloadFields::default()
+        .put("name", &session.agent)
+        .put("model", &step.model)
+        .put("arguments", &recorded_steps::arguments(recorded))
+        .put("prompt_provenance", &recorded_steps::provenance(recorded).json())
+        .json()
 }
 
 /// The request payload of a model call.

@@ -10,7 +10,7 @@ use unspool_model::json::Json;
 use unspool_model::part::{
     Body, Data, Failure, File, Interjection, Part, Reasoning, SourceLink, Text,
 };
-use unspool_model::session::{Session, Turn};
+use unspool_model::session::{Session, Turn, TurnState};
 
 use super::original::{AGENT, is_system};
 use super::tool;
@@ -130,7 +130,8 @@ pub fn content(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiPart> {
         }
         parts.push(reply);
     }
-    if !in_step && !parts.is_empty() {
+    // The first model call of a running turn may still come, behind what is there.
+    if !in_step && !parts.is_empty() && turn.state != TurnState::Running {
         parts.insert(0, UiPart::new("step-start"));
     }
     parts

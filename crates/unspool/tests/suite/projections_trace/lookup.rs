@@ -2,23 +2,31 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
+
 use unspool_export::project::{
     Options, ProjectError, Projection, SessionLookup, SessionStream, WriteMethod,
 };
 use unspool_model::document::settle_as_file;
 use unspool_model::id::SessionId;
 use unspool_model::price::Prices;
+use unspool_model::prompt::RecordedPrompts;
 use unspool_model::session::{Transcript, Turn};
 use unspool_model::summary::Completeness;
-use unspool_redact::Redactor;
+use unspool_redact::{Redacted, Redactor};
 use unspool_sources::in_memory::SessionSet;
 
 use crate::case::captures;
 
-/// The main session first.
-pub struct CaseLookup(pub Vec<Transcript>);
+/// The main session first, and what the model calls of each were sent.
+pub struct CaseLookup(pub Vec<Transcript>, FxHashMap<SessionId, RecordedPrompts>);
 
 impl CaseLookup {
+    /// Sessions without prompts.
+    pub fn new(sessions: Vec<Transcript>) -> CaseLookup {
+        CaseLookup(sessions, FxHashMap::default())
+    }
+
     /// All sessions of a case, including the sub-agents in its subfolder.
     pub fn of_case(case: &Path) -> CaseLookup {
         let mut session_set = SessionSet::default();
@@ -37,11 +45,16 @@ impl CaseLookup {
                 session_set.read_file(&log, &mut |_| {}).unwrap();
             }
         }
+        let prompts = session_set
+            .sessions
+            .iter()
+            .filter_map(|session| Some((session.transcript().session.id, session.prompts()?)));
+        let prompts = prompts.collect();
         let mut sessions: Vec<Transcript> =
             session_set.sessions.iter().map(|session| session.transcript()).collect();
         sessions.iter_mut().for_each(settle_as_file);
         sessions.sort_by_key(|session| session.session.parent.is_some());
-        CaseLookup(sessions)
+        CaseLookup(sessions, prompts)
     }
 
     pub fn main(&self) -> &Transcript {
@@ -60,6 +73,14 @@ impl SessionLookup for CaseLookup {
     fn open(&self, session: SessionId) -> Result<Option<SessionStream<'_>>, ProjectError> {
         let found = self.0.iter().find(|transcript| transcript.session.id == session);
         Ok(found.map(|transcript| self.tell(transcript)))
+    }
+
+    fn prompts(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Redacted<RecordedPrompts>>, ProjectError> {
+        let found = self.1.get(&session).cloned();
+        Ok(found.map(|prompts| Redactor::off().release_prompts(prompts)))
     }
 }
 
