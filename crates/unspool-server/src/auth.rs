@@ -28,11 +28,14 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use tokio::time::sleep;
 use unspool_store::store::Store;
 
 use crate::App;
 use crate::problem::Problem;
+use crate::secret::{SECRET_CHARS, random_secret};
+use crate::shares::{GUEST_PATH, Share, ShareStore};
 use client::BrowserMarks;
 use drive::{DRIVE, DriveAccess};
 use one_time_code::OneTimeCodes;
@@ -49,8 +52,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The query parameters of the printed URL and of a URL that works once.
 const TOKEN: &str = "token";
 const CODE: &str = "code";
-/// The length of a token, a one-time code and a login cookie.
-const SECRET_CHARS: usize = 48;
 /// How long a browser stays logged in by the token or a one-time code.
 const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How often an open stream checks that its login was not ended.
@@ -63,6 +64,8 @@ pub struct Auth {
     token: String,
     port: u16,
     logins: LoginStore,
+    /// The links of guests, if there may be any.
+    shares: Option<ShareStore>,
     codes: OneTimeCodes,
     marks: BrowserMarks,
     /// Set if browsers may drive agents.
@@ -92,18 +95,11 @@ struct BrowserLogin {
     cookie: String,
 }
 
-/// A new random token, code or cookie. None if the system provides no random bytes.
-pub fn random_secret() -> Option<String> {
-    let mut bytes = [0; SECRET_CHARS / 2];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 impl Auth {
     /// Loopback only.
     pub fn new(token: String, port: u16, logins: LoginStore) -> Auth {
         let (codes, marks) = (OneTimeCodes::default(), BrowserMarks::new(&token));
-        Auth { token, port, logins, codes, marks, drive: None, remote: None }
+        Auth { token, port, logins, shares: None, codes, marks, drive: None, remote: None }
     }
 
     /// For remote clients that know the password, at this address or under these names.
@@ -112,6 +108,16 @@ impl Auth {
         let password = PasswordAuth::new(password_hash);
         let remote = Remote { address: at.ip(), names, trusted_proxies, password };
         Auth { remote: Some(remote), ..Auth::new(token, at.port(), logins) }
+    }
+
+    /// Lets guests see what was shared with them.
+    pub fn with_shares(self, shares: ShareStore) -> Auth {
+        Auth { shares: Some(shares), ..self }
+    }
+
+    /// What the link of a guest shows, while it is valid.
+    pub fn share(&self, token: &str, now: Timestamp) -> Option<Share> {
+        self.shares.as_ref()?.find(token, now)
     }
 
     /// The URL to open, with the token; with a code for driving, if that is possible.
@@ -275,7 +281,8 @@ pub async fn guard<S: Store>(
         None => next.run(request).await,
     };
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    // `entry`: the page of a guest has the policy of an exported file.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // `entry`: the login page sets another policy, since its form needs a referrer.
     headers.entry(REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
@@ -314,6 +321,10 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     if changes && origin.is_none() && !by_program && path.starts_with("/api") {
         let what = "changes need an Origin header, which browsers send; programs send the token as Authorization: Bearer";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
+    }
+    // The token in the path is all that a guest has, and it opens this one page.
+    if !changes && !upgrade && path.starts_with(GUEST_PATH) {
+        return None;
     }
     if let Some(answer) = url_login::exchange(auth, request, login) {
         return Some(answer);

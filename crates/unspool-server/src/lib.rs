@@ -18,7 +18,9 @@ mod pages;
 mod problem;
 mod query_params;
 mod request_log;
+mod secret;
 mod session_hub;
+mod shares;
 mod socket_json;
 mod url_query;
 
@@ -37,8 +39,10 @@ use unspool_query::request::ChangeHandler;
 use unspool_store::store::{Store, Viewer};
 
 pub use api::{openapi, session_schema, table};
-pub use auth::{Auth, LoginStore, RemoteAccess, hash_password, is_password_hash, random_secret};
+pub use auth::{Auth, LoginStore, RemoteAccess, hash_password, is_password_hash};
 pub use pages::{Onboarding, OpenDemo, SearchedFolder};
+pub use secret::random_secret;
+pub use shares::{GUEST_PATH, Share, ShareStore};
 
 /// The templates of the pages, public so that tests can paint hostile content without a server.
 pub mod templates {
@@ -79,6 +83,8 @@ pub struct App<S: Store> {
     /// Executes the user's changes. Unset in a server that only reads.
     change_handler: OnceLock<ChangeHandler>,
     large_responses: LargeResponses,
+    /// Pages of guests, apart from the others: a guest who reads slowly holds up guests only.
+    guest_pages: LargeResponses,
     /// Set if agents can be driven from the browser.
     #[cfg(unix)]
     chats: OnceLock<chat::Chats>,
@@ -99,6 +105,7 @@ impl<S: Store> App<S> {
             onboarding: OnceLock::new(),
             change_handler: OnceLock::new(),
             large_responses: LargeResponses::default(),
+            guest_pages: LargeResponses::default(),
             #[cfg(unix)]
             chats: OnceLock::new(),
         })
@@ -167,6 +174,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/prompts", get(pages::prompts))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
+        .route("/guest/{token}", get(pages::guest))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
         .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))

@@ -233,7 +233,8 @@ pub fn path() -> Option<PathBuf> {
 pub fn environment(folder: &DataFolder) -> Result<Environment> {
     let Config { homes, .. } = Config::load()?;
     let spools = vec![folder.spool(), folder.streams()];
-    Ok(Environment { other_homes: homes, spools, ..Environment::of_process() })
+    let traces = Some(folder.traces());
+    Ok(Environment { other_homes: homes, spools, traces, ..Environment::of_process() })
 }
 
 /// Token prices: the user's own, then the built-in list.

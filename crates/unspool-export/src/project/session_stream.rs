@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use unspool_model::id::SessionId;
 use unspool_model::json::Json;
 use unspool_model::note::PlacedNote;
+use unspool_model::prompt::RecordedPrompts;
 use unspool_model::session::{Transcript, Turn};
 use unspool_model::summary::{Completeness, Summary};
 use unspool_redact::Redacted;
@@ -32,6 +33,11 @@ pub trait SessionLookup {
         _: SessionId,
         _sha256: &str,
     ) -> Result<Option<Redacted<Json>>, ProjectError> {
+        Ok(None)
+    }
+
+    /// What the model calls of this session were sent, if its agent records it.
+    fn prompts(&self, _: SessionId) -> Result<Option<Redacted<RecordedPrompts>>, ProjectError> {
         Ok(None)
     }
 }
@@ -109,6 +115,12 @@ impl<'a> SessionStream<'a> {
     /// The content of a snapshot, if it is stored.
     pub fn snapshot(&self, sha256: &str) -> Result<Option<Json>, ProjectError> {
         let found = self.lookup.snapshot(self.head.session.id, sha256)?;
+        Ok(found.map(Redacted::into_inner))
+    }
+
+    /// What its model calls were sent. Costs as much as the texts of all instructions.
+    pub fn prompts(&self) -> Result<Option<RecordedPrompts>, ProjectError> {
+        let found = self.lookup.prompts(self.head.session.id)?;
         Ok(found.map(Redacted::into_inner))
     }
 

@@ -31,6 +31,12 @@ fn sample_archive() -> SqliteTestArchive {
             called("t2", "Task"),
             agent_started("t2", "child"),
             ended("t2", ToolEnd::Failed, "no"),
+            called_with(
+                "t3",
+                "Edit",
+                r#"{"file_path":"a/b.rs","old_string":"x","new_string":"y"}"#,
+            ),
+            ended("t3", ToolEnd::Completed, "done"),
             failed(Some("e"), "broken"),
             over(Completed),
         ],
@@ -39,7 +45,7 @@ fn sample_archive() -> SqliteTestArchive {
     harness.record_as(AGENT, "live", IngestMode::Live, [ask("p", "running"), grew(Text, "on and")]);
     harness.is_clean();
     let report = harness.check();
-    assert_eq!((report.sessions, report.turns, report.parts), (2, 3, 12));
+    assert_eq!((report.sessions, report.turns, report.parts), (2, 3, 13));
     let Harness { archive, recorder, .. } = harness;
     drop(recorder);
     archive
@@ -103,6 +109,10 @@ const DERIVED_DAMAGE: &[&str] = &[
     "DELETE FROM agent",
     "UPDATE agent SET agent_id = 'other'",
     "UPDATE turn SET names = x'' WHERE number = 1",
+    // The files that calls changed.
+    "DELETE FROM edited_file",
+    "UPDATE edited_file SET path = 'c.rs'",
+    "UPDATE edited_file SET name = 'c.rs'",
     // The index.
     "DELETE FROM unindexed",
     "DELETE FROM segment; DELETE FROM word_block",
@@ -134,13 +144,14 @@ const SOURCE_DAMAGE: &[&str] = &[
     "UPDATE part SET step = 'no id' WHERE kind = 'reasoning'",
     "UPDATE part SET turn = 99 WHERE kind = 'error'",
     "UPDATE part SET role = 'user' WHERE kind = 'error'",
-    "INSERT INTO part SELECT row + 100, turn, place, id, role, kind, state, tool, call_id, step,
+    "DROP INDEX part_turn;
+     INSERT INTO part SELECT row + 100, turn, place, id, role, kind, state, tool, call_id, step,
          started, ended, duration, hidden, source, offset, length, text, chunk, at, size, content,
          counted_calls
      FROM part WHERE kind = 'error'",
-    "UPDATE part SET place = 1000000 WHERE role = 'assistant'",
+    "DROP INDEX part_turn; UPDATE part SET place = 1000000 WHERE role = 'assistant'",
     "UPDATE turn SET head = '{}' WHERE number = 1",
-    "UPDATE turn SET session = 99 WHERE number = 1",
+    "DROP INDEX turn_session; UPDATE turn SET session = 99 WHERE number = 1",
     "DELETE FROM session WHERE agent_session_id = 's'",
     "DELETE FROM turn WHERE number = 1",
     "UPDATE session SET head = 'null'",

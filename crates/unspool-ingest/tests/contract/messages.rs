@@ -206,6 +206,32 @@ fn the_message_view_can_be_queried_in_sql() {
 }
 
 #[test]
+fn rows_have_one_place_each() {
+    // R-001-07
+    let harness = Harness::<SqliteTestArchive>::new();
+    let mut script = crate::batches::busy_turn("one");
+    script.extend(crate::batches::busy_turn("two"));
+    harness.record("s", script);
+    let connection = harness.archive.raw();
+    let rows = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert!(rows("turn") > 1 && rows("part") > 1);
+    for (clash, constraint) in [
+        ("UPDATE turn SET number = 1", "turn.session, turn.number"),
+        ("UPDATE part SET place = 2", "part.turn, part.place"),
+        ("UPDATE part SET role = 'tool'", "role IN ('user', 'assistant')"),
+    ] {
+        let refused = connection.execute(clash, []).unwrap_err().to_string();
+        assert!(refused.contains(constraint), "{clash}: {refused}");
+    }
+    let unique = "(SELECT DISTINCT agent_id, sequence FROM message)";
+    assert_eq!(rows(unique), rows("message"));
+    harness.is_clean();
+}
+
+#[test]
 fn messages_are_found_by_index() {
     // R-001-08
     let harness = Harness::<SqliteTestArchive>::new();

@@ -205,7 +205,8 @@ pub async fn export<S: Store>(
     if notes && !projection.has_notes {
         return Err(Problem::bad_request("this format has no place for notes; leave out `notes`"));
     }
-    let options = Options { sdk: sdk(params), prices: app.settings.prices.clone(), notes };
+    let prices = app.settings.prices.clone();
+    let options = Options { sdk: sdk(params), prices, notes, ..Options::default() };
     let rules = params.flag("redact").unwrap_or(true).then(|| app.settings.rules.clone());
     Ok(export_response(app, stored, projection, options, rules))
 }

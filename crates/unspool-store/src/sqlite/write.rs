@@ -6,6 +6,7 @@ mod payloads;
 mod sum_changes;
 mod sums;
 mod turns;
+mod vacate;
 
 use rusqlite::{Connection, Transaction, params};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -111,8 +112,9 @@ fn write_session(
     }
     turns(transaction, session, &mut sums)?;
     let mut parts = PartStatements::prepare(transaction, session.row)?;
-    for part in &session.parts {
-        parts.write(part, chunks, contents, orphans, &mut sums)?;
+    for (nth, part) in session.parts.iter().enumerate() {
+        let later = session.parts.get(nth + 1..).unwrap_or_default();
+        parts.write(part, later, chunks, contents, orphans, &mut sums)?;
     }
     drop(parts);
     let outdated = sums.apply(transaction, session.row, &dirty)?;
@@ -182,6 +184,10 @@ fn delete_gone(
     for row in &session.deleted_parts {
         orphans.note(&mut payload_location, *row)?;
         part.execute([row])?;
+    }
+    if !session.merged.is_empty() {
+        // A part of one turn may stand where one of the other turn does until both are written.
+        vacate::places(transaction, &session.parts)?;
     }
     // Move the parts of merged turns first, or deleting the turn would cascade to them.
     let mut moved = transaction

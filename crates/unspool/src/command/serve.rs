@@ -19,7 +19,7 @@ use unspool_ingest::lock::DataFolder;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::ChangeHandler;
-use unspool_server::{App, Auth, LoginStore, RemoteAccess};
+use unspool_server::{App, Auth, LoginStore, RemoteAccess, ShareStore};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, change_handler};
@@ -27,7 +27,7 @@ use crate::artifacts::ARTIFACT_FOLDER;
 use crate::{config, notifier};
 
 /// The port without --port.
-const DEFAULT_PORT: u16 = 7787;
+pub const DEFAULT_PORT: u16 = 7787;
 
 /// Serve the web application: all sessions, live, with search and links
 ///
@@ -144,6 +144,7 @@ impl Serve {
                 Auth::remote(token, at, logins, access)
             }
         };
+        let auth = auth.with_shares(ShareStore::in_data_folder(service.folder()?.path()));
         let auth = if self.chat { auth.with_drive() } else { auth };
         let address = auth.address();
         let app = app(&service, auth)?;

@@ -4,8 +4,8 @@
 use unspool_model::part::Part;
 use unspool_store::pack::{self, Compressor, LargePayload, PackError};
 use unspool_store::rows::{
-    Batch, Chunk, Content, PartRow, Payload, Role, RowId, columns, is_settled, milliseconds,
-    sub_agents,
+    Batch, Chunk, Content, PartRow, Payload, Role, RowId, columns, edited_paths, is_settled,
+    milliseconds, sub_agents,
 };
 use unspool_store::searchable::{SearchField, fields};
 
@@ -50,6 +50,7 @@ impl Packer {
         let (started, ended) = (milliseconds(part.started), milliseconds(part.ended));
         let hidden = part.origin.is_hidden();
         let agents = sub_agents(agent, &part.body);
+        let edited = edited_paths(&part.body);
         let packed = pack::pack(part)?;
         let content = packed.large.map(|large| self.content(&large)).transpose()?;
         let payload = match target {
@@ -88,6 +89,7 @@ impl Packer {
             content,
             hidden,
             agents,
+            edited,
         })
     }
 

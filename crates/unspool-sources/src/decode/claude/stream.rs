@@ -18,6 +18,7 @@ use unspool_model::part::{Body, Compaction, Data, Notice, SkillLoad};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::mcp_servers::McpServers;
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::context::{record_name, skill_name};
 use super::marks::{Mark, mark};
@@ -46,6 +47,8 @@ pub(super) struct StreamDecoder {
     idle: bool,
     /// The report of a task between two turns.
     reported: Option<String>,
+    #[serde(default)]
+    servers: McpServers,
 }
 
 impl Decoder for StreamDecoder {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, EventKind, ProseKind};
+use unspool_model::part::Body;
 use unspool_model::session::{Title, TitleOrigin};
 
+use super::super::mcp_servers::McpServers;
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::events::{EventRecord, EventsDecoder};
 
@@ -25,6 +27,8 @@ pub(super) struct LiveState {
     pub printed: BTreeMap<Arc<str>, usize>,
     /// The calls of open requests, by request id.
     pub requests: BTreeMap<String, Arc<str>>,
+    #[serde(default)]
+    servers: McpServers,
 }
 
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -99,6 +103,15 @@ impl EventsDecoder {
                 emit.push(EventKind::TurnEnded(reason));
                 RecordOutcome::Metadata
             }
+            "session.mcp_servers_loaded" => {
+                let changed = self.live.servers.list(data.list("servers"));
+                servers(emit, event, changed)
+            }
+            "session.mcp_server_status_changed" => {
+                let name = data.string("serverName").unwrap_or_default();
+                let changed = self.live.servers.change(name, data.string("status"));
+                servers(emit, event, changed)
+            }
             // `assistant.message` carries the same content.
             "assistant.message_start" | "assistant.reasoning" | "agent.interrupted" => {
                 RecordOutcome::Metadata
@@ -112,8 +125,6 @@ impl EventsDecoder {
             | "session.background_tasks_changed"
             | "session.info"
             | "session.managed_settings_resolved"
-            | "session.mcp_servers_loaded"
-            | "session.mcp_server_status_changed"
             | "session.skills_loaded"
             | "session.todos_changed"
             | "session.tools_updated"
@@ -169,5 +180,20 @@ impl EventsDecoder {
         *printed = output.len();
         emit.push(EventKind::ToolOutputDelta { call: CallRef::Id(id), text });
         RecordOutcome::InParts
+    }
+}
+
+/// Shows the MCP servers if they changed.
+fn servers(
+    emit: &mut Emitter<'_>,
+    event: &EventRecord<'_>,
+    changed: Option<Body>,
+) -> RecordOutcome {
+    match changed {
+        Some(snapshot) => {
+            emit.push(EventKind::Part(Some(event.name()), snapshot));
+            RecordOutcome::InParts
+        }
+        None => RecordOutcome::left_out(&*event.kind),
     }
 }

@@ -18,6 +18,7 @@ use unspool_model::part::{Body, Data, Failure, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::mcp_servers::McpServers;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::log::RETRY_TEXT;
 use super::tool::emit_call;
@@ -48,6 +49,9 @@ pub(super) struct StreamDecoder {
     prefix: String,
     retries: u32,
     failures: BTreeMap<u64, u32>,
+    servers: McpServers,
+    /// The MCP servers that the next turn begins with.
+    snapshot: Option<Body>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,7 +108,10 @@ impl StreamDecoder {
                     cost: None,
                 });
                 self.next_turn();
-                RecordOutcome::Metadata
+                let changed = self.servers.start(fields);
+                let is_shown = changed.is_some();
+                self.snapshot = changed.or(self.snapshot.take());
+                if is_shown { RecordOutcome::InParts } else { RecordOutcome::Metadata }
             }
             "task_started" => {
                 emit.push(EventKind::AgentStarted {
@@ -345,7 +352,8 @@ impl StreamDecoder {
             let names = vec![self.prompts.next(&text)];
             let code = "task-notification".to_owned();
             let (trigger, user) = (Trigger::Agent, vec![Body::Notice(Notice { code, text })]);
-            return emit.push(EventKind::TurnStarted { names, trigger, user });
+            emit.push(EventKind::TurnStarted { names, trigger, user });
+            return self.show_servers(emit);
         }
         let words = turn_hash(kind, content);
         let count = self.firsts.entry(words).or_default();
@@ -353,6 +361,13 @@ impl StreamDecoder {
         *count += 1;
         let (trigger, user) = (Trigger::User, Vec::new());
         emit.push(EventKind::TurnStarted { names, trigger, user });
+        self.show_servers(emit);
+    }
+
+    fn show_servers(&mut self, emit: &mut Emitter<'_>) {
+        if let Some(snapshot) = self.snapshot.take() {
+            emit.push(EventKind::Part(None, snapshot));
+        }
     }
 
     /// Moves to the next model call if this one is over.

@@ -6,9 +6,12 @@ use rustc_hash::FxHashMap;
 
 use super::payloads::{OrphanCandidates, PAYLOAD_LOCATION};
 use super::sum_changes::SumChanges;
+use super::vacate;
 use crate::rows::{PartRow, Payload, RowId};
+use crate::sqlite::edited_files;
 
 pub(super) struct PartStatements<'t> {
+    transaction: &'t Transaction<'t>,
     session: RowId,
     insert: CachedStatement<'t>,
     open: CachedStatement<'t>,
@@ -21,10 +24,11 @@ pub(super) struct PartStatements<'t> {
 
 impl<'t> PartStatements<'t> {
     pub(super) fn prepare(
-        transaction: &'t Transaction<'_>,
+        transaction: &'t Transaction<'t>,
         session: RowId,
     ) -> rusqlite::Result<PartStatements<'t>> {
         Ok(PartStatements {
+            transaction,
             session,
             insert: transaction.prepare_cached(
                 "INSERT INTO part (row, turn, place, id, role, kind, state, tool, call_id, step,
@@ -53,9 +57,11 @@ impl<'t> PartStatements<'t> {
         })
     }
 
+    /// Writes a part. `later` are those that the batch writes after it.
     pub(super) fn write(
         &mut self,
         part: &PartRow,
+        later: &[PartRow],
         chunks: &[RowId],
         contents: &FxHashMap<u128, RowId>,
         orphans: &mut OrphanCandidates,
@@ -80,7 +86,7 @@ impl<'t> PartStatements<'t> {
             None => None,
         };
         let evidence = part.evidence;
-        self.insert.execute(params![
+        let params = params![
             part.row,
             part.turn,
             part.place,
@@ -104,7 +110,8 @@ impl<'t> PartStatements<'t> {
             size,
             content,
             part.counted_calls,
-        ])?;
+        ];
+        vacate::execute(&mut self.insert, params, || vacate::places(self.transaction, later))?;
         sums.part(part.turn, part.row, true)?;
         match &part.payload {
             Payload::Journal(payload) => self.open.execute(params![part.row, payload])?,
@@ -113,6 +120,9 @@ impl<'t> PartStatements<'t> {
         };
         if part.kind == unspool_model::part::Kind::Agent.name() {
             self.no_agent.execute([part.row])?;
+        }
+        if part.tool.is_some() || !part.edited.is_empty() {
+            edited_files::write(self.transaction, part.row, &part.edited, part.stored)?;
         }
         for (agent, call, session) in &part.agents {
             self.agent.execute(params![

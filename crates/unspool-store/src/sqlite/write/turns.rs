@@ -4,8 +4,8 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashSet;
 use unspool_model::session::Step;
 
-use super::json;
 use super::sum_changes::SumChanges;
+use super::{json, vacate};
 use crate::rows::{NameDigests, RowId, SessionWrite, TurnWrite, milliseconds};
 use crate::sqlite::derived_columns::stored_names;
 
@@ -29,15 +29,15 @@ pub(super) fn turns(
              reasoning, cache_write_1h, stop_reason, origin)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
-    for TurnWrite { row, turn, steps_from, steps, names, forgotten_names, settled } in
-        &session.turns
-    {
+    for (nth, write) in session.turns.iter().enumerate() {
+        let TurnWrite { row, turn, steps_from, steps, names, forgotten_names, settled } = write;
         if matches!(names, NameDigests::Added(_)) && !forgotten_names.is_empty() {
             forget_names(transaction, *row, forgotten_names)?;
         }
         let (NameDigests::All(entry) | NameDigests::Added(entry)) = names;
         let digests: Vec<u8> = entry.iter().flat_map(|name| name.to_le_bytes()).collect();
-        insert.execute(params![
+        let later = session.turns.get(nth + 1..).unwrap_or_default();
+        let params = params![
             row,
             session.row,
             turn.id.to_string(),
@@ -53,7 +53,8 @@ pub(super) fn turns(
             json(turn),
             matches!(names, NameDigests::All(_)),
             digests,
-        ])?;
+        ];
+        vacate::execute(&mut insert, params, || vacate::numbers(transaction, later))?;
         let from = *steps_from as i64;
         sums.steps(*row, from, false)?;
         forget.execute(params![row, from])?;

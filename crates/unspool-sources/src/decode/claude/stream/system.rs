@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use unspool_model::event::{AgentEnd, AgentRef, EventKind};
 use unspool_model::part::{Body, Compaction, Data, Notice};
+use unspool_model::provenance::Name;
 use unspool_model::session::Trigger;
 
 use super::StreamDecoder;
@@ -76,7 +77,14 @@ impl StreamDecoder {
         self.fresh = record_name(fields);
         self.idle = false;
         emit.push(EventKind::TurnStarted { names, trigger, user });
-        RecordOutcome::Metadata
+        match self.servers.start(fields) {
+            Some(snapshot) => {
+                let name = fields.text("uuid").map(|id| Name::Record(format!("{id}/mcp").into()));
+                emit.push(EventKind::Part(name, snapshot));
+                RecordOutcome::InParts
+            }
+            None => RecordOutcome::Metadata,
+        }
     }
 
     fn api_retry(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
