@@ -32,6 +32,7 @@ use crate::service::silence::{SilenceCheck, SilencePolicy};
 use crate::service::socket::Follower;
 use crate::service::watch::{ChangeDetection, Watch};
 use crate::sync::{FileCandidate, FileStates, SyncError, sync};
+use crate::traces;
 
 /// Delay before a retry after a failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
@@ -70,6 +71,7 @@ impl Recording {
         let mut report = sync(&self.recorder, file_states, candidates, progress)?;
         report.warnings.extend(discovered.warnings);
         spool::sweep(&self.folder);
+        traces::sweep(&self.folder);
         Ok(report)
     }
 
@@ -95,6 +97,7 @@ impl Recording {
         report(RecordEvent::Discovered { files: discovered.files.len() })?;
         let synced = watch.take_discovered(&self.recorder, discovered, progress)?;
         spool::sweep(&self.folder);
+        traces::sweep(&self.folder);
         report(RecordEvent::Synced(synced))?;
         let silence = SilenceCheck::new(&self.recorder, silence).map_err(SyncError::from)?;
         let mut watch = watch.with_silence_check(silence);

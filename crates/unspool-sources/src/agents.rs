@@ -51,6 +51,8 @@ pub struct Agent {
     pub process_files: Option<(&'static str, ProcessFiles)>,
     /// Where its logs have what model calls were sent.
     pub prompts: Option<&'static str>,
+    /// What makes it write down what model calls are sent, beside its logs.
+    pub trace_variables: &'static [TraceVariable],
     /// Its log has a call only when the call has ended.
     pub calls_come_late: bool,
     /// True for a record of the agent's list of typed prompts, which is not a session.
@@ -71,6 +73,22 @@ pub enum ProcessFiles {
     /// A log of all processes. A line has the id of the run, and of the session that it is about; no
     /// line has the process id. The first line of a run is written when its process starts.
     RunLog,
+}
+
+/// An environment variable that makes an agent write down what model calls are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceVariable {
+    pub name: &'static str,
+    pub value: TraceValue,
+}
+
+/// Where it writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceValue {
+    /// A folder for the files.
+    Folder,
+    /// The same, with this before the path.
+    FolderAfter(&'static str),
 }
 
 /// How an agent configures hooks.
@@ -119,6 +137,7 @@ impl Agent {
             resume: None,
             process_files: None,
             prompts: None,
+            trace_variables: &[],
             calls_come_late: false,
             is_prompt_history: |_| false,
         }

@@ -13,7 +13,7 @@ use unspool_model::source::FileStamp;
 use crate::agents::{AGENTS, ProcessFiles};
 use crate::decode::Warning;
 use crate::read::regular_file::open_regular;
-use crate::read::{aider_history, cline, rows, side_file};
+use crate::read::{aider_history, cline, rows, side_file, trace_files};
 use crate::unsupported;
 pub use walk::SearchDepth;
 use walk::{SymlinkPolicy, WalkResult, walk};
@@ -64,6 +64,16 @@ static SPOOL: LogLocation = LogLocation {
     is_log: |path| ends(path, ".jsonl"),
 };
 
+/// Unspool's own folder of what agents write down when `unspool run` starts them.
+static TRACES: LogLocation = LogLocation {
+    variable: "",
+    home: "",
+    folders: &[],
+    others: &[],
+    depth: SearchDepth::Recursive,
+    is_log: trace_files::is_index,
+};
+
 pub(crate) fn ends(path: &Path, with: &str) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(with.as_bytes())
 }
@@ -86,6 +96,8 @@ pub struct Environment {
     /// Unspool's own folders, which hold hook payloads and captures of live streams until they
     /// are recorded.
     pub spools: Vec<PathBuf>,
+    /// Unspool's own folder of what agents write down when it starts them.
+    pub traces: Option<PathBuf>,
     /// The agents' environment variables that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
 }
@@ -101,6 +113,7 @@ impl Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             other_homes: Vec::new(),
             spools: Vec::new(),
+            traces: None,
             variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
         }
     }
@@ -176,6 +189,7 @@ impl Environment {
 
     fn locations(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
         let spool = self.spools.iter().map(|folder| ("hooks", &SPOOL, folder.clone()));
+        let traces = self.traces.iter().map(|folder| ("traces", &TRACES, folder.clone()));
         let agents = agents_with_logs().flat_map(move |(agent, location)| {
             let configured = self.variables.get(location.variable).cloned();
             let own: Option<PathBuf> =
@@ -196,7 +210,7 @@ impl Environment {
             });
             folders.chain(named)
         });
-        agents.chain(spool)
+        agents.chain(spool).chain(traces)
     }
 }
 
@@ -293,6 +307,9 @@ fn is_database(path: &Path) -> bool {
 /// True if a file in a folder that the user named may be a log or a capture. Documents are
 /// opened to check, because a folder may hold any number of unrelated ones.
 fn may_be_log(path: &Path) -> bool {
+    if trace_files::is_payload(path) {
+        return false;
+    }
     let certain =
         [".jsonl", ".jsonl.zst", ".sse", ".db", ".traj.json"].iter().any(|end| ends(path, end));
     let named = side_file::is_side_file(path) || cline::is_session_file(path);

@@ -19,3 +19,4 @@ pub mod rows;
 pub mod side_file;
 pub mod source;
 pub mod sse;
+pub mod trace_files;

@@ -3,6 +3,7 @@
 //! (`result.rs`) and the marks that the program puts into user messages (`marks.rs`).
 
 mod agent;
+mod bodies;
 mod chains;
 mod context;
 mod fork;
@@ -65,6 +66,21 @@ pub const HOOKS: Format = Format {
     resume: resume::<HooksDecoder>,
     precedence: Precedence::General,
     samples: &[r#"{"hook_event_name":"Stop","session_id":"s","transcript_path":"/p/s.jsonl"}"#],
+};
+
+/// What `OTEL_LOG_RAW_API_BODIES=file:DIR` writes, with the bodies (`read/trace_files.rs`).
+pub const BODIES: Format = Format {
+    agent: NAME,
+    feed: Feed::Stream,
+    sessions_per_file: SessionsPerFile::Several,
+    name: "Claude Code request bodies",
+    recognise: bodies::recognise,
+    decoder: || Box::new(bodies::BodiesDecoder::default()),
+    resume: resume::<bodies::BodiesDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"trace_index":{"session_id":"s","request_file":"a.request.json"},"payload":{"messages":[]}}"#,
+    ],
 };
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {

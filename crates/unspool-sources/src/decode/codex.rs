@@ -16,6 +16,7 @@ mod review;
 mod server;
 mod server_item;
 mod text;
+mod trace;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,6 +53,21 @@ pub const EXEC: Format = Format {
     resume: resume::<exec::ExecDecoder>,
     precedence: Precedence::Specific,
     samples: &[r#"{"type":"thread.started","thread_id":"s"}"#],
+};
+
+/// What `CODEX_ROLLOUT_TRACE_ROOT` writes, with the payloads (`read/trace_files.rs`).
+pub const TRACE: Format = Format {
+    agent: NAME,
+    feed: Feed::Stream,
+    sessions_per_file: SessionsPerFile::Several,
+    name: "Codex rollout trace",
+    recognise: trace::recognise,
+    decoder: || Box::new(trace::TraceDecoder::default()),
+    resume: resume::<trace::TraceDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"trace_index":{"schema_version":2,"rollout_id":"s","thread_id":"s","payload":{"type":"rollout_started"}}}"#,
+    ],
 };
 
 pub const SERVER: Format = Format {

@@ -16,7 +16,7 @@ use super::packed::Unpacked;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
-use super::{cline, document_detector, rollout, rows, side_file};
+use super::{cline, document_detector, rollout, rows, side_file, trace_files};
 use crate::discover::file_stamp;
 
 pub trait ReadSeek: Read + Seek + Send {}
@@ -87,6 +87,9 @@ pub fn open(path: &Path) -> io::Result<Source> {
             length,
             RestartableReader::new(move || rollout::text(&ranges)),
         ));
+    }
+    if let Some(text) = trace_files::open(path)? {
+        return Ok(Source::new(stamp, None, text));
     }
     let form = form_of(path, &mut file)?;
     if form == Form::Lines {

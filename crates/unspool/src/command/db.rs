@@ -6,13 +6,17 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unspool_ingest::sync::reread::{RereadReport, reread};
+use unspool_ingest::sync::reread::{RereadReport, RereadScope, SkippedSession, reread};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Maintenance, Store};
 use unspool_view::lines::make_visible;
+use unspool_view::present::format;
 
 use crate::archive::Archive;
 use crate::progress::{ProgressBar, size};
+
+/// Sessions that a rebuild names which it left unchanged.
+const MAX_SKIPPED_LINES: usize = 20;
 
 /// Maintain the archive's database
 #[derive(Args)]
@@ -36,6 +40,10 @@ enum Command {
         /// Decode every session again from its log if the log still exists; names and tags stay
         #[arg(long)]
         from_logs: bool,
+        /// Decode again only sessions without prompts whose agent writes them down: those that an
+        /// earlier build has read
+        #[arg(long, conflicts_with = "from_logs")]
+        prompts: bool,
     },
     /// Print the path of the database
     Path,
@@ -69,22 +77,13 @@ impl Db {
                 )?;
                 Ok(())
             }
-            Command::Rebuild { from_logs: true } => {
-                let recording = archive.record_alone()?;
-                let bar = ProgressBar::start();
-                let outcome = reread(&recording.recorder, &bar.progress);
-                drop(bar);
-                let RereadReport { report, skipped } = outcome?;
-                super::sync::print_report(&report, false)?;
-                if skipped > 0 {
-                    writeln!(
-                        io::stdout(),
-                        "{skipped} sessions were left unchanged: their logs are missing or changed"
-                    )?;
-                }
-                Ok(())
+            Command::Rebuild { from_logs: true, .. } => {
+                rebuild_from_logs(archive, RereadScope::All)
             }
-            Command::Rebuild { from_logs: false } => {
+            Command::Rebuild { prompts: true, .. } => {
+                rebuild_from_logs(archive, RereadScope::WithoutPrompts)
+            }
+            Command::Rebuild { from_logs: false, prompts: false } => {
                 let recording = archive.record_alone()?;
                 let parts = block_on(recording.recorder.store().rebuild())?;
                 writeln!(io::stdout(), "rebuilt the search index and the totals of {parts} parts")?;
@@ -96,6 +95,36 @@ impl Db {
             }
         }
     }
+}
+
+fn rebuild_from_logs(archive: &Archive, scope: RereadScope) -> Result<()> {
+    let recording = archive.record_alone()?;
+    let bar = ProgressBar::start();
+    let outcome = reread(&recording.recorder, scope, &bar.progress);
+    drop(bar);
+    let RereadReport { report, skipped, with_prompts } = outcome?;
+    super::sync::print_report(&report, false)?;
+    let out = &mut io::stdout();
+    if scope == RereadScope::WithoutPrompts {
+        let sessions =
+            format::count(usize::try_from(with_prompts).unwrap_or(usize::MAX), "session");
+        writeln!(out, "{sessions} got prompts")?;
+    }
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    let count = format::count(skipped.len(), "session");
+    writeln!(out, "{count} left unchanged: their logs are gone, or were replaced")?;
+    for SkippedSession { session, files } in skipped.iter().take(MAX_SKIPPED_LINES) {
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let files =
+            if files.is_empty() { "not read from a file".to_owned() } else { files.join(", ") };
+        writeln!(out, "  {session}  {}", make_visible(&files))?;
+    }
+    if let Some(more) = skipped.len().checked_sub(MAX_SKIPPED_LINES).filter(|more| *more > 0) {
+        writeln!(out, "  and {more} more")?;
+    }
+    Ok(())
 }
 
 fn check(archive: &Archive, json: bool) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Claude Code in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles};
+use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles, TraceValue, TraceVariable};
 use crate::discover::{LogLocation, SearchDepth, ends};
 use crate::read::agent_meta;
 
@@ -40,9 +40,13 @@ pub const AGENT: Agent = Agent {
     process_files: Some(("sessions", ProcessFiles::Entries)),
     is_prompt_history: |fields| fields.has("display") && fields.has("pastedContents"),
     prompts: Some("in logs of 2.1.325, and not in those of 2.1.197"),
+    trace_variables: &[TraceVariable {
+        name: "OTEL_LOG_RAW_API_BODIES",
+        value: TraceValue::FolderAfter("file:"),
+    }],
     ..Agent::new(
         super::NAME,
         "Claude Code",
-        &[super::LOG, super::STREAM, super::HOOKS, crate::decode::acp::CLAUDE],
+        &[super::LOG, super::STREAM, super::HOOKS, super::BODIES, crate::decode::acp::CLAUDE],
     )
 };

@@ -305,6 +305,25 @@ fn reply_piece(
     pending.pieces.push(piece);
 }
 
+/// The pieces of a message as it was sent. All texts are kept: no part need have them.
+pub(super) fn sent_pieces(emit: &mut Emitter<'_>, role: Role, message: &Fields<'_>) -> Vec<Piece> {
+    let contexts = ContextTexts::default();
+    let mut pending = PendingMessage::new("");
+    if let Some(text) = message.string("content") {
+        pending.add_text(emit, role, "/content", &text, &contexts);
+    }
+    for (block, nth) in message.list("content").zip(0u32..) {
+        let at = format!("/content/{nth}");
+        if role == Role::Assistant {
+            reply_piece(emit, &mut pending, at, None, &block);
+        } else {
+            let texts = Texts { contexts: &contexts, outputs: Some(&[]) };
+            user_piece(emit, &mut pending, at, role, &block, texts);
+        }
+    }
+    pending.pieces
+}
+
 /// The texts that a user's message may repeat.
 #[derive(Clone, Copy)]
 struct Texts<'a> {

@@ -1,6 +1,6 @@
 //! Codex in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup};
+use crate::agents::{Agent, HookForm, HookSetup, TraceValue, TraceVariable};
 use crate::discover::{LogLocation, SearchDepth, ends};
 
 pub const AGENT: Agent = Agent {
@@ -36,9 +36,20 @@ pub const AGENT: Agent = Agent {
     }),
     resume: Some("codex resume"),
     prompts: Some("in its rollouts"),
+    trace_variables: &[TraceVariable {
+        name: "CODEX_ROLLOUT_TRACE_ROOT",
+        value: TraceValue::Folder,
+    }],
     ..Agent::new(
         super::NAME,
         "Codex",
-        &[super::HOOKS, super::LOG, super::EXEC, super::SERVER, crate::decode::acp::CODEX],
+        &[
+            super::HOOKS,
+            super::LOG,
+            super::EXEC,
+            super::SERVER,
+            super::TRACE,
+            crate::decode::acp::CODEX,
+        ],
     )
 };

@@ -83,15 +83,7 @@ impl Prompts {
         let text = item.whole();
         let digest = MessageDigest::of(text.text().as_bytes());
         let kind = item.text("type").unwrap_or_default();
-        let role = match item.text("role").as_deref() {
-            Some("developer") => Role::Developer,
-            Some("system") => Role::System,
-            Some("assistant") => Role::Assistant,
-            Some(_) => Role::User,
-            None if kind.ends_with("_output") || kind == "agent_message" => Role::User,
-            None if kind == "additional_tools" => Role::Developer,
-            None => Role::Assistant,
-        };
+        let role = role_of(&kind, item);
         self.has_tools |= kind == "additional_tools";
         // Models that get the tools as an item get the instructions as one, too.
         if declared_kinds(item).iter().any(|kind| kind == "model.base_instructions") {
@@ -167,7 +159,24 @@ fn message(emit: &mut Emitter<'_>, digest: MessageDigest, role: Role, pieces: Ve
     emit.push(EventKind::PromptRecorded(Box::new(PromptRecord::Message(message))));
 }
 
-fn pieces(emit: &mut Emitter<'_>, kind: &str, role: Role, item: &Fields<'_>) -> Vec<Piece> {
+pub(super) fn role_of(kind: &str, item: &Fields<'_>) -> Role {
+    match item.text("role").as_deref() {
+        Some("developer") => Role::Developer,
+        Some("system") => Role::System,
+        Some("assistant") => Role::Assistant,
+        Some(_) => Role::User,
+        None if kind.ends_with("_output") || kind == "agent_message" => Role::User,
+        None if kind == "additional_tools" => Role::Developer,
+        None => Role::Assistant,
+    }
+}
+
+pub(super) fn pieces(
+    emit: &mut Emitter<'_>,
+    kind: &str,
+    role: Role,
+    item: &Fields<'_>,
+) -> Vec<Piece> {
     let id = item.string("id").filter(|id| !id.is_empty());
     match kind {
         "message" => content(emit, role, id.as_deref(), item),
