@@ -163,6 +163,12 @@ impl AsksUser {
     }
 }
 
+/// The MCP server of a tool, as agents name such tools: `mcp__server__tool`.
+pub fn mcp_server(tool: &str) -> Option<&str> {
+    let (server, tool) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(server).filter(|server| !server.is_empty() && !tool.is_empty())
+}
+
 /// True if the tool changes files.
 pub fn is_edit(name: &str) -> bool {
     Family::of(name).is_some_and(Family::is_edit)
@@ -212,5 +218,14 @@ mod tests {
         }
         assert!(plan_tool_names().count() == 7 && plan_tool_names().all(is_plan));
         assert_eq!(Family::of("mcp__files__edit"), None);
+    }
+
+    #[test]
+    fn a_tool_of_an_mcp_server_names_it() {
+        assert_eq!(mcp_server("mcp__files__edit"), Some("files"));
+        assert_eq!(mcp_server("mcp__my_server__get__one"), Some("my_server"));
+        for other in ["Edit", "mcp__files", "mcp____edit", "mcp__files__", "files__edit"] {
+            assert_eq!(mcp_server(other), None, "{other}");
+        }
     }
 }

@@ -21,7 +21,7 @@ pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};
 
 use call::CardContent;
-use unspool_model::part::{Question, Tool, ToolState};
+use unspool_model::part::{Body, Question, Tool, ToolState};
 use unspool_model::tools::Family;
 
 use crate::block::{Badge, Block, Card, FileReference, Fold, Icon, Notice, Span, Tone, text_of};
@@ -66,6 +66,38 @@ pub fn open_question(tool: &Tool) -> Option<&Question> {
 pub fn shell_command(tool: &Tool) -> Option<String> {
     let runs = Family::of(&tool.name) == Some(Family::RunShell);
     runs.then(|| shell::command(&ParsedCall::new(tool)))?
+}
+
+/// The paths of the files that a part changed, as the log has them.
+pub fn edited_paths(body: &Body) -> Vec<String> {
+    let mut paths = Vec::new();
+    match body {
+        Body::Tool(tool) if edits::may_have_changed_files(tool) => {
+            for edit in edits::of(&ParsedCall::new(tool)) {
+                paths.extend(edit.path);
+                paths.extend(edit.moved_to);
+            }
+        }
+        Body::Patch(patch) => paths.extend(patch.path.clone()),
+        Body::Tool(_)
+        | Body::Text(_)
+        | Body::Reasoning(_)
+        | Body::Interjection(_)
+        | Body::Agent(_)
+        | Body::TaskList(_)
+        | Body::SkillLoad(_)
+        | Body::McpSnapshot(_)
+        | Body::ContextInfo(_)
+        | Body::Compaction(_)
+        | Body::File(_)
+        | Body::Source(_)
+        | Body::Notice(_)
+        | Body::Error(_)
+        | Body::Data(_) => {}
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    paths.retain(|path: &String| seen.insert(path.clone()));
+    paths
 }
 
 /// The card of a tool call.

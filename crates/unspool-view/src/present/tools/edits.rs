@@ -6,6 +6,7 @@ mod opencode;
 mod recorded;
 
 use serde_json::Value;
+use unspool_model::part::{Tool, ToolState};
 use unspool_model::tools::Family;
 
 use super::call::ParsedCall;
@@ -119,6 +120,25 @@ pub fn of(call: &ParsedCall) -> Vec<FileEdit> {
         return requested_text(call).map(requested_patch).unwrap_or_default();
     }
     vec![FileEdit::new(call.path(), FileAction::Replace(requested(call)))]
+}
+
+/// True if a call ran and its log may say which files it changed. Cheap: a log has thousands of
+/// commands, and few of them have their changes.
+pub fn may_have_changed_files(tool: &Tool) -> bool {
+    let Some(family) = Family::of(&tool.name) else { return false };
+    match tool.state {
+        ToolState::Completed if family.is_edit() => true,
+        // A failed command may have changed files before it failed.
+        ToolState::Completed | ToolState::Failed if family == Family::RunShell => {
+            tool.result.as_ref().is_some_and(|result| result.text().contains("bashEditDiff"))
+        }
+        ToolState::Completed
+        | ToolState::Failed
+        | ToolState::Denied
+        | ToolState::Interrupted
+        | ToolState::Pending
+        | ToolState::Running => false,
+    }
 }
 
 /// True if the result of a command lists all files that it changed.

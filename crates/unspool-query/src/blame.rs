@@ -1,0 +1,159 @@
+//! Which session wrote each line of a file: git says which commit a line comes from, the archive
+//! has the edits of the file, and `unspool_view::present::blame` finds one in the other.
+
+pub mod commits;
+mod document;
+pub mod edits;
+mod file_history;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+use unspool_model::id::{PartId, SessionId};
+use unspool_model::part::Place;
+use unspool_store::store::{StoreError, View};
+use unspool_view::present::blame::{Claim, CommitLines, Confidence, claim_lines};
+
+pub use document::{BlameDocument, range_document};
+use edits::{FoundEdit, describe, load_edits};
+use file_history::{FileHistory, Origin};
+
+use crate::git::GitError;
+
+#[derive(Debug, Error)]
+pub enum BlameError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{}: {what}", path.display())]
+    File { path: PathBuf, what: String },
+}
+
+impl BlameError {
+    fn file(path: &Path, what: impl Into<String>) -> BlameError {
+        BlameError::File { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct BlameRequest {
+    /// Absolute, or relative to the current folder.
+    pub file: PathBuf,
+    /// A revision of git; the working tree without it.
+    pub revision: Option<String>,
+    /// The first and the last line, from 1; the whole file without it.
+    pub lines: Option<(u32, u32)>,
+}
+
+/// The lines of a file and the edits that wrote them.
+pub struct Blame {
+    /// Relative to the repository, or as it was given.
+    pub file: String,
+    pub lines: Vec<BlameLine>,
+    /// The edits that lines name, in the order of their first lines.
+    pub edits: Vec<LineEdit>,
+}
+
+pub struct BlameLine {
+    /// From 1.
+    pub line: u32,
+    pub text: String,
+    /// The commit that git names. None for a line that is in no commit.
+    pub commit: Option<String>,
+    /// The edit, by its index, and how sure that is. None: no agent wrote the line, as far as the
+    /// archive says.
+    pub edit: Option<(usize, Confidence)>,
+}
+
+/// An edit that wrote lines.
+#[derive(Clone, Debug)]
+pub struct LineEdit {
+    pub session: SessionId,
+    pub agent: String,
+    pub turn: u32,
+    pub part: PartId,
+    pub place: Place,
+    pub model: Option<String>,
+    /// The first line of the prompt.
+    pub prompt: Option<String>,
+    pub at: Option<Timestamp>,
+}
+
+/// Finds the edits that wrote the lines of a file.
+pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, BlameError> {
+    let asked = request.clone();
+    let mut history = file_history::read(&asked)?;
+    let count = history.lines.len() as u32;
+    let (first, last) = request.lines.unwrap_or((1, count));
+    if request.lines.is_some() && (first < 1 || last < first || last > count) {
+        let what = match count {
+            0 => "it has no lines".to_owned(),
+            _ => format!("there are no lines {first} to {last}; it has {count} lines"),
+        };
+        return Err(BlameError::file(&request.file, what));
+    }
+    let (found, timed) = load_edits(view, &history.place).await?;
+    claim_lines(timed, &mut history.commits);
+    let claims = history.claims();
+    let mut numbers: FxHashMap<PartId, usize> = FxHashMap::default();
+    let mut used: Vec<&FoundEdit> = Vec::new();
+    let mut lines = Vec::new();
+    let wanted = history.lines.into_iter().zip(claims).enumerate();
+    let from = first.max(1) as usize - 1;
+    for (at, (line, claim)) in wanted.skip(from).take((last as usize).saturating_sub(from)) {
+        let edit = claim.map(|claim| {
+            let edit = &found[claim.edit];
+            let number = *numbers.entry(edit.part).or_insert_with(|| {
+                used.push(edit);
+                used.len() - 1
+            });
+            (number, claim.confidence)
+        });
+        lines.push(BlameLine { line: at as u32 + 1, text: line.text, commit: line.commit, edit });
+    }
+    let edits = describe(view, &used).await?;
+    Ok(Blame { file: history.place.name, lines, edits })
+}
+
+impl FileHistory {
+    /// For each line of the file the edit that wrote it.
+    fn claims(&mut self) -> Vec<Option<Claim>> {
+        let numbered = |lines: &CommitLines| -> FxHashMap<u32, Option<Claim>> {
+            let added = lines.lines.iter().filter(|line| line.is_added);
+            added.map(|line| (line.number, line.claim)).collect()
+        };
+        let claims: Vec<FxHashMap<u32, Option<Claim>>> =
+            self.commits.iter().map(numbered).collect();
+        let claim =
+            |origin: &Origin| claims.get(origin.commit?)?.get(&origin.number).copied().flatten();
+        let mut found = Vec::with_capacity(self.lines.len());
+        for line in &self.lines {
+            let (Some(origin), earlier) = (&line.origin, &line.earlier) else {
+                found.push(None);
+                continue;
+            };
+            // Git found the line in an earlier commit. It was moved or reformatted only if the
+            // later commit removed it elsewhere; else it is a copy, which someone typed.
+            let was_moved = earlier.as_ref().is_some_and(|_| {
+                let removed = origin.commit.and_then(|commit| self.removed.get_mut(commit));
+                let count = removed.and_then(|removed| removed.get_mut(&line.key));
+                count.filter(|count| **count > 0).is_some_and(|count| {
+                    *count -= 1;
+                    true
+                })
+            });
+            found.push(match earlier.as_ref().filter(|_| was_moved) {
+                Some(earlier) => claim(earlier).map(|claim| Claim {
+                    confidence: claim.confidence.min(Confidence::Moved),
+                    ..claim
+                }),
+                None => claim(origin),
+            });
+        }
+        found
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of finding the edit that wrote a line.
