@@ -5,6 +5,8 @@
 //! ordered list of pieces, and the text of a piece is a part of the transcript or content that is
 //! kept once. So what a prompt costs does not depend on its length. Nothing here places a part.
 
+mod frame;
+mod texts;
 mod tree;
 
 use std::fmt;
@@ -17,7 +19,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::id::{digest, sha256};
 use crate::provenance::Name;
 
-pub use tree::{CallPrompt, PromptTree};
+pub use frame::{AdaptationFrame, adaptation_frames};
+pub use texts::{PieceTexts, RecordedPrompts};
+pub use tree::{CallPrompt, InstructionKey, PromptTree, SourceShare};
 
 /// What a source says about prompts, in the order in which it says it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -25,6 +29,15 @@ pub use tree::{CallPrompt, PromptTree};
 pub enum PromptRecord {
     Message(PromptMessage),
     Call(PromptCall),
+    Answer(PromptAnswer),
+}
+
+/// The step that answers a request, for sources that know the request itself and not how the log
+/// calls it. If the log has the call too, the one that is known whole counts.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PromptAnswer {
+    pub request: Arc<str>,
+    pub step: Name,
 }
 
 /// Identifies a message by its content: the first half of its SHA-256.
@@ -149,7 +162,7 @@ pub struct Piece {
 }
 
 /// Where the text of a piece is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieceText {
     /// Kept once, by its SHA-256 in hexadecimal.
@@ -257,6 +270,15 @@ impl Piece {
         Piece { kind, at, text, chars, digest, label: None, spans: Vec::new() }
     }
 
+    /// True if it is nothing but the conversation: no instructions, tools or words of the user.
+    pub fn is_conversation(&self) -> bool {
+        let is_other = |kind: PieceKind| {
+            kind.is_instruction()
+                || matches!(kind, PieceKind::ToolSchema | PieceKind::UserInstruction)
+        };
+        !is_other(self.kind) && !self.spans.iter().any(|span| is_other(span.kind))
+    }
+
     /// True if this is the text of the piece.
     pub fn is(&self, text: &str) -> bool {
         digest(text.as_bytes()) == self.digest
@@ -273,6 +295,11 @@ impl Piece {
 }
 
 impl PromptMessage {
+    /// True if it has nothing but the conversation.
+    pub fn is_conversation(&self) -> bool {
+        self.pieces.iter().all(Piece::is_conversation)
+    }
+
     /// Its length in characters.
     pub fn chars(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.chars)).sum()

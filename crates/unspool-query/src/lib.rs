@@ -5,10 +5,12 @@
 pub mod activity;
 pub mod artifacts;
 pub mod attention;
+pub mod blame;
 pub mod budget;
 pub mod burn_rate;
 pub mod changes;
 pub mod context;
+pub mod git;
 pub mod live;
 pub mod params;
 pub mod processes;

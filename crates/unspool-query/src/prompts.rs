@@ -3,39 +3,33 @@
 //! up where they are: in parts of the transcript, or in content that is kept once. A text is only
 //! given if it is the one that was sent (law 10).
 
+mod calls;
 mod document;
+mod shown;
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_model::assemble::part_id;
-use unspool_model::id::{PartId, SessionId};
-use unspool_model::json::Json;
-use unspool_model::part::{Body, Part};
+use rustc_hash::FxHashSet;
+use unspool_model::id::SessionId;
 use unspool_model::prompt::{
-    CallPrompt, MessageDigest, Piece, PieceText, PromptMessage, PromptTree, Role,
+    CallPrompt, MessageDigest, Piece, PieceKind, PieceTexts, PromptMessage, PromptTree, Role,
+    SourceShare,
 };
-use unspool_model::provenance::Name;
+use unspool_store::piece_texts::piece_texts;
 use unspool_store::rows::RowId;
-use unspool_store::store::{StepRequest, StoreError, StoredSession, View};
-use unspool_view::present::prompt::{Call, PromptDifference, ShownPiece};
+use unspool_store::store::{StoreError, StoredSession, View};
+use unspool_view::present::prompt::{Call, PromptContext, PromptDifference, ShownPiece};
 
-pub use document::{PromptDocument, PromptsDocument};
+use calls::CallOrder;
+pub use document::{ContextDocument, PromptDocument, PromptsDocument};
+pub use shown::{CallTarget, PromptAnswer, PromptQuery, answer_prompts, request_at};
 
 /// The prompts of a session, with the steps that they belong to.
 pub struct SessionPrompts {
     session: SessionId,
     row: RowId,
     tree: PromptTree,
-    steps: FxHashMap<Arc<str>, StepRequest>,
-}
-
-/// Texts of pieces by the place where they are.
-#[derive(Default)]
-pub struct PieceTexts {
-    kept: FxHashMap<String, Arc<str>>,
-    parts: FxHashMap<PartId, Part>,
-    session: Option<SessionId>,
+    calls: CallOrder,
 }
 
 /// Loads what is known about the prompts of a session.
@@ -44,25 +38,22 @@ pub async fn prompts<V: View>(
     stored: &StoredSession,
 ) -> Result<SessionPrompts, StoreError> {
     let tree = PromptTree::new(view.prompt_records(stored.row).await?);
-    let mut steps = FxHashMap::default();
-    if !tree.is_empty() {
-        for step in view.step_requests(stored.row).await? {
-            if let Some(request) = step.request.clone() {
-                steps.insert(request, step);
-            }
-        }
-    }
-    Ok(SessionPrompts { session: stored.summary.session.id, row: stored.row, tree, steps })
+    let steps = match tree.is_empty() {
+        true => Vec::new(),
+        false => view.step_requests(stored.row).await?,
+    };
+    let calls = CallOrder::new(&tree, steps);
+    Ok(SessionPrompts { session: stored.summary.session.id, row: stored.row, tree, calls })
 }
 
 impl SessionPrompts {
     /// The calls, in the order in which they were made.
     pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
-        self.tree.calls().map(|prompt| self.with_step(prompt))
+        self.calls.of(&self.tree).map(|prompt| self.with_step(prompt))
     }
 
     fn with_step<'a>(&self, prompt: CallPrompt<'a>) -> Call<'a> {
-        let step = self.steps.get(&prompt.call().request);
+        let step = self.calls.step(&prompt);
         Call {
             prompt,
             step: step.map(|step| (step.turn, step.step)),
@@ -83,10 +74,11 @@ impl SessionPrompts {
     /// was recorded before it.
     pub fn before(&self, call: &Call<'_>) -> Option<Call<'_>> {
         let request = &call.prompt.call().request;
-        let base = call.prompt.call().base.as_ref().and_then(|base| self.tree.call(base));
+        let base =
+            call.prompt.call().base.as_ref().and_then(|base| self.calls.shown(&self.tree, base));
         let mut last = None;
         let recorded = || {
-            for other in self.tree.calls() {
+            for other in self.calls.of(&self.tree) {
                 if other.call().request == *request {
                     return last;
                 }
@@ -116,28 +108,10 @@ impl SessionPrompts {
     pub async fn texts<V: View>(
         &self,
         view: &V,
-        messages: impl IntoIterator<Item = &PromptMessage>,
+        messages: &[&PromptMessage],
     ) -> Result<PieceTexts, StoreError> {
-        let mut digests: FxHashSet<&String> = FxHashSet::default();
-        let mut ids: FxHashSet<PartId> = FxHashSet::default();
-        for piece in messages.into_iter().flat_map(|message| &message.pieces) {
-            if let PieceText::Kept(digest) = &piece.text {
-                digests.insert(digest);
-            }
-            ids.extend(part_of(self.session, &piece.text));
-        }
-        let digests = digests.into_iter().cloned().collect();
-        let mut kept = FxHashMap::default();
-        for snapshot in view.snapshots(self.row, digests).await? {
-            let text = Json::parse(&snapshot.content).and_then(|content| content.read::<String>());
-            kept.insert(snapshot.sha256, text.unwrap_or_default().into());
-        }
-        let mut parts = FxHashMap::default();
-        if !ids.is_empty() {
-            let found = view.parts_by_id(self.row, ids.into_iter().collect()).await?;
-            parts.extend(found.into_iter().map(|part| (part.id, part)));
-        }
-        Ok(PieceTexts { kept, parts, session: Some(self.session) })
+        let pieces: Vec<&Piece> = messages.iter().flat_map(|message| &message.pieces).collect();
+        piece_texts(view, self.row, self.session, &pieces).await
     }
 
     /// The pieces of a prompt, in the order of the request, with their texts.
@@ -147,20 +121,39 @@ impl SessionPrompts {
         call: &Call<'a>,
     ) -> Result<Vec<ShownPiece<'a>>, StoreError> {
         let messages = messages_of(call);
-        let texts = self.texts(view, messages.iter().filter_map(|(_, message)| *message)).await?;
+        let known: Vec<_> = messages.iter().filter_map(|(_, message)| *message).collect();
+        let texts = self.texts(view, &known).await?;
         Ok(shown(call, &messages, &texts))
+    }
+
+    /// What all calls were sent, by source, and the tools that were never called.
+    pub async fn context<V: View>(&self, view: &V) -> Result<PromptContext, StoreError> {
+        let tokens = |prompt: CallPrompt<'_>| self.with_step(prompt).usage.prompt();
+        let sources = self.tree.sources(tokens);
+        let stored = view.tools(self.row).await?;
+        let mut called = self.tree.called_tools();
+        called.extend(stored.iter().map(|(name, _)| name.as_str()));
+        let is_unused = |share: &&SourceShare| {
+            share.kind == PieceKind::ToolSchema
+                && share.source.as_deref().is_some_and(|tool| !called.contains(tool))
+        };
+        let unused_tools = sources.iter().filter(is_unused).cloned().collect();
+        Ok(PromptContext { sources, unused_tools })
     }
 
     /// The calls whose prompts have this text in one piece.
     pub async fn find<V: View>(&self, view: &V, text: &str) -> Result<Vec<Call<'_>>, StoreError> {
-        let texts = self.texts(view, self.tree.messages()).await?;
+        let messages: Vec<_> = self.tree.messages().collect();
+        let texts = self.texts(view, &messages).await?;
         let has = |message: &&PromptMessage| {
             let mut pieces = message.pieces.iter();
             pieces.any(|piece| texts.text(piece).is_some_and(|held| held.contains(text)))
         };
         let found: FxHashSet<MessageDigest> =
             self.tree.messages().filter(has).map(|message| message.digest).collect();
-        Ok(self.tree.calls_with(&found).into_iter().map(|call| self.with_step(call)).collect())
+        let found: FxHashSet<Arc<str>> =
+            self.tree.calls_with(&found).iter().map(|call| call.call().request.clone()).collect();
+        Ok(self.calls().filter(|call| found.contains(&call.prompt.call().request)).collect())
     }
 }
 
@@ -190,63 +183,4 @@ fn shown<'a>(
         }
     }
     pieces
-}
-
-/// The part that has the text of a piece.
-fn part_of(session: SessionId, text: &PieceText) -> Option<PartId> {
-    match text {
-        PieceText::Kept(_) | PieceText::Binary => None,
-        PieceText::Prose(name) => part_id(session, name),
-        PieceText::Input(call) | PieceText::Output(call) => {
-            part_id(session, &Name::Call(call.clone()))
-        }
-    }
-}
-
-impl PieceTexts {
-    /// The text of a piece, if it is stored and the one that was sent.
-    pub fn text(&self, piece: &Piece) -> Option<Arc<str>> {
-        let part = || self.parts.get(&part_of(self.session?, &piece.text)?);
-        match &piece.text {
-            PieceText::Kept(digest) => self.kept.get(digest).filter(|text| piece.is(text)).cloned(),
-            PieceText::Binary => None,
-            PieceText::Prose(_) => {
-                let body = &part()?.body;
-                let reasoning = || match body {
-                    Body::Reasoning(reasoning) => Some(reasoning.text.as_str()),
-                    Body::Text(_)
-                    | Body::Tool(_)
-                    | Body::Agent(_)
-                    | Body::Interjection(_)
-                    | Body::TaskList(_)
-                    | Body::SkillLoad(_)
-                    | Body::McpSnapshot(_)
-                    | Body::ContextInfo(_)
-                    | Body::Compaction(_)
-                    | Body::File(_)
-                    | Body::Source(_)
-                    | Body::Patch(_)
-                    | Body::Notice(_)
-                    | Body::Error(_)
-                    | Body::Data(_) => None,
-                };
-                let text = body.prose().or_else(reasoning);
-                text.filter(|text| piece.is(text)).map(Into::into)
-            }
-            PieceText::Input(_) => {
-                let Body::Tool(tool) = &part()?.body else { return None };
-                // Feeds write the same input with other spaces.
-                let input = tool.input.as_ref()?;
-                if piece.is(input.text()) || input.canonical_digest() == piece.digest {
-                    return Some(input.text().into());
-                }
-                // Some tools take a text.
-                input.read::<String>().filter(|text| piece.is(text)).map(Into::into)
-            }
-            PieceText::Output(_) => {
-                let Body::Tool(tool) = &part()?.body else { return None };
-                tool.output.as_deref().filter(|text| piece.is(text)).map(Into::into)
-            }
-        }
-    }
 }

@@ -32,6 +32,7 @@ use crate::budget::{Budgets, warnings};
 use crate::burn_rate::burn_rate;
 use crate::changes::changes;
 use crate::context::context;
+use crate::prompts::{PromptAnswer, PromptQuery, answer_prompts};
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
@@ -73,6 +74,8 @@ pub enum Query {
     Budgets,
     /// What a session or one of its turns changed.
     Changes { session: SessionId, turn: Option<u32> },
+    /// What model calls of a session were sent.
+    Prompts { session: SessionId, query: PromptQuery },
     /// The user's notes on a session.
     Notes { session: SessionId },
     /// Redacted Markdown, to be copied or saved.
@@ -98,6 +101,7 @@ impl Query {
             Query::Session { .. }
             | Query::Budgets
             | Query::Changes { .. }
+            | Query::Prompts { .. }
             | Query::Notes { .. }
             | Query::Markdown { .. } => self,
         }
@@ -121,6 +125,7 @@ pub enum Response {
     },
     Budgets(Vec<BudgetUse>),
     Changes(Box<Changes>),
+    Prompts(PromptAnswer),
     Notes(Vec<PlacedNote>),
     /// A change was made: a message about it.
     Changed(String),
@@ -248,9 +253,7 @@ async fn run<V: View>(
             Ok(Response::Session(Some(Box::new(session_row))))
         }
         Query::Window { session, anchor, filter, size } => {
-            let Some(stored) = view.session(session).await? else {
-                return Ok(no_session());
-            };
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
             let request =
                 WindowRequest { anchor, filter: filter.as_ref(), size, folding: *folding };
             let settle = |turns: &mut [Turn]| stored.summary.settle(turns, Timestamp::now());
@@ -272,19 +275,20 @@ async fn run<V: View>(
             Ok(Response::Budgets(warnings(view, budgets, prices, &Zoned::now()).await?))
         }
         Query::Changes { session, turn } => {
-            let Some(stored) = view.session(session).await? else {
-                return Ok(no_session());
-            };
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
             Ok(match changes(view, &stored, turn).await? {
                 Some(changes) => Response::Changes(Box::new(changes)),
                 None => Response::Failed("the session has no such turn".to_owned()),
             })
         }
+        Query::Prompts { session, query } => {
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
+            let found = answer_prompts(view, &stored, query).await?;
+            Ok(found.map_or_else(Response::Failed, Response::Prompts))
+        }
         Query::Notes { session } => Ok(Response::Notes(view.notes(session).await?)),
         Query::Markdown { session, excerpt } => {
-            let Some(stored) = view.session(session).await? else {
-                return Ok(no_session());
-            };
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
             let options = Options { prices: prices.clone(), ..Options::default() };
             let mut text = Vec::new();
             match export::markdown(view, &stored, &excerpt, &options, rules, &mut text)? {

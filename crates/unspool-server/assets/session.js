@@ -9,6 +9,7 @@ import { Find } from "./find.js";
 import { Follow } from "./follow.js";
 import { ID } from "./ids.js";
 import { addAction, notify } from "./actions.js";
+import { offerPromptSearch } from "./prompt_search.js";
 import { View, element, hidingFolds } from "./view.js";
 
 const page = document.querySelector(".session");
@@ -44,6 +45,13 @@ cursor.addButtons([
   ["Bookmark", "Set or remove a bookmark (b)", () => edits.bookmark()],
   ["Note", "Write a note (m)", () => edits.note()],
 ]);
+function openPrompt() {
+  const at = cursor.piece?.dataset.at ?? cursor.piece?.closest(".turn")?.querySelector("[data-at]")?.dataset.at;
+  if (at) location.href = `/s/${view.session}/prompts?at=${encodeURIComponent(at)}`;
+  else notify("Select a part first: j and k move between them");
+}
+cursor.addButtons([["Prompt", "What the model call of this part was sent (p)", openPrompt]]);
+offerPromptSearch(view.session);
 const find = new Find(view, follow, page.querySelector(".find-here"));
 
 // ---- the chat ----
@@ -222,6 +230,7 @@ const keys = {
   y: () => cursor.copy(),
   l: () => cursor.link(),
   r: () => cursor.raw(),
+  p: openPrompt,
   "]": () => step(1),
   "[": () => step(-1),
   e: () => cursor.seek("error", 1),
@@ -265,6 +274,7 @@ addAction({ name: "Next or previous hit", keys: "n N", run: () => find.next(1) }
 addAction({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy() });
 addAction({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });
 addAction({ name: "Show the raw record of the part", keys: "r", run: () => cursor.raw() });
+addAction({ name: "What the model call of the part was sent", keys: "p", run: openPrompt });
 addAction({ name: "Hide intermediate work", keys: "h", run: keys.h });
 addAction({ name: "Go to the end and follow", keys: "G", run: () => follow.toEnd() });
 addAction({ name: "Expand all", run: () => setFolds(true) });

@@ -41,6 +41,7 @@ pub use request_params::{etag_matches, percent_encode};
 pub use response::ApiResponse;
 pub use schema::session_schema;
 pub use sessions::export_response;
+pub use stream::body_written_by;
 
 /// A route for every row of the table; everything else is 404. `live` handles the WebSocket.
 pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> {

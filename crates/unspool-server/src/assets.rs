@@ -38,6 +38,8 @@ const MODULES: &[(&str, &str)] = modules![
     "new.js",
     "actions.js",
     "palette.js",
+    "prompt_search.js",
+    "prompts.js",
     "session.js",
     "view.js",
 ];

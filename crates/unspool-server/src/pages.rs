@@ -5,6 +5,7 @@ pub mod beside;
 pub mod changes;
 mod chart;
 pub mod filters;
+mod guest;
 #[cfg(unix)]
 pub mod new_chat;
 mod part;
@@ -32,6 +33,7 @@ use crate::problem::Problem;
 
 pub use beside::beside;
 pub use changes::changes;
+pub use guest::guest;
 #[cfg(unix)]
 pub use new_chat::new_chat;
 pub use part::{copy_markdown, find, raw};

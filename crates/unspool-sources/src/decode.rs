@@ -20,6 +20,7 @@ mod fields;
 pub mod gemini;
 mod json_outline;
 pub mod kilo;
+mod mcp_servers;
 pub mod mini_swe_agent;
 pub mod opencode;
 mod permission;
@@ -28,6 +29,7 @@ mod prompt_names;
 mod prompt_pieces;
 pub mod qwen;
 pub mod rows;
+mod sent_requests;
 pub mod thoughtflow;
 mod warning;
 

@@ -9,6 +9,7 @@ pub mod archive_lines;
 pub mod blocking;
 pub mod facets;
 pub mod pack;
+pub mod piece_texts;
 pub mod replace_file;
 pub mod rows;
 pub mod search;

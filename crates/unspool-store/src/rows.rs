@@ -13,6 +13,7 @@ use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::Feed;
 use unspool_model::session::{Session, Step, Turn};
 use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
+pub use unspool_view::present::tools::edited_paths;
 
 /// A row number. The recorder assigns row numbers, so a batch can be built without the database.
 pub type RowId = i64;
@@ -142,6 +143,8 @@ pub struct PartRow {
     pub hidden: bool,
     /// The sub-agents of an agent part: agent id, call id, session.
     pub agents: Vec<(String, String, SessionId)>,
+    /// The paths of the files that it changed.
+    pub edited: Vec<String>,
 }
 
 /// Where the payload of a part is stored.

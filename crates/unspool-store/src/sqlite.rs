@@ -7,6 +7,7 @@ pub mod block_store;
 mod check;
 mod connection_thread;
 mod derived_columns;
+mod edited_files;
 mod erase;
 mod error;
 mod error_paths;

@@ -1,6 +1,7 @@
 //! The `Store` trait, its data types and its errors, independent of the database. The contract
 //! suite in `crates/unspool-ingest/tests/contract` is what every implementation must pass.
 
+mod edited_file;
 mod error;
 mod view;
 
@@ -14,11 +15,13 @@ use unspool_model::id::{SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::{Part, Place};
 use unspool_model::prompt::PromptRecord;
+use unspool_model::provenance::Name;
 use unspool_model::session::{Session, Turn, Usage};
 use unspool_model::summary::{Summary, UsageScope};
 
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
 
+pub use edited_file::{EditedFile, EditedFiles};
 pub use error::{StoreError, StoreErrorKind};
 pub use view::{View, Viewer};
 
@@ -141,6 +144,7 @@ pub struct StepRequest {
     pub turn: u32,
     /// Its number in the turn, from 1.
     pub step: u32,
+    pub name: Name,
     pub model: Option<String>,
     pub usage: Usage,
     /// The request that it answers, if its source names it.

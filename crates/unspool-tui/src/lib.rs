@@ -13,6 +13,8 @@ pub mod highlight_cache;
 pub mod keys;
 mod list;
 pub mod paint;
+mod prompt;
+mod prompt_calls;
 mod replay;
 mod screen;
 mod scroll;

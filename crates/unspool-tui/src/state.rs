@@ -9,6 +9,7 @@ mod chat_options;
 mod input;
 mod note_actions;
 mod overlay;
+mod prompt_actions;
 mod refresh;
 mod replay;
 mod responses;
@@ -32,6 +33,8 @@ use crate::chat::{ChatEffect, ChatPane, LinkId};
 use crate::event::AppEvent;
 use crate::keys::Keys;
 use crate::list::List;
+use crate::prompt::PromptPane;
+use crate::prompt_calls::PromptCallsPane;
 use crate::replay::{Replay, ReplayRange};
 use crate::transcript::{LoadReason, TranscriptPane, ViewOptions};
 pub use overlay::{Input, InputPurpose, Overlay};
@@ -74,6 +77,8 @@ pub enum Screen {
     Session(Box<TranscriptPane>),
     Search(Search),
     Changes(Box<ChangesPane>),
+    Prompt(Box<PromptPane>),
+    PromptCalls(PromptCallsPane),
 }
 
 /// What a pending query is for.
@@ -88,6 +93,7 @@ pub enum PendingQuery {
     Find(SessionId, String),
     Search(String),
     Changes(SessionId),
+    Prompt(SessionId),
     Notes(SessionId, NoteIntent),
     Budgets,
     /// The session that was named on the command line.
@@ -225,14 +231,18 @@ impl State {
     pub fn transcript(&self) -> Option<&TranscriptPane> {
         match self.screens.last()? {
             Screen::Session(transcript) => Some(transcript),
-            Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Search(_) | Screen::Changes(_) | Screen::Prompt(_) | Screen::PromptCalls(_) => {
+                None
+            }
         }
     }
 
     pub fn transcript_mut(&mut self) -> Option<&mut TranscriptPane> {
         match self.screens.last_mut()? {
             Screen::Session(transcript) => Some(transcript),
-            Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Search(_) | Screen::Changes(_) | Screen::Prompt(_) | Screen::PromptCalls(_) => {
+                None
+            }
         }
     }
 
@@ -340,6 +350,12 @@ impl State {
                 Screen::Changes(pane) => {
                     pane.resize(width.saturating_sub(3).max(1), screen_layout.body);
                 }
+                Screen::Prompt(pane) => {
+                    pane.resize(width.saturating_sub(3).max(1), screen_layout.body);
+                }
+                Screen::PromptCalls(pane) => {
+                    pane.settle(crate::view::call_rows(screen_layout.body));
+                }
                 Screen::Search(search) => {
                     search.settle(crate::view::hits_per_page(screen_layout.body))
                 }
@@ -363,7 +379,9 @@ impl State {
     fn apply_highlights(&mut self) {
         let transcripts = self.screens.iter().filter_map(|screen| match screen {
             Screen::Session(transcript) => Some(&**transcript),
-            Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Search(_) | Screen::Changes(_) | Screen::Prompt(_) | Screen::PromptCalls(_) => {
+                None
+            }
         });
         for transcript in transcripts.chain(&self.preview) {
             transcript.entries.iter().for_each(crate::entry::Entry::invalidate);

@@ -3,11 +3,13 @@
 mod changes;
 mod list;
 mod overlay;
+mod prompt;
 mod search;
 mod session;
 mod status;
 mod tasks;
 
+pub use prompt::{CALLS_HEAD_LINES, call_rows};
 pub use search::{SEARCH_HEAD_LINES, hits_per_page};
 
 use ratatui::buffer::Buffer;
@@ -82,6 +84,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Ve
             session::draw(state, transcript, inset(body, side), &mut canvas);
         }
         Some(Screen::Changes(pane)) => changes::draw(pane, body, &mut canvas),
+        Some(Screen::Prompt(pane)) => prompt::draw(pane, body, &mut canvas),
+        Some(Screen::PromptCalls(pane)) => prompt::draw_calls(pane, body, &mut canvas),
         Some(Screen::Search(search)) => search::draw(search, body, &mut canvas),
         None => {
             let right = screen_layout.preview.map_or(0, |columns| columns as u16);

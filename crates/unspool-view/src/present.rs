@@ -5,6 +5,7 @@
 pub mod activity;
 pub mod agents;
 pub mod ansi;
+pub mod blame;
 mod body;
 pub mod budget;
 pub mod burn_rate;

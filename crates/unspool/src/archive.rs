@@ -9,6 +9,7 @@ use unspool_ingest::report::Progress;
 use unspool_ingest::service::request::RequestOutcome;
 use unspool_model::id::SessionId;
 use unspool_query::request::{ChangeHandler, Request};
+use unspool_server::ShareStore;
 use unspool_store::blocking::block_on;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
@@ -50,6 +51,8 @@ pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
 pub fn delete(archive: &Archive, session: SessionId) -> Result<RequestOutcome> {
     #[cfg(unix)]
     crate::command::chat::forget(archive, session)?;
+    // A link would work again if the session came back.
+    ShareStore::in_data_folder(archive.folder()?.path()).revoke_session(session)?;
     Ok(archive.writer()?.submit(Request::Delete { session }, &Progress::default())?)
 }
 

@@ -3,9 +3,11 @@
 #[cfg(unix)]
 pub mod acp;
 pub mod attach;
+pub mod blame;
 pub mod changes;
 #[cfg(unix)]
 pub mod chat;
+pub mod commits;
 pub mod db;
 pub mod delete;
 pub mod doctor;
@@ -18,8 +20,11 @@ pub mod import;
 pub mod list;
 pub mod note;
 pub mod prompt;
+#[cfg(unix)]
+pub mod run;
 pub mod search;
 pub mod serve;
+pub mod share;
 pub mod show;
 pub mod stats;
 pub mod sync;

@@ -2,11 +2,16 @@
 //! way from a message back to the first one, so equal beginnings are held once and each prompt has
 //! its sums at hand.
 
+mod sources;
+
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MessageDigest, PieceKind, PromptCall, PromptMessage, PromptRecord};
+use crate::provenance::Name;
+
+pub use sources::SourceShare;
 
 const KINDS: usize = PieceKind::ALL.len();
 
@@ -16,6 +21,7 @@ pub struct PromptTree {
     messages: FxHashMap<MessageDigest, PromptMessage>,
     calls: Vec<CallNode>,
     by_request: FxHashMap<Arc<str>, usize>,
+    answers: FxHashMap<Arc<str>, Name>,
     nodes: Vec<Node>,
     /// The message after another one: equal beginnings are the same nodes, however they were sent.
     next: FxHashMap<(Option<usize>, MessageDigest), usize>,
@@ -38,9 +44,19 @@ struct Node {
     digest: MessageDigest,
     /// The number of messages up to here.
     depth: u32,
+    /// The last message up to here with anything but the conversation.
+    instructions: Option<usize>,
     /// Characters by kind, and messages that are not known, up to here.
     chars: [u64; KINDS],
     unknown: u32,
+}
+
+/// Calls with equal keys were sent the same instructions at the same places.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct InstructionKey {
+    head: Option<MessageDigest>,
+    last: Option<usize>,
+    lost: u32,
 }
 
 /// The prompt of one call.
@@ -59,6 +75,9 @@ impl PromptTree {
                 // A message may be recorded after the call that sends it: another feed, another file.
                 PromptRecord::Message(message) => tree.add_message(message),
                 PromptRecord::Call(call) => calls.push(call),
+                PromptRecord::Answer(answer) => {
+                    tree.answers.insert(answer.request, answer.step);
+                }
             }
         }
         calls.into_iter().for_each(|call| tree.add_call(call));
@@ -115,11 +134,17 @@ impl PromptTree {
             jump: parent.map(|parent| self.jump_of(parent)),
             digest,
             depth: before.map_or(1, |before| before.depth.saturating_add(1)),
+            instructions: before.and_then(|before| before.instructions),
             chars: before.map_or([0; KINDS], |before| before.chars),
             unknown: before.map_or(0, |before| before.unknown),
         };
         match self.messages.get(&digest) {
-            Some(message) => add_chars(&mut node.chars, message),
+            Some(message) => {
+                add_chars(&mut node.chars, message);
+                if !message.is_conversation() {
+                    node.instructions = Some(self.nodes.len());
+                }
+            }
             None => node.unknown = node.unknown.saturating_add(1),
         }
         self.nodes.push(node);
@@ -186,6 +211,17 @@ impl PromptTree {
         self.messages.get(&digest)
     }
 
+    /// Each message once, in the order of their digests.
+    pub fn messages_mut(&mut self) -> impl Iterator<Item = &mut PromptMessage> {
+        let mut messages: Vec<&mut PromptMessage> = self.messages.values_mut().collect();
+        messages.sort_unstable_by_key(|message| message.digest);
+        messages.into_iter()
+    }
+
+    pub fn calls_mut(&mut self) -> impl Iterator<Item = &mut PromptCall> {
+        self.calls.iter_mut().map(|node| &mut node.call)
+    }
+
     /// Each message once, in no order.
     pub fn messages(&self) -> impl Iterator<Item = &PromptMessage> {
         self.messages.values()
@@ -215,6 +251,18 @@ impl<'a> CallPrompt<'a> {
         &self.node().call
     }
 
+    /// The step that answers it, if its source says that.
+    pub fn answered_by(&self) -> Option<&'a Name> {
+        self.tree.answers.get(&self.call().request)
+    }
+
+    /// True if nothing is missing that was sent.
+    pub fn is_whole(&self) -> bool {
+        let call = self.call();
+        let has_head = call.head.is_none() || self.head().is_some();
+        call.gaps.is_empty() && self.unknown_messages() == 0 && has_head
+    }
+
     /// The instructions and tools; `None` if the source does not say what they were.
     pub fn head(&self) -> Option<&'a PromptMessage> {
         self.tree.message(self.call().head?)
@@ -240,6 +288,28 @@ impl<'a> CallPrompt<'a> {
         (from..).zip(self.digests()).map(move |(number, digest)| (number, tree.message(digest)))
     }
 
+    /// Names its instructions and where they stand.
+    pub fn instruction_key(&self) -> InstructionKey {
+        let last = self.last().and_then(|last| last.instructions);
+        InstructionKey { head: self.call().head, last, lost: self.node().lost }
+    }
+
+    /// The messages with anything but the conversation, in order: first what stands before all
+    /// messages, then each with its number in the request. Messages between them are not visited.
+    pub fn instruction_messages(&self) -> Vec<(Option<u32>, &'a PromptMessage)> {
+        let mut messages = Vec::new();
+        let mut at = self.last().and_then(|last| last.instructions);
+        while let Some(node) = at.map(|at| &self.tree.nodes[at]) {
+            let number = self.node().lost.saturating_add(node.depth.saturating_sub(1));
+            messages.extend(self.tree.message(node.digest).map(|found| (Some(number), found)));
+            let parent = node.parent.map(|parent| &self.tree.nodes[parent]);
+            at = parent.and_then(|parent| parent.instructions);
+        }
+        messages.extend(self.head().map(|head| (None, head)));
+        messages.reverse();
+        messages
+    }
+
     /// The number of its messages.
     pub fn message_count(&self) -> u32 {
         self.node().lost + self.last().map_or(0, |last| last.depth)
@@ -258,6 +328,12 @@ impl<'a> CallPrompt<'a> {
         }
         let all = PieceKind::ALL.iter().map(|kind| (*kind, chars[*kind as usize]));
         all.filter(|(_, chars)| *chars > 0).collect()
+    }
+
+    /// Characters of one kind.
+    pub fn chars_of(&self, kind: PieceKind) -> u64 {
+        let found = self.chars_by_kind().into_iter().find(|(held, _)| *held == kind);
+        found.map_or(0, |(_, chars)| chars)
     }
 
     /// Its length in characters, as far as it is known.

@@ -1,14 +1,56 @@
 //! Prompts as JSON: what `unspool prompt --json` and the REST route write.
 
 use serde::Serialize;
-use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap};
+use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap, SourceShare};
 
-use unspool_view::present::prompt::{Call, ShownPiece};
+use unspool_view::present::prompt::{Call, PromptContext, ShownPiece};
 
 /// Some calls of a session.
 #[derive(Serialize)]
 pub struct PromptsDocument<'a> {
     pub prompts: Vec<PromptDocument<'a>>,
+    /// What all calls were sent, unless some were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextDocument<'a>>,
+}
+
+/// What all calls of a session were sent.
+#[derive(Serialize)]
+pub struct ContextDocument<'a> {
+    /// By kind and source, most first.
+    sources: Vec<SourceDocument<'a>>,
+    /// Schemas of tools that the session never called.
+    unused_tools: Vec<SourceDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SourceDocument<'a> {
+    kind: PieceKind,
+    source: Option<&'a str>,
+    mcp_server: Option<&'a str>,
+    /// Summed over all calls.
+    chars: u64,
+    /// The measured tokens of each call, shared out by characters.
+    estimated_tokens: u64,
+}
+
+impl<'a> ContextDocument<'a> {
+    pub fn new(context: &'a PromptContext) -> ContextDocument<'a> {
+        let of = |shares: &'a [SourceShare]| shares.iter().map(SourceDocument::new).collect();
+        ContextDocument { sources: of(&context.sources), unused_tools: of(&context.unused_tools) }
+    }
+}
+
+impl<'a> SourceDocument<'a> {
+    fn new(share: &'a SourceShare) -> SourceDocument<'a> {
+        SourceDocument {
+            kind: share.kind,
+            source: share.source.as_deref(),
+            mcp_server: share.server(),
+            chars: share.chars,
+            estimated_tokens: share.tokens,
+        }
+    }
 }
 
 /// One model call.

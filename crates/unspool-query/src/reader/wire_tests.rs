@@ -5,6 +5,7 @@ use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
 use unspool_model::note::{Note, NoteTarget, PlacedNote};
 use unspool_model::part::{Kind, Place};
+use unspool_model::prompt::PieceKind;
 use unspool_model::session::SessionState;
 use unspool_view::block::{
     Alignment, AnsiRun, AnsiStyle, Answer as Answered, Badge, Block, Card, Check, Code, Color,
@@ -14,9 +15,11 @@ use unspool_view::block::{
 };
 use unspool_view::present::activity::Activity;
 use unspool_view::present::burn_rate::BurnRate;
+use unspool_view::present::prompt::{CallRow, PieceView, PromptCalls, PromptView, Share};
 use unspool_view::present::tools::Tasks;
 
 use super::*;
+use crate::prompts::{CallTarget, PromptAnswer, PromptQuery};
 use crate::reader::{SearchHit, SessionRow, WindowData};
 use crate::search::{Reading, Suggestion};
 use crate::window::{Anchor, PartFilter, Position, Size, WindowView};
@@ -261,6 +264,9 @@ fn everything_that_is_said_is_what_it_was() {
             place: Some(Place(1)),
             about: "Bash npm test".to_owned(),
         }]),
+        Response::Prompts(PromptAnswer::Calls(Box::new(prompt_calls()))),
+        Response::Prompts(PromptAnswer::Call(Box::new(prompt_view()))),
+        Response::Prompts(PromptAnswer::Piece(Box::new(piece_view()))),
         Response::Changed("saved".to_owned()),
         Response::Failed("why".to_owned()),
     ] {
@@ -272,6 +278,52 @@ fn everything_that_is_said_is_what_it_was() {
     same(ServerMessage::Lagged);
     same(ServerMessage::Ready { version: VERSION.to_owned() });
     same(ServerMessage::Error { detail: "why".to_owned() });
+}
+
+fn shares() -> Vec<Share> {
+    PieceKind::ALL.iter().map(|kind| Share { kind: *kind, chars: u64::MAX, percent: 100 }).collect()
+}
+
+fn prompt_calls() -> PromptCalls {
+    let row = CallRow {
+        request: "req\u{202e}".to_owned(),
+        place: "1.2".to_owned(),
+        chars: 3,
+        tokens: 1,
+        shares: shares(),
+        change: "+1 message".to_owned(),
+    };
+    PromptCalls { calls: vec![row], all: 7 }
+}
+
+fn piece_view() -> PieceView {
+    PieceView {
+        number: 4,
+        kind: PieceKind::Hook,
+        title: "hooks".to_owned(),
+        summary: "\u{1b}[31m".to_owned(),
+        is_unknown: true,
+        is_new: true,
+        is_hit: false,
+        find: Some("text".to_owned()),
+        blocks: blocks(),
+        rest: 1,
+    }
+}
+
+fn prompt_view() -> PromptView {
+    PromptView {
+        request: "r".to_owned(),
+        place: "2.1".to_owned(),
+        number: 2,
+        calls: 3,
+        previous: Some("a".to_owned()),
+        next: None,
+        head: blocks(),
+        shares: shares(),
+        since: Some(("1.1".to_owned(), "+2 messages".to_owned())),
+        pieces: vec![piece_view()],
+    }
 }
 
 #[test]
@@ -296,6 +348,7 @@ fn every_query_round_trips() {
         })
     });
     let after = Some((None, session()));
+    let prompts = |query| Query::Prompts { session: session(), query };
     let others = [
         Query::List { after, limit: u64::MAX },
         Query::List { after: None, limit: 0 },
@@ -303,6 +356,10 @@ fn every_query_round_trips() {
         Query::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
         Query::Changes { session: session(), turn: Some(3) },
         Query::Notes { session: session() },
+        prompts(PromptQuery::Calls { find: Some("<b>".to_owned()) }),
+        prompts(PromptQuery::Call { target: CallTarget::At(at), find: None }),
+        prompts(PromptQuery::Call { target: CallTarget::Request("r".to_owned()), find: None }),
+        prompts(PromptQuery::Piece { request: "r".to_owned(), number: usize::MAX }),
     ];
     for query in windows.chain(others) {
         same(ClientMessage { number: 0, query });

@@ -1,6 +1,6 @@
 //! The handler for what the model calls of a session were sent.
 
-use unspool_query::prompts::{PromptDocument, PromptsDocument, prompts as load};
+use unspool_query::prompts::{ContextDocument, PromptDocument, PromptsDocument, prompts as load};
 use unspool_store::store::Store;
 
 use super::find;
@@ -20,7 +20,9 @@ pub async fn many<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     let number = |name| params.number(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let Some(turn) = number("turn") else {
         let prompts = all.calls().map(|call| PromptDocument::new(&call, None)).collect();
-        return session_response(params, &stored, &PromptsDocument { prompts }, None);
+        let context = all.context(&view).await?;
+        let context = Some(ContextDocument::new(&context));
+        return session_response(params, &stored, &PromptsDocument { prompts, context }, None);
     };
     let calls = all.calls_of(turn, number("step"));
     let mut shown = Vec::new();
@@ -29,5 +31,6 @@ pub async fn many<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     }
     let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
     let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
-    session_response(params, &stored, &PromptsDocument { prompts }, None)
+    let document = PromptsDocument { prompts, context: None };
+    session_response(params, &stored, &document, None)
 }

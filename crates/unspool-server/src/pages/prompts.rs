@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use serde::Deserialize;
-use unspool_query::prompts::{SessionPrompts, prompts as load};
+use unspool_query::prompts::{SessionPrompts, prompts as load, request_at};
+use unspool_query::window::Position;
 use unspool_store::store::{Store, View};
 use unspool_view::present::prompt::PromptDifference;
 
@@ -16,10 +17,16 @@ use crate::App;
 use crate::api::find;
 use crate::problem::Problem;
 
+/// What a link from a part says if nothing is known about its call.
+const NO_PROMPT: &str = "nothing is known about what the model call of this part was sent: its agent does \
+    not write that down, or did not in that version";
+
 #[derive(Debug, Default, Deserialize)]
 pub struct PromptsParams {
     /// Only this call, by its request.
     call: Option<String>,
+    /// The call that the part at this place belongs to: a turn and a place in it.
+    at: Option<String>,
     /// Only calls, or pieces of the call, that have this text.
     find: Option<String>,
     /// Only the pieces that the call before was not sent.
@@ -39,7 +46,15 @@ pub async fn prompts<S: Store>(
     let prompts = load(&view, &stored).await?;
     let find = params.find.as_deref().filter(|text| !text.is_empty());
     let page = template::PromptsPage { summary: &stored.summary, find };
-    Ok(match params.call {
+    let call = match (params.call, params.at) {
+        (None, Some(at)) => {
+            let position = at.parse::<Position>().map_err(Problem::bad_request)?;
+            let request = request_at(&view, &stored, &prompts, position).await?;
+            Some(request.ok_or_else(|| Problem::not_found(NO_PROMPT))?)
+        }
+        (call, _) => call,
+    };
+    Ok(match call {
         Some(request) => html(&one(&view, &page, &prompts, &request, params.new.is_some()).await?),
         None => html(&all(&view, &page, &prompts).await?),
     })
@@ -51,10 +66,13 @@ async fn all<V: View>(
     prompts: &SessionPrompts,
 ) -> Result<maud::Markup, Problem> {
     let calls = prompts.differences();
-    let Some(text) = page.find else { return Ok(template::calls(page, &calls, None)) };
+    let Some(text) = page.find else {
+        let context = prompts.context(view).await?;
+        return Ok(template::calls(page, &calls, template::Shown::All(&context)));
+    };
     let found = prompts.find(view, text).await?;
     let found = found.iter().map(|call| &call.prompt.call().request).collect();
-    Ok(template::calls(page, &calls, Some(&found)))
+    Ok(template::calls(page, &calls, template::Shown::Found(&found)))
 }
 
 async fn one<V: View>(

@@ -13,6 +13,7 @@ use super::derived_columns::{
     SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_columns,
     part_sums, part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
+use super::edited_files;
 use super::error::sqlite_error;
 use super::load::Loader;
 use crate::rows::sub_agents;
@@ -130,6 +131,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         indexed => indexed?,
     };
     let columns = part_columns(connection)?;
+    let covered = edited_files::coverage(connection)?;
     let mut loader = Loader::new(connection);
     let mut statement = connection.prepare(
         "SELECT part.row, part.id, part.turn, part.place, session.agent
@@ -162,6 +164,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         values.truncate(columns.names.len());
         if columns.stored(connection, number)? != values
             || !agents_match(connection, number, &part, row.get_ref(4)?.as_str()?)?
+            || !edited_files::matches(connection, covered, number, &part)?
         {
             report.problem(format!("the columns of part {id} differ from its payload"));
         }

@@ -11,6 +11,7 @@ use unspool_model::part::{Kind, Part, ToolState};
 use unspool_model::provenance::Name;
 use unspool_model::session::{Session, Turn};
 
+use super::edited_files;
 use super::load::Loader;
 use crate::rows::sub_agents;
 use crate::rows::{RowId, columns, milliseconds};
@@ -326,6 +327,7 @@ pub(super) fn models_of(connection: &Connection, session: RowId) -> rusqlite::Re
 pub(super) fn derive(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     derive_sessions(&transaction)?;
+    edited_files::all_derived(&transaction)?;
     Ok(transaction.commit()?)
 }
 
@@ -367,6 +369,7 @@ fn derive_parts(
     for row in rows {
         let Some(loaded) = loader.part_if_readable(row)? else { continue };
         PART.update(transaction, row, part_values(&loaded.part))?;
+        edited_files::write(transaction, row, &edited_files::paths_of(&loaded.part), true)?;
         names.extend(names_of(&loaded.part));
         transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?.execute([row])?;
         let mut agent = transaction.prepare_cached(

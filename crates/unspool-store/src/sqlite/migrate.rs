@@ -18,6 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("note.sql"),
     include_str!("prompt.sql"),
     include_str!("shown_turns.sql"),
+    include_str!("unique_places.sql"),
+    include_str!("edited_file.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.
@@ -95,5 +97,37 @@ mod tests {
             assert_eq!(check_version(&old, path).unwrap(), SCHEMA_VERSION);
             assert_eq!(columns(&old), columns(&fresh), "from version {version}");
         }
+    }
+
+    /// R-001-07: an archive whose rows clash can still be opened, and every row stays.
+    #[test]
+    fn rows_that_share_a_place_are_separated() {
+        let old = Connection::open_in_memory().unwrap();
+        let unique = MIGRATIONS.iter().position(|sql| sql.contains("UNIQUE INDEX part_turn"));
+        for migration in &MIGRATIONS[..unique.unwrap()] {
+            old.execute_batch(migration).unwrap();
+        }
+        old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", unique.unwrap() as i64).unwrap();
+        old.execute_batch(
+            "INSERT INTO session (row, id, agent, agent_session_id, state, completeness, head)
+                 VALUES (1, 's', 'a', 's', 'idle', 'full', '{}');
+             INSERT INTO turn (row, session, id, number, trigger, thinking_mode, state, abandoned,
+                     inherited, settled, head, names)
+                 SELECT value, 1, 't' || value, min(value, 2), 'user', 0, 'completed', 0, 0, 1,
+                     '{}', '' FROM json_each('[1, 2, 3, 4]');
+             INSERT INTO part (row, turn, place, id, role, kind)
+                 SELECT value, 1, min(value, 2) * 10, 'p' || value, 'assistant', 'text'
+                 FROM json_each('[1, 2, 3, 4]');",
+        )
+        .unwrap();
+        migrate(&old, Path::new("here")).unwrap();
+        let list = |sql: &str| -> Vec<i64> {
+            let mut statement = old.prepare(sql).unwrap();
+            let rows = statement.query_map([], |row| row.get(0)).unwrap();
+            rows.collect::<Result<_, _>>().unwrap()
+        };
+        assert_eq!(list("SELECT number FROM turn ORDER BY row"), [1, 2, 3, 4]);
+        assert_eq!(list("SELECT place FROM part ORDER BY row"), [10, 20, 21, 22]);
     }
 }

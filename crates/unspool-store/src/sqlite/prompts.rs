@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use unspool_model::id::PartId;
 use unspool_model::part::Part;
 use unspool_model::prompt::PromptRecord;
+use unspool_model::provenance::Name;
 
 use super::load::{Loader, usage};
 use crate::pack::PackError;
@@ -50,6 +51,13 @@ pub(super) fn write(transaction: &Transaction<'_>, session: &SessionWrite) -> ru
     Ok(())
 }
 
+/// The sessions that have a log of prompts.
+pub(super) fn sessions(connection: &Connection) -> Result<FxHashSet<RowId>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT DISTINCT session FROM prompt_log")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// What the sources say about prompts of a session, in their order.
 pub(super) fn records(
     connection: &Connection,
@@ -80,6 +88,7 @@ pub(super) fn step_requests(
 ) -> Result<Vec<StepRequest>, StoreError> {
     #[derive(serde::Deserialize)]
     struct Origin {
+        name: Name,
         #[serde(default)]
         request: Option<Arc<str>>,
     }
@@ -99,6 +108,7 @@ pub(super) fn step_requests(
         steps.push(StepRequest {
             turn,
             step: before.map_or(1, |before| before.step + 1),
+            name: origin.name,
             model: row.get(2)?,
             usage: usage(row, 3)?,
             request: origin.request,

@@ -1,6 +1,7 @@
 //! The `View` of an SQLite archive.
 
 use rusqlite::Connection;
+use rustc_hash::FxHashSet;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
@@ -11,15 +12,17 @@ use unspool_model::source::RecordCounts;
 
 use super::last_prompt::last_prompt;
 use super::recent_usage::recent_usage;
-use super::{Sqlite, facets, notes, prompts, read, search, stats, subagents, windows};
+use super::{
+    Sqlite, edited_files, facets, notes, prompts, read, search, stats, subagents, windows,
+};
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId, Snapshot};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 use crate::store::{
-    LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest, StoreError,
-    StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
-    View, Viewer,
+    EditedFile, EditedFiles, LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest,
+    StoreError, StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize,
+    TurnWindow, View, Viewer,
 };
 
 /// The archive as its one user sees it.
@@ -166,6 +169,10 @@ impl View for SqliteView {
         self.run("prompt_records", move |connection| prompts::records(connection, session)).await
     }
 
+    async fn sessions_with_prompts(&self) -> Result<FxHashSet<RowId>, StoreError> {
+        self.run("sessions_with_prompts", prompts::sessions).await
+    }
+
     async fn step_requests(&self, session: RowId) -> Result<Vec<StepRequest>, StoreError> {
         self.run("step_requests", move |connection| prompts::step_requests(connection, session))
             .await
@@ -182,6 +189,11 @@ impl View for SqliteView {
         digests: Vec<String>,
     ) -> Result<Vec<Snapshot>, StoreError> {
         self.run("snapshots", move |connection| prompts::snapshots(connection, session, &digests))
+            .await
+    }
+
+    async fn edited_files(&self, wanted: EditedFiles) -> Result<Vec<EditedFile>, StoreError> {
+        self.run("edited_files", move |connection| edited_files::edited_files(connection, &wanted))
             .await
     }
 

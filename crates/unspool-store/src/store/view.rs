@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use rustc_hash::FxHashSet;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::PlacedNote;
 use unspool_model::part::{Part, Place};
@@ -12,8 +13,9 @@ use unspool_model::skeleton::Skeleton;
 use unspool_model::source::RecordCounts;
 
 use super::{
-    LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest, StoreError,
-    StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize, TurnWindow,
+    EditedFile, EditedFiles, LastPrompt, MessageFilter, SessionExport, SessionFilter, StepRequest,
+    StoreError, StoredMessage, StoredSession, StoredWarning, SubagentRef, TurnPrompt, TurnSize,
+    TurnWindow,
 };
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId, Snapshot};
@@ -181,6 +183,11 @@ pub trait View: Clone + Send + Sync + 'static {
         session: RowId,
     ) -> impl Future<Output = Result<Vec<PromptRecord>, StoreError>> + Send;
 
+    /// The sessions whose sources say something about prompts.
+    fn sessions_with_prompts(
+        &self,
+    ) -> impl Future<Output = Result<FxHashSet<RowId>, StoreError>> + Send;
+
     /// The model calls of a session with the requests that they answer, in order.
     fn step_requests(
         &self,
@@ -201,6 +208,12 @@ pub trait View: Clone + Send + Sync + 'static {
         session: RowId,
         digests: Vec<String>,
     ) -> impl Future<Output = Result<Vec<Snapshot>, StoreError>> + Send;
+
+    /// The calls that changed files, in no order.
+    fn edited_files(
+        &self,
+        wanted: EditedFiles,
+    ) -> impl Future<Output = Result<Vec<EditedFile>, StoreError>> + Send;
 
     /// Everything stored about a session except its turns, unjoined.
     fn session_export(

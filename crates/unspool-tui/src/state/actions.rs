@@ -11,6 +11,10 @@ use crate::keys::Action;
 use crate::replay::ReplayRange;
 use crate::transcript::TranscriptPane;
 
+/// The status after the mouse was turned on, and off.
+const MOUSE_STATUS: [&str; 2] =
+    ["mouse on: it scrolls and opens parts", "mouse off: the terminal selects text"];
+
 impl State {
     pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
         match action {
@@ -22,18 +26,12 @@ impl State {
             Action::Help => self.overlay = Some(Overlay::Help { top: 0 }),
             Action::Mouse => {
                 self.mouse = !self.mouse;
-                self.set_status(if self.mouse {
-                    "mouse on: it scrolls and opens parts"
-                } else {
-                    "mouse off: the terminal selects text"
-                });
+                let [on, off] = MOUSE_STATUS;
+                self.set_status(if self.mouse { on } else { off });
                 return vec![Effect::Mouse(self.mouse)];
             }
             Action::Search => {
-                let query = match self.screens.last() {
-                    Some(Screen::Search(search)) => search.query.clone(),
-                    Some(Screen::Session(_) | Screen::Changes(_)) | None => String::new(),
-                };
+                let query = self.search_text();
                 self.begin_input(InputPurpose::Search, &query);
             }
             Action::Tag
@@ -42,7 +40,8 @@ impl State {
             | Action::CopyResume
             | Action::Export
             | Action::Chat
-            | Action::Changes => {
+            | Action::Changes
+            | Action::Prompt => {
                 return self.act_on_session(action);
             }
             Action::Bookmark | Action::Note | Action::NextNote | Action::PreviousNote => {
@@ -79,6 +78,8 @@ impl State {
             | Action::Replay
             | Action::ReplayTurn
             | Action::Editor
+            | Action::OnlyNew
+            | Action::WhichCalls
             | Action::NextSession
             | Action::PreviousSession
             | Action::Everything => {
@@ -86,11 +87,27 @@ impl State {
                     Some(Screen::Session(_)) => self.act_in_session(action),
                     Some(Screen::Search(_)) => self.act_in_search(action),
                     Some(Screen::Changes(_)) => self.act_in_changes(action),
+                    Some(Screen::Prompt(_)) => self.act_in_prompt(action),
+                    Some(Screen::PromptCalls(_)) => self.act_in_prompt_calls(action),
                     None => self.act_in_list(action),
                 };
             }
         }
         Vec::new()
+    }
+
+    /// The text of the search that is open.
+    fn search_text(&self) -> String {
+        match self.screens.last() {
+            Some(Screen::Search(search)) => search.query.clone(),
+            Some(
+                Screen::Session(_)
+                | Screen::Changes(_)
+                | Screen::Prompt(_)
+                | Screen::PromptCalls(_),
+            )
+            | None => String::new(),
+        }
     }
 
     fn act_in_list(&mut self, action: Action) -> Vec<Effect> {
@@ -163,8 +180,15 @@ impl State {
 
     /// Runs an action on the open session, or on the one selected in the list.
     fn act_on_session(&mut self, action: Action) -> Vec<Effect> {
-        if let Some(Screen::Changes(_)) = self.screens.last() {
-            return Vec::new();
+        match self.screens.last() {
+            Some(Screen::Prompt(pane)) if action == Action::Prompt => {
+                let session = pane.session;
+                return self.push_calls(session, None);
+            }
+            Some(Screen::Changes(_) | Screen::Prompt(_) | Screen::PromptCalls(_)) => {
+                return Vec::new();
+            }
+            Some(Screen::Session(_) | Screen::Search(_)) | None => {}
         }
         let open = self.transcript().and_then(|transcript| transcript.session_row.as_ref());
         let Some(session_row) = open.or_else(|| self.list.chosen()).cloned() else {
@@ -187,6 +211,7 @@ impl State {
             },
             Action::Export => return self.export(session_row.id),
             Action::Changes => return self.open_changes(session_row.id),
+            Action::Prompt => return self.open_prompt(session_row.id),
             Action::Chat => {
                 let id = session_row.id;
                 let mut effects = match self.transcript() {

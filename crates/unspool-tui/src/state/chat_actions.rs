@@ -174,7 +174,11 @@ impl State {
         let session = chat.session;
         let transcript = self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
-            Screen::Session(_) | Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Session(_)
+            | Screen::Search(_)
+            | Screen::Changes(_)
+            | Screen::Prompt(_)
+            | Screen::PromptCalls(_) => None,
         });
         let Some(transcript) = transcript else { return };
         if chat.tentative {
@@ -221,7 +225,11 @@ impl State {
         let Some(chat) = &mut self.chat else { return };
         let transcript = self.screens.last().and_then(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(held),
-            Screen::Session(_) | Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Session(_)
+            | Screen::Search(_)
+            | Screen::Changes(_)
+            | Screen::Prompt(_)
+            | Screen::PromptCalls(_) => None,
         });
         let Some(transcript) = transcript else { return };
         for open in &chat.state.questions {

@@ -123,7 +123,13 @@ impl State {
         }
         let shown = match self.screens.last() {
             Some(Screen::Search(search)) => search.query == text,
-            Some(Screen::Session(_) | Screen::Changes(_)) | None => {
+            Some(
+                Screen::Session(_)
+                | Screen::Changes(_)
+                | Screen::Prompt(_)
+                | Screen::PromptCalls(_),
+            )
+            | None => {
                 self.typed_search = true;
                 false
             }
@@ -168,7 +174,10 @@ impl State {
                     self.screens.pop();
                 }
             }
-            InputPurpose::Tag(_) | InputPurpose::Rename(_) | InputPurpose::Note(..) => {}
+            InputPurpose::PromptFind
+            | InputPurpose::Tag(_)
+            | InputPurpose::Rename(_)
+            | InputPurpose::Note(..) => {}
         }
         Vec::new()
     }
@@ -177,6 +186,7 @@ impl State {
         let text = input.field.text().trim().to_owned();
         match input.what {
             InputPurpose::Filter => Vec::new(),
+            InputPurpose::PromptFind => self.find_in_prompts(text),
             InputPurpose::Find => {
                 let Some(transcript) = self.transcript_mut() else { return Vec::new() };
                 let session = transcript.session;
@@ -229,6 +239,8 @@ impl State {
         match self.screens.last_mut() {
             Some(Screen::Session(transcript)) => transcript.move_by(move_by),
             Some(Screen::Changes(pane)) => pane.scroll_by(move_by),
+            Some(Screen::Prompt(pane)) => pane.move_by(move_by),
+            Some(Screen::PromptCalls(pane)) => pane.move_by(move_by.signum()),
             Some(Screen::Search(search)) => search.move_by(move_by.signum()),
             None => self.list.move_by(move_by.signum()),
         }
@@ -272,6 +284,19 @@ impl State {
                 Vec::new()
             }
             Some(Screen::Changes(_)) => Vec::new(),
+            Some(Screen::Prompt(pane)) => {
+                let was = pane.at;
+                pane.choose_line(line);
+                if pane.at == was { self.act(Action::Open) } else { Vec::new() }
+            }
+            Some(Screen::PromptCalls(pane)) => {
+                let Some(line) = line.checked_sub(crate::view::CALLS_HEAD_LINES) else {
+                    return Vec::new();
+                };
+                pane.at = pane.top + line;
+                pane.move_by(0);
+                self.act(Action::Open)
+            }
             Some(Screen::Search(search)) => {
                 let Some(line) = line.checked_sub(crate::view::SEARCH_HEAD_LINES) else {
                     return Vec::new();

@@ -36,6 +36,8 @@ pub struct Input {
 pub enum InputPurpose {
     Filter,
     Find,
+    /// In a prompt, or for the calls that had a text.
+    PromptFind,
     Search,
     Tag(SessionId),
     Rename(SessionId),

@@ -58,12 +58,7 @@ impl State {
                 self.show_find(session, &query, &hits, reading)
             }
             (PendingQuery::Search(query), Response::Hits { hits, reading }) => {
-                if let Some(Screen::Search(search)) = self.screens.last_mut()
-                    && search.query == query
-                {
-                    (search.hits, search.at, search.top) = (Some(hits), 0, 0);
-                    search.reading = reading;
-                }
+                self.take_hits(&query, hits, reading);
                 Vec::new()
             }
             (PendingQuery::Budgets, Response::Budgets(found)) => {
@@ -72,6 +67,10 @@ impl State {
             }
             (PendingQuery::Notes(session, intent), Response::Notes(notes)) => {
                 self.take_notes(session, intent, &notes)
+            }
+            (PendingQuery::Prompt(session), Response::Prompts(answer)) => {
+                self.take_prompt(session, answer);
+                Vec::new()
             }
             (PendingQuery::Changes(session), Response::Changes(changes)) => {
                 self.take_changes(session, *changes);
@@ -89,6 +88,15 @@ impl State {
         }
     }
 
+    fn take_hits(&mut self, query: &str, hits: Vec<SearchHit>, reading: Reading) {
+        if let Some(Screen::Search(search)) = self.screens.last_mut()
+            && search.query == query
+        {
+            (search.hits, search.at, search.top) = (Some(hits), 0, 0);
+            search.reading = reading;
+        }
+    }
+
     fn handle_failure(&mut self, pending_query: &PendingQuery, what: &str) {
         if let PendingQuery::Window(session, _) = *pending_query {
             self.session_mut(session).map(TranscriptPane::forget_pending);
@@ -96,6 +104,9 @@ impl State {
             if self.chat.as_ref().is_some_and(|chat| chat.session == session && !chat.tentative) {
                 return;
             }
+        }
+        if let PendingQuery::Prompt(_) = pending_query {
+            self.close_empty_prompt();
         }
         self.set_status(format!("✕ {what}"));
     }
@@ -106,6 +117,8 @@ impl State {
             self.screens.retain(|screen| match screen {
                 Screen::Session(held) => held.session != id,
                 Screen::Changes(held) => held.session != id,
+                Screen::Prompt(held) => held.session != id,
+                Screen::PromptCalls(held) => held.session != id,
                 Screen::Search(_) => true,
             });
         }
@@ -134,7 +147,11 @@ impl State {
     pub(super) fn session_mut(&mut self, session: SessionId) -> Option<&mut TranscriptPane> {
         self.screens.iter_mut().rev().find_map(|screen| match screen {
             Screen::Session(held) if held.session == session => Some(&mut **held),
-            Screen::Session(_) | Screen::Search(_) | Screen::Changes(_) => None,
+            Screen::Session(_)
+            | Screen::Search(_)
+            | Screen::Changes(_)
+            | Screen::Prompt(_)
+            | Screen::PromptCalls(_) => None,
         })
     }
 

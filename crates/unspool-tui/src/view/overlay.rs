@@ -118,6 +118,7 @@ fn input_line(input: &Input, area: Rect, canvas: &mut Canvas<'_>) {
     let (label, hint) = match input.what {
         InputPurpose::Filter => ("filter", "title, project, agent, model, tag"),
         InputPurpose::Find => ("find", "in this session"),
+        InputPurpose::PromptFind => ("find", "a text, exactly as it was sent"),
         InputPurpose::Search => ("search", "words, \"exact text\", begin*, rm -rf, NOT word"),
         InputPurpose::Tag(_) => ("tag", "tags separated by spaces or commas; -tag removes one"),
         InputPurpose::Note(..) => ("note", "leave it empty to remove it; B sets a bookmark"),

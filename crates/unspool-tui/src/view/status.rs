@@ -13,6 +13,7 @@ use unspool_view::present::format;
 use super::{Canvas, nth};
 use crate::chat::{ChatPane, Focus};
 use crate::list::Grouping;
+use crate::prompt::PromptPane;
 use crate::replay::Replay;
 use crate::scroll::EntryHeights;
 use crate::state::{Screen, State};
@@ -63,6 +64,11 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
                 line.push(&format::first_line(title, max_chars), style);
             }
             Screen::Changes(_) => line.push("changed files", style),
+            Screen::Prompt(pane) => {
+                let place = pane.prompt.as_ref().map_or("…", |prompt| prompt.place.as_str());
+                line.push(&format!("prompt {place}"), style);
+            }
+            Screen::PromptCalls(_) => line.push("prompts", style),
             Screen::Search(search) => line.push(&format!("search: {}", search.query), style),
         }
     }
@@ -147,6 +153,18 @@ fn facts(state: &State) -> (Line, Line) {
             let hint = "n N next/previous file  enter transcript  i editor  esc back";
             keys.push(&format!("{name}{hint} "), muted);
         }
+        Some(Screen::Prompt(pane)) => {
+            prompt_facts(&mut left, pane);
+            let hint = match &pane.find {
+                Some(_) => "n N next and previous  esc done",
+                None => "[ ] calls  = only new  W which calls  / find  r all calls  esc back",
+            };
+            keys.push(&format!("{name}{hint} "), muted);
+        }
+        Some(Screen::PromptCalls(pane)) => {
+            left.push(&format::count(pane.rows().len(), "call"), muted.clone());
+            keys.push(&format!("{name}enter open  / which calls had a text  esc back "), muted);
+        }
         Some(Screen::Search(search)) => {
             let count = search.hits.as_ref().map_or(0, Vec::len);
             left.push(&format::count(count, "hit"), muted.clone());
@@ -160,6 +178,21 @@ fn facts(state: &State) -> (Line, Line) {
         }
     }
     (left, keys)
+}
+
+fn prompt_facts(line: &mut Line, pane: &PromptPane) {
+    let Some(prompt) = &pane.prompt else { return };
+    if let Some(find) = &pane.find {
+        let text = match pane.hits() {
+            (_, 0) => format!("/{find} no match"),
+            (Some(at), count) => format!("/{find} {at} of {count}"),
+            (None, count) => format!("/{find} {}", format::count(count, "piece")),
+        };
+        line.push(&text, Style::tone(Tone::Accent));
+        return;
+    }
+    let text = format!("call {} of {}", prompt.number, prompt.calls);
+    line.push(&text, Style::tone(Tone::Muted));
 }
 
 fn session_facts(line: &mut Line, session_row: &SessionRow) {

@@ -1,13 +1,20 @@
 //! What a model call was sent, as blocks: what fills it, its pieces in order, and what changed since
 //! the call before. Texts are as they were sent; a piece that is not known says so.
 
+mod context;
+mod view;
+
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use unspool_model::prompt::{CallPrompt, Piece, PieceKind, PromptCall, Role};
 use unspool_model::session::Usage;
 
 use super::format;
 use crate::block::{Alignment, Block, Code, Field, Fold, Notice, Span, Table, Tone};
+
+pub use context::{OWN_TOOLS, PromptContext, UnusedServer};
+pub use view::{CallNeighbours, CallRow, PieceView, PromptCalls, PromptView, bar, since};
 
 /// Characters of a text that is looked for.
 const MIN_FIND_CHARS: usize = 24;
@@ -56,6 +63,8 @@ pub struct PromptDifference {
     pub removed: u32,
     /// The instructions or tools differ.
     pub head_changed: bool,
+    /// Messages gave way to a summary of the conversation.
+    pub compacted: bool,
 }
 
 impl PromptDifference {
@@ -66,6 +75,8 @@ impl PromptDifference {
             added: after.message_count().saturating_sub(shared),
             removed: before.message_count().saturating_sub(shared),
             head_changed: before.call().head != after.call().head,
+            compacted: before.message_count() > shared
+                && after.chars_of(PieceKind::Summary) > before.chars_of(PieceKind::Summary),
         }
     }
 
@@ -80,6 +91,9 @@ impl PromptDifference {
     /// In words: "+2 messages", "instructions changed, −12 messages, +1 message".
     pub fn words(&self) -> String {
         let mut words = Vec::new();
+        if self.compacted {
+            words.push("compacted".to_owned());
+        }
         if self.head_changed {
             words.push("instructions or tools changed".to_owned());
         }
@@ -132,7 +146,7 @@ fn largest(prompt: &CallPrompt<'_>) -> String {
 }
 
 /// The share of one kind in a prompt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Share {
     pub kind: PieceKind,
     pub chars: u64,
@@ -154,6 +168,15 @@ pub fn shares(prompt: &CallPrompt<'_>) -> Vec<Share> {
 
 /// The head of one call: what it was, how long, and what is not known of it.
 pub fn head(call: &Call<'_>, pieces: &[ShownPiece<'_>]) -> Vec<Block> {
+    let mut blocks = vec![Block::Fields { fields: fields(call) }, share_table(call)];
+    blocks.extend(
+        unknown(call, pieces)
+            .map(|text| Block::Notice(Notice { tone: Tone::Warning, code: None, text })),
+    );
+    blocks
+}
+
+fn fields(call: &Call<'_>) -> Vec<Field> {
     let PromptCall { model, .. } = call.prompt.call();
     let field = |name: &str, value: String| Field::new(name, vec![Span::plain(value)]);
     let mut fields = vec![field("Call", place(call))];
@@ -167,29 +190,27 @@ pub fn head(call: &Call<'_>, pieces: &[ShownPiece<'_>]) -> Vec<Block> {
         let measured = format!("{} measured, {cached} of them cached", format::number(tokens));
         fields.push(field("Tokens", measured));
     }
-    let mut blocks = vec![Block::Fields { fields }, share_table(call)];
-    blocks.extend(
-        unknown(call, pieces)
-            .map(|text| Block::Notice(Notice { tone: Tone::Warning, code: None, text })),
-    );
-    blocks
+    fields
+}
+
+/// The tokens of so many characters of a prompt. No source counts tokens by piece: the measured sum
+/// is shared out by characters.
+fn estimate(call: &Call<'_>, chars: u64) -> String {
+    let tokens = call.usage.prompt();
+    let all = call.prompt.chars().max(1);
+    let estimate = u128::from(tokens) * u128::from(chars) / u128::from(all);
+    let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);
+    if tokens > 0 { format!("~{}", format::compact(estimate)) } else { String::new() }
 }
 
 fn share_table(call: &Call<'_>) -> Block {
-    let tokens = call.usage.prompt();
-    let all = call.prompt.chars().max(1);
     let row = |share: Share| {
-        // No source counts tokens by piece: the measured sum is shared out by characters.
-        let estimate = u128::from(tokens) * u128::from(share.chars) / u128::from(all);
-        let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);
-        let estimate =
-            if tokens > 0 { format!("~{}", format::compact(estimate)) } else { String::new() };
         let bar = "█".repeat(usize::try_from(share.percent.div_ceil(5)).unwrap_or(0).min(20));
         [
             share.kind.label().to_owned(),
             format::number(share.chars),
             format!("{} %", share.percent),
-            estimate,
+            estimate(call, share.chars),
             bar,
         ]
         .map(|cell| vec![Span::plain(cell)])
@@ -222,14 +243,9 @@ pub fn unknown(call: &Call<'_>, pieces: &[ShownPiece<'_>]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("Not in the log: {}.", missing.join(", ")))
 }
 
-/// The beginning of a text by which the calls that had it can be found: an instruction, which a
-/// program adds, removes or loses, and not the conversation.
+/// The beginning of a text by which the calls that had it can be found.
 pub fn findable<'a>(shown: &'a ShownPiece<'_>) -> Option<&'a str> {
-    let spans = shown.piece.spans.iter();
-    let is_instruction = shown.piece.kind.is_instruction()
-        || shown.piece.kind == PieceKind::ToolSchema
-        || spans.clone().any(|span| span.kind.is_instruction());
-    let text = shown.text.as_deref().filter(|_| is_instruction)?;
+    let text = shown.text.as_deref()?;
     // The first line of some length: those before it are titles and marks.
     let mut lines = text.lines().map(str::trim);
     let line = lines.find(|line| line.chars().count() >= MIN_FIND_CHARS).unwrap_or(text.trim());
@@ -245,12 +261,22 @@ pub fn piece(shown: &ShownPiece<'_>, open: bool) -> Block {
     }
     let chars = format::number(u64::from(shown.piece.chars));
     title.push(Span::plain(format!(" · {chars} characters · {}", shown.at)));
-    let first = |text: &str| format::first_line(text, 80);
-    let (summary, text) = match &shown.text {
-        Some(text) => (first(text), text.to_string()),
-        None if shown.is_binary() => ("not text".to_owned(), String::new()),
-        None => ("not in the log".to_owned(), String::new()),
-    };
+    let blocks = piece_blocks(shown, shown.text.as_deref().unwrap_or_default());
+    let tone = if shown.is_unknown() { Tone::Warning } else { Tone::Muted };
+    Block::Fold(Fold { title, summary: summary(shown), open, tone, blocks })
+}
+
+/// A piece in one line.
+fn summary(shown: &ShownPiece<'_>) -> String {
+    match &shown.text {
+        Some(text) => format::first_line(text, 80),
+        None if shown.is_binary() => "not text".to_owned(),
+        None => "not in the log".to_owned(),
+    }
+}
+
+/// What is inside a piece, and its text or the beginning of it.
+fn piece_blocks(shown: &ShownPiece<'_>, text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let spans = shown.piece.spans.iter().filter(|span| span.label.is_some());
     let inside: Vec<String> = spans
@@ -263,8 +289,7 @@ pub fn piece(shown: &ShownPiece<'_>, open: bool) -> Block {
     if !text.is_empty() {
         let json = matches!(shown.piece.kind, PieceKind::ToolCall | PieceKind::ToolSchema);
         let language = json.then(|| "json".to_owned());
-        blocks.push(Block::Code(Code { language, text, first_line: None }));
+        blocks.push(Block::Code(Code { language, text: text.to_owned(), first_line: None }));
     }
-    let tone = if shown.is_unknown() { Tone::Warning } else { Tone::Muted };
-    Block::Fold(Fold { title, summary, open, tone, blocks })
+    blocks
 }

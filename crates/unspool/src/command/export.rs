@@ -91,7 +91,7 @@ impl Export {
         let mut exporter = Exporter {
             view: &view,
             projection: self.to,
-            options: Options { sdk, prices, notes: self.notes },
+            options: Options { sdk, prices, notes: self.notes, ..Options::default() },
             rules,
             replaced: Vec::new(),
         };

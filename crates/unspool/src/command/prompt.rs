@@ -5,7 +5,9 @@ use std::io;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use unspool_query::prompts::{PromptDocument, PromptsDocument, SessionPrompts, prompts};
+use unspool_query::prompts::{
+    ContextDocument, PromptDocument, PromptsDocument, SessionPrompts, prompts,
+};
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_view::block::{Block, Span};
@@ -28,6 +30,10 @@ pub struct Prompt {
     /// Only the calls, or the pieces of a call, that have this text
     #[arg(long, value_name = "TEXT", conflicts_with = "diff")]
     find: Option<String>,
+    /// What all calls were sent together: which kinds, files, hooks and tools took the most, and the
+    /// tools that were never called
+    #[arg(long, conflicts_with_all = ["diff", "find"])]
+    context: bool,
     /// Write the prompts as JSON, with all pieces if a turn is given
     #[arg(long)]
     json: bool,
@@ -52,38 +58,58 @@ impl Prompt {
             let agent = &stored.summary.session.agent;
             bail!(
                 "nothing is known about the prompts of this session: {agent} does not write them \
-                 down, or did not in that version; `unspool doctor` says which agents do"
+                 down, or did not in that version; `unspool doctor` says which agents do, and \
+                 `unspool db rebuild --prompts` reads logs again that an earlier build has read"
             );
         }
         match place {
+            Some(_) if self.context => bail!(
+                "--context is about all calls of a session; leave the turn out: unspool prompt \
+                 {session} --context"
+            ),
+            None if self.context && !self.json => self.context(&view, &prompts),
             Some(place) => self.calls_of(&view, &prompts, place),
             None => self.all_calls(&view, &prompts),
         }
     }
 
     /// All calls of a session, or those that were sent a text.
-    fn all_calls<V: View>(&self, view: &V, prompts: &SessionPrompts) -> Result<()> {
-        let mut calls = prompts.differences();
+    fn all_calls<V: View>(&self, view: &V, all: &SessionPrompts) -> Result<()> {
+        let mut calls = all.differences();
         if let Some(text) = &self.find {
-            let found = block_on(prompts.find(view, text))?;
+            let found = block_on(all.find(view, text))?;
             let found: HashSet<&str> =
                 found.iter().map(|call| &*call.prompt.call().request).collect();
-            let all = calls.len();
+            let count = calls.len();
             calls.retain(|(call, _)| found.contains(&*call.prompt.call().request));
             stderr_line!(
                 "unspool: the text is in the prompts of {} of {}",
                 calls.len(),
-                format::count(all, "call")
+                format::count(count, "call")
             );
         }
         if self.json {
             let prompts = calls.iter().map(|(call, _)| PromptDocument::new(call, None)).collect();
-            return super::write_json(&PromptsDocument { prompts });
+            let context = block_on(all.context(view))?;
+            let context = self.find.is_none().then(|| ContextDocument::new(&context));
+            return super::write_json(&PromptsDocument { prompts, context });
         }
         if calls.is_empty() {
             return Ok(());
         }
         self.paint(&[prompt::calls(&calls)])
+    }
+
+    /// What took the room, over all calls.
+    fn context<V: View>(&self, view: &V, prompts: &SessionPrompts) -> Result<()> {
+        let context = block_on(prompts.context(view))?;
+        let heading = |text: &str| Block::Heading { level: 2, spans: vec![Span::plain(text)] };
+        let mut blocks = vec![heading("By kind"), context.kinds_table()];
+        blocks.extend([heading("By source"), context.sources_table()]);
+        if let Some(unused) = context.unused_table() {
+            blocks.extend([heading("Tools that were never called"), unused]);
+        }
+        self.paint(&blocks)
     }
 
     /// The calls of a turn, each with its pieces.
@@ -108,7 +134,7 @@ impl Prompt {
         if self.json {
             let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
             let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
-            return super::write_json(&PromptsDocument { prompts });
+            return super::write_json(&PromptsDocument { prompts, context: None });
         }
         for (call, pieces) in calls.iter().zip(&shown) {
             let mut blocks = prompt::head(call, pieces);

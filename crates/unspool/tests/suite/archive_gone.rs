@@ -126,7 +126,10 @@ fn a_watcher_ends_when_its_data_folder_is_moved() {
 fn show_follow_ends_when_the_archive_is_deleted() {
     let machine = machine();
     let mut command = machine.command("d", &["show", ID, "--follow"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has opened the archive when it prints.
+    let mut shown = BufReader::new(child.stdout.take().unwrap());
+    shown.read_line(&mut String::new()).unwrap();
     until("a recorder", || {
         match machine.json("d", &["doctor"])["archive"]["recording"].as_bool() {
             Some(true) => Ok(()),

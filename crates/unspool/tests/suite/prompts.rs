@@ -11,6 +11,7 @@ use unspool_model::id::sha256;
 use unspool_model::prompt::PromptMessage;
 use unspool_query::prompts::{SessionPrompts, prompts};
 use unspool_server::templates;
+use unspool_server::templates::prompts::Shown;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_view::present::prompt::{Call, PromptDifference};
@@ -402,8 +403,9 @@ fn law_8_what_was_sent_is_hostile() {
     let pieces = block_on(prompts.pieces(&view, &last)).unwrap();
     let before = prompts.before(&last).unwrap();
     let difference = PromptDifference::between(&before.prompt, &last.prompt);
+    let context = block_on(prompts.context(&view)).unwrap();
     let pages = [
-        templates::prompts::calls(&page, &prompts.differences(), None),
+        templates::prompts::calls(&page, &prompts.differences(), Shown::All(&context)),
         templates::prompts::call(&page, &last, &pieces, Some((&before, &difference)), false),
     ];
     for html in pages.map(|page| page.into_string()) {

@@ -313,7 +313,7 @@ fn changed(transcript: &Transcript) -> String {
 fn drawn(transcript: &Transcript) -> String {
     let summary = transcript.summary(Completeness::Full, &[]);
     let unchanged = Redactor::off().release_transcript(transcript.clone());
-    let document = Flow::new(SessionStream::of(&unchanged)).document().unwrap();
+    let document = Flow::new(SessionStream::of(&unchanged)).unwrap().document().unwrap();
     let numbered = transcript.turns.iter().zip(document.conversations);
     let runs: Vec<FlowRun> = numbered
         .map(|(turn, conversation)| FlowRun { number: turn.number, conversation, before: 0 })

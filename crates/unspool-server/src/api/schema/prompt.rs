@@ -5,6 +5,28 @@ use unspool_model::prompt::PieceKind;
 
 use super::json_schema::{count, described, is, list, nullable, object, one_of, text, with};
 
+/// What all calls of a session were sent.
+pub fn prompt_context() -> Value {
+    let kinds: Vec<&str> = PieceKind::ALL.iter().map(|kind| kind.name()).collect();
+    let source = || {
+        object([
+            ("kind", one_of(&kinds)),
+            ("source", described(nullable("string"), "the tool, the file, the hook")),
+            ("mcp_server", nullable("string")),
+            ("chars", described(count(), "summed over all calls")),
+            (
+                "estimated_tokens",
+                described(count(), "the measured tokens of each call, shared out by characters"),
+            ),
+        ])
+    };
+    let context = object([
+        ("sources", described(list(source()), "most first")),
+        ("unused_tools", described(list(source()), "schemas that were sent and never called")),
+    ]);
+    described(context, "what all calls were sent; without `turn`")
+}
+
 pub fn prompt() -> Value {
     let kinds: Vec<&str> = PieceKind::ALL.iter().map(|kind| kind.name()).collect();
     let kind = || one_of(&kinds);

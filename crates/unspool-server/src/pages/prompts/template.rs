@@ -9,7 +9,7 @@ use unspool_export::html::block::blocks;
 use unspool_export::html::text::safe;
 use unspool_model::summary::Summary;
 use unspool_view::present::prompt::{
-    self, Call, PromptDifference, Share, ShownPiece, head, piece, place, shares,
+    self, Call, PromptContext, PromptDifference, Share, ShownPiece, head, piece, place, shares,
 };
 use unspool_view::present::{UNTITLED, format};
 
@@ -43,18 +43,29 @@ impl PromptsPage<'_> {
     }
 }
 
-/// All calls. If a text is looked for, `found` has the requests that were sent it.
+/// The calls that the page of all calls shows.
+#[derive(Clone, Copy)]
+pub enum Shown<'a> {
+    /// All of them, and what they were sent together.
+    All(&'a PromptContext),
+    /// Those with these requests, which were sent the text that is looked for.
+    Found(&'a HashSet<&'a Arc<str>>),
+}
+
+/// All calls, or those that were sent a text.
 pub fn calls(
     page: &PromptsPage<'_>,
     calls: &[(Call<'_>, Option<PromptDifference>)],
-    found: Option<&HashSet<&Arc<str>>>,
+    shown: Shown<'_>,
 ) -> Markup {
     let title = page.title();
     let largest = calls.iter().map(|(call, _)| call.prompt.chars()).max().unwrap_or(0).max(1);
-    let is_shown =
-        |call: &Call<'_>| found.is_none_or(|found| found.contains(&call.prompt.call().request));
+    let is_shown = |call: &Call<'_>| match shown {
+        Shown::All(_) => true,
+        Shown::Found(found) => found.contains(&call.prompt.call().request),
+    };
     let main = html! {
-        div.session.prompts-page {
+        div.session.prompts-page data-session=(page.summary.session.id) {
             article.transcript {
                 header.changes-head {
                     p.kicker { a href={ "/s/" (page.summary.session.id) } { (title) } }
@@ -65,7 +76,7 @@ pub fn calls(
                     }
                 }
                 (find_form(page, None))
-                @if let Some(found) = found {
+                @if let Shown::Found(found) = shown {
                     p role="status" {
                         "In the prompts of " (found.len()) " of "
                         (format::count(calls.len(), "call")) "."
@@ -77,6 +88,7 @@ pub fn calls(
                         "them down, or did not in that version."
                     }
                 } @else {
+                    h2 { "Calls" }
                     (legend(calls))
                     table.prompt-calls {
                         thead {
@@ -91,11 +103,34 @@ pub fn calls(
                             }
                         }
                     }
+                    @if let Shown::All(context) = shown { (took_the_most(context)) }
                 }
             }
         }
     };
-    shell(&format!("Prompts: {title}"), "list.js", main)
+    shell(&format!("Prompts: {title}"), "prompts.js", main)
+}
+
+/// What took the room over all calls.
+fn took_the_most(context: &PromptContext) -> Markup {
+    html! {
+        section.prompt-context aria-labelledby="most" {
+            h2 #most { "What took the most" }
+            p.dim {
+                "Over all calls: a text counts once for each call that was sent it. Tokens are the "
+                "measured ones of each call, shared out by characters."
+            }
+            h3 { "By kind" }
+            (blocks(&[context.kinds_table()]))
+            h3 { "By source" }
+            (blocks(&[context.sources_table()]))
+            @if let Some(unused) = context.unused_table() {
+                h3 { "Tools that were never called" }
+                p.dim { "Each call was sent their schemas." }
+                (blocks(&[unused]))
+            }
+        }
+    }
 }
 
 fn row(
@@ -106,7 +141,7 @@ fn row(
 ) -> Markup {
     let tokens = call.usage.prompt();
     html! {
-        tr {
+        tr.compacted[difference.is_some_and(|difference| difference.compacted)] {
             td { a href=(page.call_address(call)) { (place(call)) } }
             td.prompt-bar { (bar(call, largest)) }
             td.number { (format::compact(call.prompt.chars())) }
@@ -203,7 +238,7 @@ pub fn call(
     let address = page.call_address(call);
     let turn = call.step.map(|(turn, _)| turn);
     let main = html! {
-        div.session.prompts-page {
+        div.session.prompts-page data-session=(page.summary.session.id) {
             article.transcript {
                 header.changes-head {
                     p.kicker { a href={ "/s/" (page.summary.session.id) } { (title) } }
@@ -228,13 +263,15 @@ pub fn call(
                     }
                 }
                 (find_form(page, Some(call)))
+                h2 { "Pieces" }
                 @if pieces.is_empty() { p.dim role="status" { "No piece of this prompt has that text." } }
                 @for shown in pieces {
                     section.prompt-piece {
                         (blocks(&[piece(shown, page.find.is_some())]))
                         @if let Some(text) = prompt::findable(shown) {
                             p.dim {
-                                a href={ (page.address()) "?find=" (percent_encode(text)) } {
+                                a href={ (page.address()) "?find=" (percent_encode(text)) }
+                                    aria-label={ "Which calls had this? " (shown.piece.kind.label()) " at " (shown.at) } {
                                     "Which calls had this?"
                                 }
                             }
@@ -244,5 +281,5 @@ pub fn call(
             }
         }
     };
-    shell(&format!("Prompt {}: {title}", place(call)), "list.js", main)
+    shell(&format!("Prompt {}: {title}", place(call)), "prompts.js", main)
 }
