@@ -137,6 +137,18 @@ fn codex(text: &str) -> (TestHarness<Sqlite>, TempDir) {
     (TestHarness::new(store, (80, 24), Theme::mocha()).unwrap(), archive)
 }
 
+/// Goes down through an open piece until its text is on the screen.
+fn scroll_to(test_harness: &mut TestHarness<Sqlite>, wanted: &str) -> String {
+    for _ in 0..1000 {
+        let text = test_harness.text();
+        if text.contains(wanted) {
+            return text;
+        }
+        test_harness.press("j");
+    }
+    panic!("{wanted} never came:\n{}", test_harness.text());
+}
+
 // Law 8, law 10: what was sent is hostile and may be large; it is cut, and all of it can be opened.
 #[test]
 fn a_large_and_hostile_text_is_cut_and_opened() {
@@ -155,15 +167,13 @@ fn a_large_and_hostile_text_is_cut_and_opened() {
     }
     assert!(user(&test_harness.text()), "{}", test_harness.text());
     test_harness.press("\n");
-    test_harness.press("G");
-    let text = test_harness.text();
-    assert!(text.contains("more characters: enter"), "{text}");
+    let text = scroll_to(&mut test_harness, "more characters: enter");
     assert!(
         !text.contains("the very end") && !text.contains('\u{1b}') && !text.contains('\u{202e}')
     );
-    test_harness.press("\nG");
-    let text = test_harness.text();
-    assert!(text.contains("the very end") && !text.contains("more characters"), "{text}");
+    test_harness.press("\n");
+    let text = scroll_to(&mut test_harness, "the very end");
+    assert!(!text.contains("more characters"), "{text}");
     test_harness.press("\n");
     assert!(!test_harness.text().contains("the very end"));
 }
@@ -195,10 +205,7 @@ fn prompts_are_shown_in_a_terminal_and_over_a_connection() {
         terminal.press("r");
         terminal.shows("What each call was sent");
         terminal.press("\x1b");
-        terminal.shows("prompt 1.2");
-        terminal.press("?");
-        terminal.shows("what the model call of the part was sent");
-        terminal.press("q");
+        terminal.shows("call 2 of");
         terminal.press("q");
         terminal.shows("[ ] prompts");
     };
