@@ -78,10 +78,11 @@ impl DecodedSession {
         }
     }
 
-    fn apply(&mut self, events: &mut Vec<Event>) {
+    fn apply(&mut self, events: &mut Vec<Event>, seen: &mut dyn FnMut(&Change)) {
         for event in events.drain(..) {
             self.spine = self.spine.max(Some(event.feed));
             for change in self.assembler.apply(event) {
+                seen(&change);
                 if let Change::PromptRecorded(record) = &change {
                     self.prompts.push((**record).clone());
                 } else if let Change::SnapshotTaken { sha256, content, .. } = &change {
@@ -89,6 +90,14 @@ impl DecodedSession {
                 }
                 self.builder.apply(change);
             }
+        }
+    }
+
+    /// Puts the turns of several files in order, when a file has ended.
+    fn order_sources(&mut self, seen: &mut dyn FnMut(&Change)) {
+        for change in self.assembler.order_sources() {
+            seen(&change);
+            self.builder.apply(change);
         }
     }
 
@@ -148,6 +157,9 @@ pub struct SessionSet {
     /// The source number of each log, by session and first record: a copy of a log is the same
     /// source.
     logs: FxHashMap<(usize, u64), u16>,
+    /// The changes since they were taken last, with the index of their session; `None` if nobody
+    /// takes them.
+    changes: Option<Vec<(usize, Change)>>,
 }
 
 /// A file that is being decoded into the set.
@@ -178,7 +190,9 @@ impl RecordSink for FoldingSink<'_, '_> {
     }
 
     fn record(&mut self, record: DecodedRecord<'_>) {
-        let decoded_session = &mut self.session_set.sessions[self.sessions[record.session.0]];
+        let index = self.sessions[record.session.0];
+        let SessionSet { sessions, changes, .. } = &mut *self.session_set;
+        let decoded_session = &mut sessions[index];
         if !matches!(record.outcome, RecordOutcome::Unreadable(_)) {
             (self.watch)(RecordTrace {
                 session: &decoded_session.agent_session_id,
@@ -188,7 +202,7 @@ impl RecordSink for FoldingSink<'_, '_> {
             });
         }
         decoded_session.record_counts.add(&record.outcome);
-        decoded_session.apply(record.events);
+        decoded_session.apply(record.events, &mut |change| keep(changes, index, change));
     }
 
     fn warn(&mut self, session: Option<SessionHandle>, warning: Warning) {
@@ -201,7 +215,24 @@ impl RecordSink for FoldingSink<'_, '_> {
     }
 }
 
+/// Keeps a change if somebody takes it.
+fn keep(changes: &mut Option<Vec<(usize, Change)>>, session: usize, change: &Change) {
+    if let Some(changes) = changes {
+        changes.push((session, change.clone()));
+    }
+}
+
 impl SessionSet {
+    /// Keeps the changes of every record for [`SessionSet::take_changes`].
+    pub fn keep_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
+    /// The changes since the last call, each with the index of its session.
+    pub fn take_changes(&mut self) -> Vec<(usize, Change)> {
+        self.changes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Begins a file or a stream. Warnings use `name`.
     pub fn open(&mut self, name: &str) -> OpenInput {
         let number = self.sources;
@@ -244,8 +275,8 @@ impl SessionSet {
         let mut sink = FoldingSink { session_set: self, number, sessions: &mut sessions, watch };
         let verdict = input.finish(&mut sink);
         for session in sessions {
-            let DecodedSession { assembler, builder, .. } = &mut self.sessions[session];
-            builder.apply_all(assembler.order_sources());
+            let changes = &mut self.changes;
+            self.sessions[session].order_sources(&mut |change| keep(changes, session, change));
         }
         verdict
     }
@@ -268,12 +299,26 @@ impl SessionSet {
         from: impl std::io::Read,
         watch: &mut dyn FnMut(RecordTrace<'_>),
     ) -> Result<(), LoadError> {
+        self.read_by_line(path, from, watch, &mut |_, _| {})
+    }
+
+    /// Reads a stream to its end. `after_line` is called after each line, with its number.
+    pub fn read_by_line(
+        &mut self,
+        path: &Path,
+        from: impl std::io::Read,
+        watch: &mut dyn FnMut(RecordTrace<'_>),
+        after_line: &mut dyn FnMut(&mut SessionSet, u64),
+    ) -> Result<(), LoadError> {
         let mut opened = self.open(&path.to_string_lossy());
         let OpenInput { input, number, sessions } = &mut opened;
         let mut fold =
             FoldingSink { session_set: self, number: *number, sessions, watch: &mut *watch };
         let (mut start, last) = (ReadPosition::default(), LastLine::TakeWhole);
-        let go_on = |_: &_, _: &mut _, _| ControlFlow::Continue(());
+        let go_on = |_: &_, fold: &mut FoldingSink<'_, '_>, next: ReadPosition| {
+            after_line(fold.session_set, next.number.saturating_sub(1));
+            ControlFlow::Continue(())
+        };
         decode_from(from, &mut start, last, input, &mut fold, go_on)
             .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
         let path = path.to_owned();
