@@ -174,6 +174,11 @@ impl Service {
         self.archive.folder()
     }
 
+    /// True if it records, false if it follows another process that does.
+    pub fn is_recording(&self) -> bool {
+        self.recording.is_some()
+    }
+
     pub fn environment(&self) -> &Environment {
         &self.sources.environment
     }

@@ -45,11 +45,25 @@ pub struct AppOptions {
     /// The most entries of a session held in memory.
     pub window: usize,
     pub session: Option<FirstSession>,
+    /// What the status line calls the archive, if it is not that of this machine.
+    pub name: Option<String>,
+    /// An empty list offers the demo.
+    pub can_open_demo: bool,
+    /// What is on this machine is read after the first frame; the backend says when that is done.
+    pub reading: bool,
     /// The chat to begin with, and the archive's id of its session, if it has one.
     pub chat: Option<(String, Option<SessionId>)>,
     /// Finds and starts the hosts of chats. None if agents cannot be driven from here.
     #[cfg(unix)]
     pub chat_opener: Option<ChatOpener>,
+}
+
+/// Why the application ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AppEnd {
+    Quit,
+    /// The user chose the demo: the caller opens it.
+    Demo,
 }
 
 /// The session to begin with, and what to replay of it.
@@ -64,14 +78,14 @@ pub fn events() -> (EventSender, Receiver<AppEvent>) {
     mpsc::channel()
 }
 
-/// Runs until the user quits. Calls `on_first_frame` once the first frame is drawn.
+/// Runs until the user quits or chooses the demo. Calls `on_first_frame` once the first frame is drawn.
 pub fn run(
     backend: &dyn Backend,
     sender: &EventSender,
     events: &Receiver<AppEvent>,
     options: AppOptions,
     on_first_frame: impl FnOnce(),
-) -> io::Result<()> {
+) -> io::Result<AppEnd> {
     let AppOptions { theme, keys, motion, mouse, window, session, chat, .. } = options;
     #[cfg(unix)]
     let can_chat = options.chat_opener.is_some();
@@ -82,7 +96,8 @@ pub fn run(
     let mut screen = TerminalScreen::take(mouse)?;
     let (mut state, effects) = State::new(keys, crossterm::terminal::size()?, Instant::now());
     (state.motion, state.mouse, state.can_chat) = (motion, mouse, can_chat);
-    state.name = backend.name().map(str::to_owned);
+    (state.can_open_demo, state.reading) = (options.can_open_demo, options.reading);
+    state.name = options.name.or_else(|| backend.name().map(str::to_owned));
     let highlight_thread = HighlightThread::start(sender.clone());
     state.view_options.colours = Some(Rc::new(highlight_thread.colours().clone()));
     state.view_options.window = window.max(MIN_WINDOW_ENTRIES);
@@ -115,25 +130,25 @@ pub fn run(
         let mut next = match events.recv_timeout(wait) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return Ok(AppEnd::Quit),
         };
         let until = Instant::now() + BATCH_DURATION;
         if next.is_none() {
             let effects = state.tick(Instant::now());
             dirty = true;
-            if run_effects(effects, &mut state, &mut screen, backend, &mut links)? == NextStep::Quit
-            {
+            let step = run_effects(effects, &mut state, &mut screen, backend, &mut links)?;
+            if let NextStep::End(end) = step {
                 links.close();
-                return Ok(());
+                return Ok(end);
             }
         }
         while let Some(event) = next {
             let effects = state.take(event, Instant::now());
             dirty = true;
-            if run_effects(effects, &mut state, &mut screen, backend, &mut links)? == NextStep::Quit
-            {
+            let step = run_effects(effects, &mut state, &mut screen, backend, &mut links)?;
+            if let NextStep::End(end) = step {
                 links.close();
-                return Ok(());
+                return Ok(end);
             }
             next = if Instant::now() < until { events.try_recv().ok() } else { None };
         }
@@ -165,7 +180,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(PartialEq, Eq)]
 enum NextStep {
     Continue,
-    Quit,
+    End(AppEnd),
 }
 
 fn run_effects(
@@ -190,7 +205,8 @@ fn run_effects(
             Effect::Chat(link, effect) => links.run(link, effect),
             Effect::Redraw => screen.redraw()?,
             Effect::Suspend => screen.suspend()?,
-            Effect::Quit => return Ok(NextStep::Quit),
+            Effect::Demo => return Ok(NextStep::End(AppEnd::Demo)),
+            Effect::Quit => return Ok(NextStep::End(AppEnd::Quit)),
         }
     }
     Ok(NextStep::Continue)

@@ -28,6 +28,8 @@ pub enum BackendEvent {
     Lost(String),
     /// The outcome of a change: a message for the status line, or an error.
     ChangeDone(Result<String, String>),
+    /// What was on this machine when the application began is read.
+    Synced,
 }
 
 /// Access to sessions, local or remote.

@@ -69,6 +69,8 @@ pub enum Effect {
     Chat(LinkId, ChatEffect),
     Redraw,
     Suspend,
+    /// Ends the application, to begin again with the demo.
+    Demo,
     Quit,
 }
 
@@ -122,6 +124,10 @@ pub struct State {
     next_link: LinkId,
     /// Agents can be driven from here.
     pub can_chat: bool,
+    /// The demo can be opened from an empty list.
+    pub can_open_demo: bool,
+    /// What is on this machine is still being read for the first time.
+    pub reading: bool,
     /// The session that was visible after the last event.
     shown_session: Option<SessionId>,
     pub size: (u16, u16),
@@ -177,6 +183,8 @@ impl State {
             chat: None,
             next_link: 0,
             can_chat: false,
+            can_open_demo: false,
+            reading: false,
             shown_session: None,
             size,
             now,

@@ -16,6 +16,7 @@ mod artifacts;
 mod chart;
 mod command;
 mod config;
+mod demo;
 mod log;
 mod notifier;
 mod paint;
@@ -38,6 +39,9 @@ struct Cli {
     /// Read from a running `unspool serve` on this or another machine; give the address it prints
     #[arg(long, value_name = "URL")]
     connect: Option<String>,
+    /// Show recorded demo sessions from a separate archive instead of this machine's
+    #[arg(long, conflicts_with = "connect")]
+    demo: bool,
     /// Append Unspool's own log to this file; UNSPOOL_LOG sets what is logged, such as `debug`
     #[arg(long, global = true, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -81,10 +85,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Cli { data, connect, log, command } = Cli::parse();
+    let Cli { data, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
         let what = "--connect works only with the terminal application and with replay";
+        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+    }
+    if demo && command.is_some() {
+        let what = "--demo works only with the terminal application; `unspool serve --demo` shows \
+                    the demo in the browser";
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
     }
     let is_hook = matches!(command, Some(Command::Hook(_)));
@@ -138,6 +147,7 @@ fn main() -> ExitCode {
         None if connect.is_some() => {
             command::terminal::connect(connect.as_deref().unwrap_or_default(), None)
         }
+        None if demo => command::terminal::open_demo(&archive),
         None if command::terminal::is_there() => command::terminal::open(&archive, None),
         None => Cli::command().print_help().map_err(Into::into),
     };

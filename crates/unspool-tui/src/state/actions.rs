@@ -110,6 +110,12 @@ impl State {
         }
     }
 
+    /// True if the list offers the demo.
+    pub fn offers_demo(&self) -> bool {
+        let is_empty = self.list.all.is_empty() && self.list.complete && !self.reading;
+        self.can_open_demo && is_empty && self.list.filter.is_empty()
+    }
+
     fn act_in_list(&mut self, action: Action) -> Vec<Effect> {
         let page = crate::view::screen_layout(self).body.max(2) as isize;
         if let Some(rows) = rows(action, page) {
@@ -117,6 +123,7 @@ impl State {
             return Vec::new();
         }
         match action {
+            Action::Open if self.offers_demo() => return vec![Effect::Demo],
             Action::Open | Action::Agent | Action::Replay => {
                 let Some(session_row) = self.list.chosen().cloned() else { return Vec::new() };
                 let replay = (action == Action::Replay).then_some(ReplayRange::Session);

@@ -51,6 +51,10 @@ impl State {
                 }
                 Vec::new()
             }
+            BackendEvent::Synced => {
+                self.reading = false;
+                Vec::new()
+            }
             BackendEvent::ChangeDone(done) => {
                 if done.is_ok()
                     && let Some(transcript) = self.transcript_mut()

@@ -48,13 +48,8 @@ fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let muted = Style::tone(Tone::Muted);
     let lines = match (&*state.list.filter, state.list.complete) {
         (_, false) => vec!["loading …".to_owned()],
-        ("", true) => vec![
-            "No sessions yet.".to_owned(),
-            String::new(),
-            "Run an agent (claude, codex, opencode, copilot, gemini): its session appears here"
-                .to_owned(),
-            "while it works. `unspool doctor` lists the folders that are searched.".to_owned(),
-        ],
+        ("", true) if state.reading => vec!["Looking for sessions …".to_owned()],
+        ("", true) => no_sessions(state.offers_demo()),
         (filter, true) => vec![
             format!("No session has “{filter}” in its title, project, agent, model or tags."),
             "Esc shows all sessions; s searches their content.".to_owned(),
@@ -63,6 +58,20 @@ fn empty(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     for (y, text) in lines.iter().enumerate() {
         canvas.text(text, muted.clone(), inset(nth(area, y + 1), 2));
     }
+}
+
+/// Short lines: the list may have half of the screen.
+fn no_sessions(offers_demo: bool) -> Vec<String> {
+    let mut lines = vec![
+        "No sessions yet.",
+        "",
+        "Use an agent as usual: its session appears here while it runs.",
+        "`unspool doctor` lists the folders that are searched.",
+    ];
+    if offers_demo {
+        lines.extend(["", "Enter opens the demo: recorded sessions of several agents."]);
+    }
+    lines.into_iter().map(str::to_owned).collect()
 }
 
 /// The list beside an open session: one line each, with what it does, and a dot if it grew since it

@@ -29,8 +29,12 @@ pub fn head(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         let list = &state.list;
         let live = list.all.iter().filter(|row| row.is_live()).count();
         let more = if list.complete { "" } else { " and more" };
-        let count = format::count(list.all.len(), "session");
+        let count_of_list = list.all.len();
+        let count = format::count(count_of_list, "session");
         line.push(&format!("  {count}{more}"), muted.clone());
+        if state.reading && count_of_list > 0 {
+            line.push(" · reading more …", muted.clone());
+        }
         if live > 0 {
             line.push(&format!(" · {live} live"), Style::tone(Tone::Running));
         }

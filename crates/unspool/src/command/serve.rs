@@ -1,7 +1,6 @@
 //! `unspool serve`: the web application over this machine's archive.
 
 mod chat;
-mod demo;
 mod onboarding;
 mod password;
 mod secret;
@@ -24,6 +23,7 @@ use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, change_handler};
 use crate::artifacts::ARTIFACT_FOLDER;
+use crate::demo::write_demo;
 use crate::{config, notifier};
 
 /// The port without --port.
@@ -86,7 +86,7 @@ impl Serve {
         let password = self.password(&folder)?;
         let (archive, environment) = if self.demo {
             let folder = folder.path().join("demo");
-            let environment = demo::write_demo(&folder)?;
+            let environment = write_demo(&folder)?;
             (Archive::new(Some(folder)), environment)
         } else {
             (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)

@@ -8,9 +8,10 @@ use clap::Args;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_model::id::SessionId;
+use unspool_sources::discover::Environment;
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
-use unspool_tui::app::{self, AppOptions, FirstSession, ReplayRange};
+use unspool_tui::app::{self, AppEnd, AppOptions, FirstSession, ReplayRange};
 use unspool_tui::backend::{BackendEvent, Credentials, EventSender, LocalBackend, RemoteBackend};
 use unspool_tui::event::AppEvent;
 use unspool_tui::keys::Keys;
@@ -19,6 +20,7 @@ use unspool_tui::theme::Theme;
 use crate::archive::{Archive, change_handler, find, no_turn};
 use crate::artifacts;
 use crate::config::{self, Config};
+use crate::demo::write_demo;
 
 /// True if stdin and stdout are a terminal.
 pub fn is_there() -> bool {
@@ -69,30 +71,66 @@ pub fn connect(address: &str, session: Option<FirstSession>) -> Result<()> {
     let options = options(session)?;
     let (sender, events) = app::events();
     let backend = RemoteBackend::connect(address, Credentials::from_env(), sender.clone())?;
-    Ok(app::run(&backend, &sender, &events, options, || {})?)
+    app::run(&backend, &sender, &events, options, || {})?;
+    Ok(())
 }
 
 /// Opens the application over this machine's archive.
 pub fn open(archive: &Archive, session: Option<FirstSession>) -> Result<()> {
-    open_with(archive, options(session)?)
+    let can_open_demo = cfg!(unix) && session.is_none();
+    let options = AppOptions { can_open_demo, ..options(session)? };
+    let environment = config::environment(&archive.folder()?)?;
+    match open_with(archive, environment, options)? {
+        AppEnd::Quit => Ok(()),
+        AppEnd::Demo => begin_again_with_demo(),
+    }
+}
+
+/// Opens the application over recorded sessions, which have an archive of their own.
+pub fn open_demo(archive: &Archive) -> Result<()> {
+    if !is_there() {
+        bail!("--demo needs a terminal; `unspool serve --demo` shows it in the browser");
+    }
+    let folder = archive.folder()?.path().join("demo");
+    let environment = write_demo(&folder)?;
+    let options = AppOptions { name: Some("demo".to_owned()), ..options(None)? };
+    open_with(&Archive::new(Some(folder)), environment, options)?;
+    Ok(())
+}
+
+/// Replaces this process by one with the demo: the threads of this one watch the user's folders.
+fn begin_again_with_demo() -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        let program = std::env::current_exe().context("cannot find the program")?;
+        let mut command = std::process::Command::new(program);
+        let error = command.args(std::env::args_os().skip(1)).arg("--demo").exec();
+        Err(error).context("cannot open the demo; run `unspool --demo`")
+    }
+    #[cfg(not(unix))]
+    Ok(())
 }
 
 /// Opens the application with a chat. `session` is that of a chat which goes on with one.
 #[cfg(unix)]
 pub fn open_chat(archive: &Archive, chat: String, session: Option<SessionId>) -> Result<()> {
-    open_with(archive, AppOptions { chat: Some((chat, session)), ..options(None)? })
+    let options = AppOptions { chat: Some((chat, session)), ..options(None)? };
+    open_with(archive, config::environment(&archive.folder()?)?, options)?;
+    Ok(())
 }
 
 /// Runs the application, and keeps the archive up to date meanwhile.
-fn open_with(archive: &Archive, options: AppOptions) -> Result<()> {
+fn open_with(archive: &Archive, environment: Environment, options: AppOptions) -> Result<AppEnd> {
     let folder = archive.folder()?;
     // Without a notice on waiting: the terminal belongs to the application.
     let archive = Archive::new(Some(folder.path().to_owned()));
-    let sources = config::sources(&folder, config::environment(&folder)?)?;
+    let sources = config::sources(&folder, environment)?;
     super::recover_chats(&archive)?;
     #[cfg(unix)]
     let options = AppOptions { chat_opener: Some(super::chat::opener(&archive)), ..options };
     let service = Service::begin(archive.clone(), sources)?;
+    let options = AppOptions { reading: service.is_recording(), ..options };
     let (sender, events) = app::events();
     let (view, updates) = (service.view()?, service.updates().subscribe());
     artifacts::spawn(service.view()?, &folder, service.updates().subscribe())?;
@@ -103,9 +141,9 @@ fn open_with(archive: &Archive, options: AppOptions) -> Result<()> {
     let (forward, gone) = (sender.clone(), Arc::<OnceLock<ArchiveError>>::default());
     let lost = gone.clone();
     let begin = move || service.spawn(move |event| report(&forward, &lost, event));
-    app::run(&backend, &sender, &events, options, begin)?;
+    let end = app::run(&backend, &sender, &events, options, begin)?;
     // Said on the terminal that the application has left.
-    gone.get().map_or(Ok(()), |error| Err(anyhow!("{error}")))
+    gone.get().map_or(Ok(end), |error| Err(anyhow!("{error}")))
 }
 
 /// Shows in the status line what the background service could not do. Ends the application if the
@@ -113,10 +151,13 @@ fn open_with(archive: &Archive, options: AppOptions) -> Result<()> {
 fn report(sender: &EventSender, gone: &OnceLock<ArchiveError>, event: ServiceEvent) {
     match event {
         // The status line has no room for warnings; `unspool sync` prints them.
-        ServiceEvent::Synced(_) => {}
+        // Sending fails only while the application is ending.
+        ServiceEvent::Synced(_) => {
+            let _ = sender.send(AppEvent::Backend(BackendEvent::Synced));
+        }
         ServiceEvent::Failed(error) => {
+            let _ = sender.send(AppEvent::Backend(BackendEvent::Synced));
             let reason = format!("{:#}", anyhow::Error::from(error));
-            // Fails only while the application is ending.
             let _ = sender.send(AppEvent::Backend(BackendEvent::ChangeDone(Err(reason))));
         }
         ServiceEvent::Gone(error) => {
@@ -146,6 +187,9 @@ fn options(session: Option<FirstSession>) -> Result<AppOptions> {
         mouse,
         window,
         session,
+        name: None,
+        can_open_demo: false,
+        reading: false,
         chat: None,
         #[cfg(unix)]
         chat_opener: None,

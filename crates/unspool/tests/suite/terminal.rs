@@ -711,6 +711,9 @@ fn breaks() {
         mouse: true,
         window: 100,
         session: None,
+        name: None,
+        can_open_demo: false,
+        reading: false,
         chat: None,
         chat_opener: None,
     };

@@ -14,9 +14,10 @@ use unspool_sources::discover::Environment;
 use unspool_store::sqlite::Sqlite;
 
 use super::secret::token;
-use super::{app, demo, report};
+use super::{app, report};
 use crate::archive::Archive;
 use crate::config;
+use crate::demo::write_demo;
 
 /// `here`: all clients are on this machine. Others could not reach the demo's port.
 pub fn onboarding(folder: &Path, environment: &Environment, here: bool) -> Onboarding {
@@ -53,7 +54,7 @@ fn looked(environment: &Environment) -> Vec<SearchedFolder> {
 /// Serves the demo until the process ends.
 async fn open(folder: PathBuf) -> Result<Arc<App<Sqlite>>> {
     let service = tokio::task::spawn_blocking(move || -> Result<Service> {
-        let environment = demo::write_demo(&folder)?;
+        let environment = write_demo(&folder)?;
         let archive = Archive::new(Some(folder));
         let sources = config::sources(&archive.folder()?, environment)?;
         Ok(Service::begin(archive, sources)?)

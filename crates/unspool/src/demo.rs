@@ -8,7 +8,7 @@ use unspool_sources::discover::Environment;
 
 macro_rules! recorded {
     ($($place:literal => $file:literal),* $(,)?) => {
-        &[$(($place, include_bytes!(concat!("../../../../../fixtures/", $file)))),*]
+        &[$(($place, include_bytes!(concat!("../../../fixtures/", $file)))),*]
     };
 }
 
