@@ -5,6 +5,64 @@ use serde_json::{Value, json};
 use crate::harness::{Machine, recorded};
 use crate::terminal::{Terminal, half_written};
 
+/// A machine without sessions offers the demo, and Enter opens it.
+#[test]
+fn an_empty_list_offers_the_demo() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::open(&machine, (110, 30), &[]);
+    let screen = terminal.shows("Enter opens the demo");
+    assert!(screen.contains("No sessions yet."), "{screen}");
+    terminal.press("\r");
+    let screen = terminal.shows("The forecast cache keeps missing");
+    assert!(screen.contains("demo · "), "the status line says what it is: {screen}");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    // The user's own archive has none of it.
+    assert_eq!(machine.sessions("archive").unwrap_or_default(), Vec::<Value>::new());
+    let mut terminal = Terminal::open(&machine, (110, 30), &["--demo"]);
+    terminal.shows("The forecast cache keeps missing");
+}
+
+#[test]
+fn the_demo_needs_a_terminal_and_no_command() {
+    let machine = Machine::new();
+    for (arguments, expected) in [
+        (&["--demo"][..], "unspool serve --demo"),
+        (&["--demo", "list"], "unspool serve --demo"),
+        (&["--demo", "--connect", "http://127.0.0.1:1"], "cannot be used with"),
+    ] {
+        let output = machine.run("archive", arguments, "");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(expected), "{arguments:?}: {error}");
+    }
+}
+
+/// The newest session is on the screen while older ones are still being read.
+#[test]
+fn the_newest_session_comes_first() {
+    let machine = Machine::new();
+    let log = String::from_utf8(recorded("claude-code/discovery-loop/log.jsonl")).unwrap();
+    let id = "112b2623-935f-4249-9e9a-c45c61ba0d98";
+    assert!(log.contains(id));
+    for nth in 0..300 {
+        let other = format!("{nth:08}{}", &id[8..]);
+        let path = format!(".claude/projects/-home-dev-weather-app/{other}.jsonl");
+        machine.write(&path, log.replace(id, &other).as_bytes());
+        let file = std::fs::File::options().append(true).open(machine.home().join(path)).unwrap();
+        let age = std::time::Duration::from_secs(3600 * (nth + 1));
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+    }
+    let newest = log_of_command("fine\n", false);
+    machine.write(".claude/projects/-home-dev-weather-app/newest.jsonl", &newest);
+    let mut terminal = Terminal::open(&machine, (100, 20), &[]);
+    let screen = terminal.shows("reading more …");
+    assert!(screen.contains("Check it"), "the newest is there: {screen}");
+    assert!(!screen.contains("301 sessions"), "and others are not: {screen}");
+    let screen = terminal.hides("reading more …");
+    assert!(screen.contains("301 sessions"), "{screen}");
+    assert!(!screen.contains("No sessions yet"), "{screen}");
+}
+
 /// A log of Claude Code with one command and its output.
 fn log_of_command(output: &str, failed: bool) -> Vec<u8> {
     let record = |nth: u32, fields: Value| {

@@ -34,6 +34,7 @@ mod connections;
 mod context_use;
 mod crate_dependencies;
 mod d2;
+mod documentation;
 mod erasure;
 mod exits;
 mod export;
