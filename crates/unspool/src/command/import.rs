@@ -23,10 +23,12 @@ use crate::progress::ProgressBar;
 
 /// Import files or folders into the archive
 ///
-/// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI and
-/// Gemini CLI; OpenCode's database, exports and event streams; chats and streams of the Vercel AI
-/// SDK; ATIF trajectories; ThoughtFlow's documents; rows of flat history; output of `unspool export --to jsonl`. Files
-/// are recognised by their content.
+/// Session logs, live streams and hook payloads of Claude Code, Codex, GitHub Copilot CLI, Gemini
+/// CLI, Qwen Code, Pi, Cline and Factory Droid; databases, exports and event streams of OpenCode
+/// and Kilo Code; sessions of Continue, trajectories of mini-swe-agent, chat histories of aider;
+/// captures of the Agent Client Protocol; chats and streams of the Vercel AI SDK; ATIF
+/// trajectories; ThoughtFlow's documents; rows of flat history; output of `unspool export --to
+/// jsonl`. Files are recognised by their content. docs/sources.md describes each.
 #[derive(Args)]
 pub struct Import {
     /// Session logs, chats, stream or hook captures, folders of them, or - for standard input,
