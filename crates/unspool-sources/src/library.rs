@@ -251,7 +251,7 @@ fn report_changes(
 ///     .filter(|call| call.error.is_some())
 ///     .map(|call| call.name)
 ///     .collect();
-/// assert_eq!(failed, ["Bash"]);
+/// assert_eq!(failed, ["Read", "Bash", "Edit"]);
 /// # Ok::<(), unspool_sources::in_memory::LoadError>(())
 /// ```
 pub fn extract_tool_calls(turns: &[Turn]) -> impl Iterator<Item = ToolCallEntry<'_>> {
