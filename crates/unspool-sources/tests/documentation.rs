@@ -289,7 +289,7 @@ fn match_arms(path: &Path, function: &str) -> BTreeSet<String> {
         let rest = code.strip_prefix("fn ").and_then(|code| code.strip_prefix(function));
         rest.is_some_and(|rest| rest.starts_with(['(', '<']))
     };
-    let start = lines.iter().position(|line| is_begin(line));
+    let start = lines.iter().position(is_begin);
     let start = start.unwrap_or_else(|| panic!("{} has no fn {function}", path.display()));
     let indent = lines[start].len() - lines[start].trim_start().len();
     let end = format!("{}}}", " ".repeat(indent));
@@ -300,7 +300,7 @@ fn match_arms(path: &Path, function: &str) -> BTreeSet<String> {
     for line in body {
         let code = line.trim();
         let goes_on = code.starts_with('|') || code.starts_with('"') || code.starts_with("Some(");
-        if !goes_on && !(pattern.ends_with('(') || code.starts_with(')')) {
+        if !(goes_on || pattern.ends_with('(') || code.starts_with(')')) {
             pattern.clear();
             if !code.starts_with("Some(") {
                 continue;
