@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 /// How long a client may take to send the head of a request, and how long an idle connection stays.
@@ -34,9 +33,11 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let (connections, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(places())));
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_TIME);
+    // Each connection has a receiver: a message asks it to end, and the channel is closed when all
+    // connections have.
+    let (end, places) = (watch::Sender::new(()), Arc::new(Semaphore::new(places())));
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_TIME);
     tokio::pin!(shutdown);
     loop {
         let next = next_connection(&listener, &places);
@@ -47,17 +48,25 @@ pub async fn serve(
         // `ConnectInfo` is what the login limits attempts by.
         let service = router.clone().layer(Extension(ConnectInfo(address)));
         let service = TowerToHyperService::new(service);
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        let connection = connections.watch(connection.into_owned());
+        let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let mut ended = end.subscribe();
         tokio::spawn(async move {
+            tokio::pin!(connection);
             // A client that disconnects is not an error.
-            let _ = connection.await;
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                _ = ended.changed() => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = connection.await;
+                }
+            }
             drop(place);
         });
     }
     drop(listener);
     // An elapsed time limit is not an error: the client had its chance.
-    let _ = timeout(MAX_SHUTDOWN_TIME, connections.shutdown()).await;
+    let _ = end.send(());
+    let _ = timeout(MAX_SHUTDOWN_TIME, end.closed()).await;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ pub mod changes;
 #[cfg(unix)]
 pub mod chat;
 pub mod commits;
+pub mod completions;
 pub mod db;
 pub mod delete;
 pub mod doctor;
@@ -18,6 +19,7 @@ pub mod hooks;
 pub mod host;
 pub mod import;
 pub mod list;
+pub mod manual;
 pub mod note;
 pub mod prompt;
 #[cfg(unix)]

@@ -82,6 +82,9 @@ enum Command {
     Doctor(command::doctor::Doctor),
     Hooks(command::hooks::Hooks),
     Hook(command::hook::Hook),
+    Completions(command::completions::Completions),
+    #[command(name = "man")]
+    Manual(command::manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -144,6 +147,8 @@ fn main() -> ExitCode {
             // Do not wait for a thread that may still be reading stdin.
             return ExitCode::SUCCESS;
         }
+        Some(Command::Completions(completions)) => completions.run(),
+        Some(Command::Manual(manual)) => manual.run(),
         None if connect.is_some() => {
             command::terminal::connect(connect.as_deref().unwrap_or_default(), None)
         }

@@ -75,6 +75,7 @@ mod order_more_agents;
 mod order_opencode;
 mod order_rows;
 mod order_thoughtflow;
+mod packages;
 mod packed_goldens;
 mod projection_goldens;
 mod projection_order;
