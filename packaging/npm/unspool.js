@@ -38,12 +38,11 @@ function findProgram() {
 const program = findProgram();
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`cannot start ${program}: ${error.message}`));
-// The terminal sends its signals to the program as well. We stay until it has ended; what is sent to
-// this process alone is passed on.
+// We stay until the program has ended, and pass on what is sent to this process alone. The keys of a
+// terminal (Ctrl-C, Ctrl-\) reach the program as well, which must not get them twice.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) {
-  process.on(signal, () => {
-    if (signal !== "SIGINT" && signal !== "SIGQUIT") child.kill(signal);
-  });
+  const isKey = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
+  process.on(signal, () => isKey || child.kill(signal));
 }
 child.on("exit", (code, signal) => {
   process.exit(signal ? 128 + constants.signals[signal] : code);

@@ -37,7 +37,7 @@ Upstream-Name: unspool
 Comment: The licences of the libraries inside the program are in THIRD-PARTY.gz.
 
 Files: *
-Copyright: {owner.removeprefix("Copyright").replace("(c)", "").strip()}
+Copyright: {owner.removeprefix("Copyright").replace("(c)", "©").strip()}
 License: MIT or Apache-2.0
 
 License: MIT
@@ -59,13 +59,13 @@ def build(program, documents, dist):
         root = Path(temporary)
         put(root, "usr/bin/unspool", program.bytes, 0o755)
         for name, text in documents.man_pages.items():
-            put(root, f"usr/share/man/man1/{name}.gz", gzipped(text, program.time))
+            put(root, f"usr/share/man/man1/{name}.gz", gzipped(text))
         for shell, place in COMPLETIONS.items():
             put(root, place, program.completions[shell][1])
         texts = {
             "copyright": copyright_text().encode(),
-            "changelog.gz": gzipped((ROOT / "CHANGELOG.md").read_bytes(), program.time),
-            "THIRD-PARTY.gz": gzipped(documents.licenses["THIRD-PARTY"].encode(), program.time),
+            "CHANGELOG.md.gz": gzipped((ROOT / "CHANGELOG.md").read_bytes()),
+            "THIRD-PARTY.gz": gzipped(documents.licenses["THIRD-PARTY"].encode()),
         }
         for name, data in texts.items():
             put(root, f"usr/share/doc/unspool/{name}", data)

@@ -34,5 +34,5 @@ def zip_file(path, files, time):
             packed.writestr(info, file.data)
 
 
-def gzipped(data, time):
-    return gzip.compress(data, 9, mtime=time)
+def gzipped(data):
+    return gzip.compress(data, 9, mtime=0)
