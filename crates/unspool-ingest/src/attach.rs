@@ -10,13 +10,14 @@
 mod context;
 mod requests;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
+use unspool_store::private_file;
 use ureq::config::ConfigBuilder;
 use ureq::http::{StatusCode, Uri};
 use ureq::typestate::AgentScope;
@@ -265,10 +266,8 @@ fn create(folder: &DataFolder) -> Result<Capture, AttachError> {
     let streams = folder.streams();
     let failed = |error| AttachError::Write { path: streams.clone(), error };
     folder.create().and_then(|()| fs::create_dir_all(&streams)).map_err(failed)?;
-    let mut options = OpenOptions::new();
+    let mut options = private_file::options();
     options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
     let mut nth = 0;
     loop {

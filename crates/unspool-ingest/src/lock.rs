@@ -1,9 +1,11 @@
 //! The data folder and the recorder lock: one process records at a time. The operating system holds
 //! the lock on a file in the data folder and releases it when the process ends, even after a crash.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use unspool_store::private_file;
 
 /// The folder of Unspool's own data.
 #[derive(Clone, Debug)]
@@ -32,11 +34,7 @@ impl DataFolder {
 
     /// Creates the folder with mode 0700: sessions contain what agents read and wrote.
     pub fn create(&self) -> io::Result<()> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.0)
+        private_file::folders().recursive(true).create(&self.0)
     }
 
     /// Takes the recorder lock. None if another process holds it.
@@ -57,9 +55,7 @@ impl DataFolder {
     }
 
     fn open_lock(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut options = private_file::options();
         options.read(true).write(true).create(true).truncate(false).open(self.lock())
     }
 }

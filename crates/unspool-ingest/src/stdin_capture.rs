@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use unspool_model::id::digest;
+use unspool_store::private_file;
 
 use crate::lock::DataFolder;
 
@@ -186,10 +187,8 @@ impl StdinCapture {
 }
 
 fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
+    let mut options = private_file::options();
     options.read(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
 

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use unspool_store::private_file;
+
 use crate::lock::DataFolder;
 
 /// Folders of runs are deleted after this time; they have been read long before.
@@ -23,9 +25,7 @@ impl DataFolder {
     /// Creates a folder for a run of an agent. Nobody else can read it.
     pub fn create_trace(&self, agent: &str, now: jiff::Timestamp) -> io::Result<PathBuf> {
         self.create()?;
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let builder = private_file::folders();
         let traces = std::path::absolute(self.traces())?;
         match builder.create(&traces) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -4,7 +4,6 @@
 //! are written; the server makes the files of any other session on request.
 
 use std::collections::BTreeSet;
-use std::fs::DirBuilder;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use unspool_model::id::SessionId;
 use unspool_model::price::Prices;
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
+use unspool_store::private_file;
 use unspool_store::replace_file::FileReplacement;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 
@@ -117,7 +117,7 @@ impl<V: View> ArtifactWriter<V> {
         if stored.summary.running || !stored.summary.last_heard().is_some_and(lately) {
             return Ok(None);
         }
-        create_folder(&self.folder)?;
+        private_file::folders().recursive(true).create(&self.folder)?;
         let mut digest = DefaultHasher::new();
         for (form, extension) in FORMS {
             let path = self.folder.join(format!("{session}.{extension}"));
@@ -142,15 +142,6 @@ impl<V: View> ArtifactWriter<V> {
         let mut file = out.file;
         if file.changes_nothing()? { Ok(()) } else { file.commit() }
     }
-}
-
-/// Only the owner may enter it.
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Computes a digest of what is written.

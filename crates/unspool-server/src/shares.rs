@@ -2,13 +2,14 @@
 //! for each link: its name is the SHA-256 of the token, its content what the guest may see and until
 //! when. So `unspool share` needs no running server, and a link that is revoked ends at once.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use unspool_model::id::{SessionId, sha256};
+use unspool_store::private_file;
 use unspool_store::replace_file::replace_file;
 
 use crate::secret::{SECRET_CHARS, random_secret};
@@ -58,11 +59,7 @@ impl ShareStore {
     pub fn add(&self, share: &Share) -> io::Result<String> {
         let token =
             random_secret().ok_or_else(|| io::Error::other("the system has no random bytes"))?;
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
+        private_file::folders().recursive(true).create(&self.folder)?;
         let text = serde_json::to_vec(share).map_err(io::Error::other)?;
         replace_file(&self.folder.join(sha256(token.as_bytes())), &text)?;
         Ok(token)

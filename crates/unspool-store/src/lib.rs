@@ -10,6 +10,7 @@ pub mod blocking;
 pub mod facets;
 pub mod pack;
 pub mod piece_texts;
+pub mod private_file;
 pub mod replace_file;
 pub mod rows;
 pub mod search;

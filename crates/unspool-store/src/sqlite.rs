@@ -40,6 +40,7 @@ use unspool_model::id::{SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::Part;
 
+use crate::private_file;
 use crate::rows::{Batch, FileRow, RowId};
 use crate::store::{
     CheckReport, Maintenance, NextRows, SessionOutline, Store, StoreError, StoreErrorKind,
@@ -72,7 +73,8 @@ impl Sqlite {
         let at = |error: rusqlite::Error| StoreError::from(error).at(path);
         // Check before any pragma, which would modify a file of another program.
         let version = migrate::check_version(&connection, path)?;
-        restrict_to_owner(path);
+        // Earlier versions created archives that others may read.
+        private_file::restrict(path);
         if version == 0 {
             connection.pragma_update(None, "page_size", 8192).map_err(at)?;
             // Frees the pages of merged segments without rewriting the file. Set only on creation:
@@ -293,25 +295,7 @@ impl Store for Sqlite {
 /// Creates a missing file with mode 0600: sessions contain what agents read and wrote. SQLite gives
 /// its -wal and -shm files the same mode. An error shows when the file is opened.
 fn create_private(path: &Path) {
-    let mut options = std::fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let _ = options.write(true).create_new(true).open(path);
-}
-
-/// Earlier versions created archives that others may read.
-fn restrict_to_owner(path: &Path) {
-    #[cfg(unix)]
-    if let Ok(found) = path.metadata() {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = found.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            // Fails on a file of somebody else, who decides who may read it.
-            let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode & 0o700));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = path;
+    let _ = private_file::options().write(true).create_new(true).open(path);
 }
 
 fn read_connection(path: &Path) -> Result<Connection, StoreError> {

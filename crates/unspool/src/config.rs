@@ -130,6 +130,8 @@ struct ChatServer {
 
 impl Chat {
     /// The MCP servers for agents.
+    // Agents are driven on Unix only.
+    #[cfg_attr(not(unix), expect(dead_code))]
     pub fn servers(&self) -> Result<Vec<McpServer>> {
         let server = |(name, server): (&String, &ChatServer)| {
             let ChatServer { command, env, url, headers, sse } = server.clone();
@@ -151,6 +153,7 @@ impl Chat {
 #[serde(deny_unknown_fields)]
 pub struct ChatAgent {
     /// The program and its arguments.
+    #[cfg_attr(not(unix), expect(dead_code))]
     pub command: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 //! it and how long it took. It has counts, durations and request paths, and no content of sessions.
 //! Without `UNSPOOL_LOG` and `--log` nothing is logged.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
+use unspool_store::private_file;
 
 /// The environment variable with the filter.
 const VARIABLE: &str = "UNSPOOL_LOG";
@@ -56,10 +57,7 @@ fn parse(filter: &str) -> Result<Targets> {
 /// Appends: the file holds the runs of a bug in order. Only the user may read it, since it has the
 /// paths of projects.
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.create(true).append(true).open(path)
+    private_file::options().create(true).append(true).open(path)
 }
 
 fn install<W>(

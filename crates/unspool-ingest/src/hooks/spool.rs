@@ -2,13 +2,14 @@
 //! it, so it only appends a line to a file. The recorder watches the folder and reads these files
 //! like any other log; payloads that arrive while nothing records are read at the next start.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use unspool_store::private_file;
 
 use crate::lock::DataFolder;
 
@@ -29,10 +30,8 @@ impl DataFolder {
     pub fn create_handover_text(&self) -> io::Result<HandoverText> {
         let folder = self.texts();
         fs::create_dir_all(&folder)?;
-        let mut options = OpenOptions::new();
+        let mut options = private_file::options();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut nth = 0;
         loop {
             let path = folder.join(format!("{}-{nth}.txt", std::process::id()));
@@ -92,12 +91,9 @@ pub fn append_payload(
     folder.create()?;
     fs::create_dir_all(folder.spool())?;
     let path = spool_file(folder, agent, now);
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = private_file::options().append(true).create(true).open(path)?;
     // A single write, because hooks run concurrently.
-    options.open(path)?.write_all(&line)
+    file.write_all(&line)
 }
 
 /// The file of the spool that gets the payloads of an agent at this time.

@@ -4,12 +4,13 @@
 //! archive and `unspool serve --revoke-logins` need no lock, and a login that is removed ends
 //! everywhere at once.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unspool_model::id::sha256;
+use unspool_store::private_file;
 use unspool_store::replace_file::replace_file;
 
 use super::{SECRET_CHARS, random_secret};
@@ -33,11 +34,7 @@ impl LoginStore {
     pub fn add(&self, lifetime: Duration, now: SystemTime) -> io::Result<String> {
         let cookie =
             random_secret().ok_or_else(|| io::Error::other("the system has no random bytes"))?;
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
+        private_file::folders().recursive(true).create(&self.folder)?;
         self.remove_expired(now)?;
         let until = seconds(now).saturating_add(lifetime.as_secs());
         replace_file(&self.file(&cookie), until.to_string().as_bytes())?;

@@ -13,6 +13,7 @@ use unspool_ingest::hooks::{self, HookStatus};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::block_on;
+use unspool_store::private_file;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 use unspool_view::lines::make_visible;
@@ -112,7 +113,7 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
         bytes,
         sessions: None,
         recording,
-        open_to_others: is_open_to_others(folder.path()),
+        open_to_others: private_file::is_open_to_others(folder.path()),
         problem: None,
         config: config::path().filter(|path| path.exists()).map(|path| path.display().to_string()),
     };
@@ -234,15 +235,6 @@ fn write_archive(text: &mut String, archive: &ArchiveReport) {
     if let Some(config) = &archive.config {
         row(text, "config", &home_short(Path::new(config)));
     }
-}
-
-fn is_open_to_others(folder: &Path) -> bool {
-    #[cfg(unix)]
-    return folder.metadata().is_ok_and(|found| {
-        std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0
-    });
-    #[cfg(not(unix))]
-    return false;
 }
 
 fn count(number: u64, noun: &str) -> String {

@@ -27,7 +27,7 @@ pub struct Manual {
 
 impl Manual {
     pub fn run(self) -> Result<()> {
-        let mut program = Cli::command();
+        let mut program = without_help(Cli::command());
         // Gives each sub-command its full name, such as `unspool-db-check`.
         program.build();
         if let Some(folder) = &self.out {
@@ -41,6 +41,11 @@ impl Manual {
         out.write_all(&page)?;
         Ok(out.flush()?)
     }
+}
+
+/// Without the `help` commands, which repeat every page.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
 fn find<'a>(program: &'a Command, names: &[String]) -> Result<&'a Command> {
@@ -65,7 +70,6 @@ fn write_pages(command: &Command, folder: &Path) -> Result<()> {
     man.generate_to(folder).with_context(|| format!("cannot write {}", path.display()))?;
     command
         .get_subcommands()
-        // `help` repeats every command; its pages would double the folder.
-        .filter(|command| !command.is_hide_set() && command.get_name() != "help")
+        .filter(|command| !command.is_hide_set())
         .try_for_each(|command| write_pages(command, folder))
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
+#[cfg(unix)]
 use unspool_model::id::SessionId;
 use unspool_sources::discover::Environment;
 use unspool_store::blocking::block_on;

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use unspool_ingest::lock::DataFolder;
 use unspool_server::random_secret;
+use unspool_store::private_file;
 use unspool_store::replace_file::FileReplacement;
 
 /// Loads or creates the access token. It is stored with the archive, so that saved links work after
@@ -26,17 +27,11 @@ pub fn token(folder: &DataFolder) -> Result<String> {
 pub fn write_private(path: &Path, secret: &str) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut file = FileReplacement::begin(path)?;
-        #[cfg(unix)]
-        {
-            file = file.with_permissions(owner_only());
+        if let Some(permissions) = private_file::permissions() {
+            file = file.with_permissions(permissions);
         }
         file.write_all(secret.as_bytes())?;
         file.commit()
     };
     write().with_context(|| format!("cannot write {}", path.display()))
-}
-
-#[cfg(unix)]
-fn owner_only() -> fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o600)
 }
