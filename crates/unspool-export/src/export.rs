@@ -93,14 +93,27 @@ pub async fn collect_secrets<V: View>(
     stored: &StoredSession,
     redactor: &mut Redactor<'_>,
 ) -> Result<(), StoreError> {
-    let mut next = Some(0).filter(|_| !redactor.is_off());
+    collect_secrets_from(view, stored, 0, redactor).await.map(drop)
+}
+
+/// The same from the turn with this number on. Returns the number of the last turn, which may grow.
+pub async fn collect_secrets_from<V: View>(
+    view: &V,
+    stored: &StoredSession,
+    from: u32,
+    redactor: &mut Redactor<'_>,
+) -> Result<u32, StoreError> {
+    let mut last_read = from;
+    let mut next = Some(from).filter(|_| !redactor.is_off());
     while let Some(number) = next {
         let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
         let mut turns = view.turns(stored.row, window).await?;
         turns.iter_mut().for_each(|turn| redactor.collect_secrets(turn));
-        next = turns.last().and_then(|last| last.number.checked_add(1));
+        let last = turns.last().map(|last| last.number);
+        last_read = last.unwrap_or(last_read);
+        next = last.and_then(|last| last.checked_add(1));
     }
-    Ok(())
+    Ok(last_read)
 }
 
 /// A page of runs, and where the next page starts.
@@ -110,16 +123,17 @@ pub struct RunPage {
     pub later: Option<(u32, usize)>,
 }
 
-/// The runs from a turn on, skipping that turn's first steps, with at most `most` steps in all. Not
-/// redacted: for the local web page.
+/// The runs from a turn on, skipping that turn's first steps, with at most `most` steps in all. The
+/// redactor has collected the session's secrets, or is off: for the local web page.
 pub fn runs<V: View>(
     view: &V,
     stored: &StoredSession,
     from: u32,
     skip: usize,
     most: usize,
+    redactor: Redactor<'_>,
 ) -> Result<RunPage, ExportError> {
-    let library = ArchiveLibrary::new(view, Redactor::off());
+    let library = ArchiveLibrary::new(view, redactor);
     let mut flow = Flow::new(library.stream_from(stored, from)?)?;
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {

@@ -58,6 +58,11 @@ use unspool_model::json::Json;
 /// been enough in practice; this is only a safety bound.
 const MAX_ROUNDS: usize = 6;
 
+/// The secrets that a first pass over a session found, to be redacted in a later answer about it
+/// without another pass. Nobody outside this crate can read them.
+#[derive(Clone, Default)]
+pub struct CollectedSecrets(SecretTable);
+
 /// The redaction state of one export.
 pub struct Redactor<'r> {
     /// `None` if the redactor is off.
@@ -105,6 +110,16 @@ impl<'r> Redactor<'r> {
             location: Location::default(),
             collecting: false,
         }
+    }
+
+    /// A redactor that knows these secrets from the start. Off without rules.
+    pub fn resume(rules: Option<&'r Rules>, secrets: CollectedSecrets) -> Redactor<'r> {
+        Redactor { secrets: secrets.0, ..Redactor::with(rules) }
+    }
+
+    /// What it knows, for [`Redactor::resume`].
+    pub fn into_secrets(self) -> CollectedSecrets {
+        CollectedSecrets(self.secrets)
     }
 
     pub fn is_off(&self) -> bool {

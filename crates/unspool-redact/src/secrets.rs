@@ -17,7 +17,7 @@ const MAX_UNINDEXED_SECRETS: usize = 16;
 /// Shorter secrets match whole words only: they may be part of a longer word by chance.
 const MIN_SUBSTRING_BYTES: usize = 16;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct SecretTable {
     secrets: Vec<Secret>,
     /// Index of each secret, by its identity.
@@ -31,6 +31,7 @@ pub(super) struct SecretTable {
     built: usize,
 }
 
+#[derive(Clone)]
 struct Secret {
     text: String,
     /// Its replacement.

@@ -15,6 +15,8 @@ pub struct StatsRequest {
     pub agent: Option<String>,
     /// A substring of the path of the project's folder.
     pub project: Option<String>,
+    /// Only sessions that ran in this folder or below it.
+    pub folder: Option<String>,
     /// Milliseconds: only turns that started at or after this time.
     pub since: Option<i64>,
     pub until: Option<i64>,
@@ -25,7 +27,7 @@ impl StatsRequest {
     /// True if a filter is set.
     pub fn is_narrow(&self) -> bool {
         let times = self.since.is_some() || self.until.is_some();
-        times || self.agent.is_some() || self.project.is_some()
+        times || self.agent.is_some() || self.project.is_some() || self.folder.is_some()
     }
 
     /// True if `at` is in the requested period. None is, unless a period is set.

@@ -19,6 +19,7 @@ pub async fn search<S: Store>(
     let request = SearchRequest {
         agent: params.owned("agent"),
         project: params.owned("project"),
+        folder: None,
         kind: params.owned("kind"),
         tool: params.owned("tool"),
         state: params.owned("state"),

@@ -30,6 +30,7 @@ pub async fn stats<S: Store>(
     let request = StatsRequest {
         agent: filter.agent,
         project: filter.project,
+        folder: None,
         since: filter.since,
         until: filter.until,
         prices: app.settings.prices.clone(),

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use unspool_export::export;
 use unspool_export::project::{Options, Projection};
+use unspool_redact::Redactor;
 use unspool_store::store::Store;
 
 use super::{Page, UrlParams, html};
@@ -34,7 +35,7 @@ pub async fn thoughtflow<S: Store>(
     let stored = find(&app, &id).await?;
     let (turn, step) = (params.turn.unwrap_or(0), params.step.unwrap_or(0));
     let drawing = tokio::task::spawn_blocking(move || {
-        let window = export::runs(&app.view(), &stored, turn, step, MAX_STEPS)?;
+        let window = export::runs(&app.view(), &stored, turn, step, MAX_STEPS, Redactor::off())?;
         let flow = template::FlowPage {
             summary: &stored.summary,
             runs: &window.runs,

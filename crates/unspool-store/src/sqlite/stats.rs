@@ -65,9 +65,16 @@ pub(super) fn conditions(request: &StatsRequest) -> Conditions {
         None => String::new(),
     };
     let (agent, project) = (request.agent.clone(), request.project.clone());
+    let folder = request.folder.as_deref().map(|folder| folder.trim_end_matches('/').to_owned());
     let session = [
         condition(agent.map(Value::from), &|at| format!("session.agent = ?{at}")),
         condition(project.map(Value::from), &|at| format!("instr(session.project, ?{at}) > 0")),
+        condition(folder.map(Value::from), &|at| {
+            format!(
+                "(session.project = ?{at} \
+                  OR substr(session.project, 1, length(?{at}) + 1) = ?{at} || '/')"
+            )
+        }),
     ];
     let turn = [
         condition(request.since.map(Value::from), &|at| format!("{TURN_TIME} >= ?{at}")),

@@ -67,6 +67,7 @@ impl Stats {
         let request = StatsRequest {
             agent: self.agent,
             project: self.project,
+            folder: None,
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: self.until.as_deref().map(parse_time).transpose()?,
             prices: config::prices()?,

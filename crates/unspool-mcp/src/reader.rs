@@ -1,0 +1,170 @@
+//! Reads the archive for the tools: finds sessions that the client may see, and redacts them.
+
+use unspool_model::price::Prices;
+use unspool_model::session::SessionState;
+use unspool_redact::Rules;
+use unspool_store::blocking::block_on;
+use unspool_store::store::{SessionFilter, StoreError, StoredSession, View};
+
+use crate::arguments::Arguments;
+use crate::exit::{Exit, SecretCache};
+use crate::item::cut;
+use crate::scope::Scope;
+use crate::tool::ToolError;
+
+/// Sessions with this tag are never told about.
+const PRIVATE_TAG: &str = "private";
+/// Deepest nesting of sub-agents that is followed.
+const MAX_DEPTH: usize = 16;
+/// Sessions loaded at once while looking for those in scope.
+const SESSIONS_PER_LOAD: u64 = 50;
+
+/// What answers depend on.
+#[derive(Clone)]
+pub struct Settings {
+    /// What is redacted; nothing without rules.
+    pub rules: Option<Rules>,
+    pub prices: Prices,
+    pub scope: Scope,
+    /// The agent's own id of the session that the client is, if it says so.
+    pub own_session: Option<String>,
+}
+
+/// The archive as a client may see it.
+pub struct Reader<V: View> {
+    pub view: V,
+    settings: Settings,
+    secrets: SecretCache,
+}
+
+impl<V: View> Reader<V> {
+    pub fn new(view: V, settings: Settings) -> Reader<V> {
+        Reader { view, settings, secrets: SecretCache::default() }
+    }
+
+    pub fn scope(&self) -> &Scope {
+        &self.settings.scope
+    }
+
+    pub fn prices(&self) -> &Prices {
+        &self.settings.prices
+    }
+
+    /// The way out for what is told of a session.
+    pub fn exit(&self, stored: &StoredSession) -> Result<Exit<'_>, StoreError> {
+        self.secrets.exit(&self.view, stored, self.settings.rules.as_ref())
+    }
+
+    /// The way out for texts of no one session.
+    pub fn exit_of_none(&self) -> Exit<'_> {
+        Exit::new(self.settings.rules.as_ref())
+    }
+
+    /// The session that the arguments name, else the client's own, else the newest.
+    pub fn session(&self, arguments: &Arguments) -> Result<StoredSession, ToolError> {
+        match arguments.text("session") {
+            Some(text) => self.named(text),
+            None => self.current(),
+        }
+    }
+
+    /// A session by its id, a unique prefix of it, or the agent's own id.
+    pub fn named(&self, text: &str) -> Result<StoredSession, ToolError> {
+        let mut visible = Vec::new();
+        for stored in block_on(self.view.find(text.to_owned()))? {
+            if self.may_see(&stored)? {
+                visible.push(stored);
+            }
+        }
+        let text = cut(text, 60);
+        if visible.len() > 1 {
+            let ids: Vec<String> =
+                visible.iter().take(8).map(|it| it.summary.session.id.to_string()).collect();
+            return Err(ToolError::told(format!(
+                "{text:?} matches {} sessions; give more of the id: {}",
+                visible.len(),
+                ids.join(", ")
+            )));
+        }
+        visible.pop().ok_or_else(|| {
+            ToolError::told(format!(
+                "there is no session {text:?} {}; list_sessions has them",
+                self.settings.scope.words()
+            ))
+        })
+    }
+
+    /// The client's own session, else the newest that is live, else the newest.
+    fn current(&self) -> Result<StoredSession, ToolError> {
+        if let Some(own) = &self.settings.own_session {
+            for stored in block_on(self.view.find(own.clone()))? {
+                if stored.summary.session.agent_session_id == *own && self.may_see(&stored)? {
+                    return Ok(stored);
+                }
+            }
+        }
+        let filter = SessionFilter { without_agents: true, ..SessionFilter::default() };
+        let (mut newest, _) = self.sessions(filter, 20)?;
+        let live = newest.iter().position(|it| it.summary.session.state == SessionState::Live);
+        let nothing = || {
+            ToolError::told(format!(
+                "no session {} is recorded yet; `unspool serve` records while it runs, and `unspool \
+                 sync` reads what is there",
+                self.settings.scope.words()
+            ))
+        };
+        match newest.is_empty() {
+            true => Err(nothing()),
+            false => Ok(newest.swap_remove(live.unwrap_or(0))),
+        }
+    }
+
+    /// Sessions that the client may see, newest first, and whether there are more.
+    pub fn sessions(
+        &self,
+        filter: SessionFilter,
+        count: usize,
+    ) -> Result<(Vec<StoredSession>, bool), StoreError> {
+        let mut filter = SessionFilter { limit: Some(SESSIONS_PER_LOAD), ..filter };
+        let asked = filter.project.take();
+        // The store has one filter by project: the narrower one.
+        let scope = self.settings.scope.folder_path().map(str::to_owned);
+        filter.project = scope.or_else(|| asked.clone());
+        let mut visible = Vec::new();
+        loop {
+            let loaded = block_on(self.view.sessions(filter.clone()))?;
+            let Some(last) = loaded.last() else { return Ok((visible, false)) };
+            filter.after =
+                Some((last.summary.started.map(|at| at.as_millisecond()), last.summary.session.id));
+            for stored in loaded {
+                let project = stored.summary.session.facts.project.as_deref().unwrap_or_default();
+                let is_asked = asked.as_ref().is_none_or(|asked| project.contains(asked.as_str()));
+                if is_asked && self.may_see(&stored)? {
+                    if visible.len() == count {
+                        return Ok((visible, true));
+                    }
+                    visible.push(stored);
+                }
+            }
+        }
+    }
+
+    /// True if the session, or one that started it, is in scope, and none of them is private.
+    pub fn may_see(&self, stored: &StoredSession) -> Result<bool, StoreError> {
+        let mut in_scope = false;
+        let mut current = stored.clone();
+        for _ in 0..MAX_DEPTH {
+            let summary = &current.summary;
+            if summary.tags.iter().any(|tag| tag == PRIVATE_TAG) {
+                return Ok(false);
+            }
+            in_scope |= self.settings.scope.has(summary.session.facts.project.as_deref());
+            let Some(parent) = &summary.session.parent else { return Ok(in_scope) };
+            match block_on(self.view.session(parent.session))? {
+                Some(parent) => current = parent,
+                None => return Ok(in_scope),
+            }
+        }
+        Ok(false)
+    }
+}
