@@ -2,21 +2,17 @@
 //! settings keep their bytes and their order. Functions return a plan; nothing is written until the
 //! caller carries it out.
 
-mod settings;
 pub mod spool;
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use thiserror::Error;
 use unspool_sources::agents::{Agent, HookForm, HookSetup};
 use unspool_sources::discover::Environment;
-use unspool_sources::read::regular_file::open_regular;
-use unspool_store::replace_file::{FileReplacement, replace_file};
 
-pub use settings::NotSettings;
+use crate::settings::{self, NotSettings, SettingsPlan};
 
 #[derive(Debug, Error)]
 pub enum HooksError {
@@ -31,8 +27,6 @@ pub enum HooksError {
     Nowhere(String),
     #[error("cannot read {path}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("cannot write {path}")]
-    Write { path: PathBuf, source: io::Error },
     #[error("{path} cannot be changed safely ({what}); add the hooks manually")]
     Settings { path: PathBuf, what: NotSettings },
 }
@@ -59,67 +53,6 @@ pub enum HookStatus {
         path: String,
         what: String,
     },
-}
-
-/// A planned change of an agent's settings.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HooksPlan {
-    pub path: PathBuf,
-    /// None if the file does not exist.
-    pub before: Option<String>,
-    /// None to delete the file.
-    pub after: Option<String>,
-}
-
-impl HooksPlan {
-    pub fn changes_nothing(&self) -> bool {
-        self.before == self.after
-    }
-
-    /// Applies the change. Returns the path of the backup.
-    pub fn apply(&self) -> Result<Option<PathBuf>, HooksError> {
-        let failed = |source| HooksError::Write { path: self.path.clone(), source };
-        let backup = match &self.before {
-            Some(before) => {
-                let backup = backup_path(&self.path);
-                copy_settings(&self.path, before, &backup).map_err(failed)?;
-                Some(backup)
-            }
-            None => None,
-        };
-        match &self.after {
-            Some(after) => {
-                if let Some(folder) = self.path.parent() {
-                    fs::create_dir_all(folder).map_err(failed)?;
-                }
-                replace_file(&self.path, after.as_bytes()).map_err(failed)?;
-            }
-            None => fs::remove_file(&self.path).map_err(failed)?,
-        }
-        Ok(backup)
-    }
-}
-
-/// Settings may hold keys: the backup may be read by those who may read the settings.
-fn copy_settings(settings: &Path, text: &str, backup: &Path) -> io::Result<()> {
-    let permissions = settings.metadata()?.permissions();
-    let mut out = FileReplacement::begin(backup)?.with_permissions(permissions);
-    out.write_all(text.as_bytes())?;
-    out.commit()
-}
-
-/// A backup path that does not exist yet.
-fn backup_path(path: &Path) -> PathBuf {
-    let named = |nth: u32| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(if nth == 0 {
-            ".before-unspool".to_owned()
-        } else {
-            format!(".before-unspool-{nth}")
-        });
-        PathBuf::from(name)
-    };
-    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
 /// The names of the agents that have hooks, as a list. `before_last`: ` and `, for example.
@@ -158,7 +91,7 @@ pub fn plan_install(
     agent: &str,
     program: &str,
     answers: bool,
-) -> Result<HooksPlan, HooksError> {
+) -> Result<SettingsPlan, HooksError> {
     let agent = agent_of(agent)?;
     let answer_event = agent.setup.answer_event.filter(|_| answers);
     if answers && answer_event.is_none() {
@@ -188,11 +121,11 @@ pub fn plan_install(
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?
         }
     };
-    Ok(HooksPlan { path, before, after: Some(after) })
+    Ok(SettingsPlan { path, before, after: Some(after) })
 }
 
 /// Plans the removal of our hooks.
-pub fn plan_remove(environment: &Environment, agent: &str) -> Result<HooksPlan, HooksError> {
+pub fn plan_remove(environment: &Environment, agent: &str) -> Result<SettingsPlan, HooksError> {
     let agent = agent_of(agent)?;
     let (path, before) = read(environment, agent)?;
     let after = match (agent.setup.form, &before) {
@@ -202,7 +135,7 @@ pub fn plan_remove(environment: &Environment, agent: &str) -> Result<HooksPlan, 
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
         ),
     };
-    Ok(HooksPlan { path, before, after })
+    Ok(SettingsPlan { path, before, after })
 }
 
 /// Whether an agent's hooks are installed. None for agents without hooks.
@@ -251,9 +184,8 @@ fn read(
 ) -> Result<(PathBuf, Option<String>), HooksError> {
     let path =
         path_of(environment, agent).ok_or_else(|| HooksError::Nowhere(agent.name.to_owned()))?;
-    match open_regular(&path).and_then(io::read_to_string) {
-        Ok(text) => Ok((path, Some(text))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
+    match settings::read(&path) {
+        Ok(text) => Ok((path, text)),
         Err(source) => Err(HooksError::Read { path, source }),
     }
 }

@@ -1,3 +1,6 @@
+use std::fs;
+use std::path::Path;
+
 use super::*;
 
 fn environment(home: &Path) -> Environment {

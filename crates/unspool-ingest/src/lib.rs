@@ -10,10 +10,12 @@
 pub mod attach;
 pub mod hooks;
 pub mod lock;
+pub mod mcp_config;
 pub mod process_registry;
 pub mod recorder;
 pub mod report;
 pub mod service;
+pub mod settings;
 pub mod stdin_capture;
 pub mod sync;
 pub mod traces;
