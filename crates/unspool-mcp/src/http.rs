@@ -12,8 +12,8 @@ use crate::server::McpServer;
 /// A service for requests to one path.
 pub type McpService<V> = StreamableHttpService<McpServer<V>, NeverSessionManager>;
 
-/// The longest request.
-const MAX_REQUEST_BYTES: usize = 1024 * 1024;
+/// The longest request: as long as any request to the web server.
+const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
 /// A service without sessions: each request is answered by itself, with one JSON document.
 pub fn http_service<V: View>(server: McpServer<V>) -> McpService<V> {

@@ -1,5 +1,7 @@
 //! Reads the archive for the tools: finds sessions that the client may see, and redacts them.
 
+use std::sync::Arc;
+
 use unspool_model::price::Prices;
 use unspool_model::session::SessionState;
 use unspool_redact::Rules;
@@ -23,7 +25,7 @@ const SESSIONS_PER_LOAD: u64 = 50;
 #[derive(Clone)]
 pub struct Settings {
     /// What is redacted; nothing without rules.
-    pub rules: Option<Rules>,
+    pub rules: Option<Arc<Rules>>,
     pub prices: Prices,
     pub scope: Scope,
     /// The agent's own id of the session that the client is, if it says so.
@@ -34,12 +36,19 @@ pub struct Settings {
 pub struct Reader<V: View> {
     pub view: V,
     settings: Settings,
-    secrets: SecretCache,
+    /// Shared by the readers of all scopes.
+    secrets: Arc<SecretCache>,
 }
 
 impl<V: View> Reader<V> {
     pub fn new(view: V, settings: Settings) -> Reader<V> {
-        Reader { view, settings, secrets: SecretCache::default() }
+        Reader { view, settings, secrets: Arc::default() }
+    }
+
+    /// The same archive for a client with another scope.
+    pub fn in_scope(&self, scope: Scope) -> Reader<V> {
+        let settings = Settings { scope, ..self.settings.clone() };
+        Reader { view: self.view.clone(), settings, secrets: self.secrets.clone() }
     }
 
     pub fn scope(&self) -> &Scope {
@@ -52,12 +61,12 @@ impl<V: View> Reader<V> {
 
     /// The way out for what is told of a session.
     pub fn exit(&self, stored: &StoredSession) -> Result<Exit<'_>, StoreError> {
-        self.secrets.exit(&self.view, stored, self.settings.rules.as_ref())
+        self.secrets.exit(&self.view, stored, self.settings.rules.as_deref())
     }
 
     /// The way out for texts of no one session.
     pub fn exit_of_none(&self) -> Exit<'_> {
-        Exit::new(self.settings.rules.as_ref())
+        Exit::new(self.settings.rules.as_deref())
     }
 
     /// The session that the arguments name, else the client's own, else the newest.

@@ -23,6 +23,7 @@ use crate::item::cut;
 use crate::prompts::{PROMPTS, PromptTemplate};
 use crate::reader::Reader;
 use crate::resources;
+use crate::scope::Scope;
 use crate::tool::{Tool, ToolError};
 use crate::tools::tools;
 
@@ -66,6 +67,11 @@ impl<V: View> McpServer<V> {
             tools: Arc::new(tools()),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
         }
+    }
+
+    /// The same server for a client with another scope.
+    pub fn in_scope(&self, scope: Scope) -> McpServer<V> {
+        McpServer { reader: Arc::new(self.reader.in_scope(scope)), ..self.clone() }
     }
 
     /// The answer of a tool. `None` if there is no such tool.

@@ -33,6 +33,7 @@ use tokio::time::sleep;
 use unspool_store::store::Store;
 
 use crate::App;
+use crate::mcp;
 use crate::problem::Problem;
 use crate::secret::{SECRET_CHARS, random_secret};
 use crate::shares::{GUEST_PATH, Share, ShareStore};
@@ -311,14 +312,15 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     let origin = text(ORIGIN);
     let host = text(HOST).unwrap_or_default();
     let foreign = origin.is_some_and(|origin| !auth.is_allowed_origin(origin, host));
-    if foreign && (upgrade || changes) {
+    let path = request.uri().path();
+    let for_programs = path == mcp::PATH || path.starts_with("/api");
+    if foreign && (upgrade || changes || path == mcp::PATH) {
         let what = "cross-site requests are rejected; use the pages of this server";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
-    let path = request.uri().path();
     // A browser says where a request comes from. One that does not may be tricked by another site.
     let by_program = auth.has_token(request.headers());
-    if changes && origin.is_none() && !by_program && path.starts_with("/api") {
+    if changes && origin.is_none() && !by_program && for_programs {
         let what = "changes need an Origin header, which browsers send; programs send the token as Authorization: Bearer";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
     }
@@ -342,7 +344,7 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
         return None;
     }
     let page = text(ACCEPT).is_some_and(|accept| accept.contains("text/html"));
-    if page && !upgrade && !changes && !path.starts_with("/api") {
+    if page && !upgrade && !changes && !for_programs {
         let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
         let target = format!("/login?to={}", crate::api::percent_encode(&format!("{path}{query}")));
         return Some((StatusCode::SEE_OTHER, [(LOCATION, target)]).into_response());

@@ -14,6 +14,7 @@ mod large_responses;
 mod list_hub;
 mod listen;
 mod live;
+mod mcp;
 mod pages;
 mod problem;
 mod query_params;
@@ -175,6 +176,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/guest/{token}", get(pages::guest))
+        .route(mcp::PATH, mcp::route(app.view(), &app.settings))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
         .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))

@@ -20,12 +20,14 @@ pub mod host;
 pub mod import;
 pub mod list;
 pub mod manual;
+pub mod mcp;
 pub mod note;
 pub mod prompt;
 #[cfg(unix)]
 pub mod run;
 pub mod search;
 pub mod serve;
+pub mod settings_file;
 pub mod share;
 pub mod show;
 pub mod stats;

@@ -80,6 +80,7 @@ enum Command {
     Delete(command::delete::Delete),
     Db(command::db::Db),
     Doctor(command::doctor::Doctor),
+    Mcp(command::mcp::Mcp),
     Hooks(command::hooks::Hooks),
     Hook(command::hook::Hook),
     Completions(command::completions::Completions),
@@ -141,6 +142,7 @@ fn main() -> ExitCode {
         Some(Command::Delete(delete)) => delete.run(&archive),
         Some(Command::Db(db)) => db.run(&archive),
         Some(Command::Doctor(doctor)) => doctor.run(&archive, log.as_deref()),
+        Some(Command::Mcp(mcp)) => mcp.run(&archive),
         Some(Command::Hooks(hooks)) => hooks.run(&archive),
         Some(Command::Hook(hook)) => {
             hook.run(&archive);

@@ -19,7 +19,6 @@ pub async fn search<S: Store>(
     let request = SearchRequest {
         agent: params.owned("agent"),
         project: params.owned("project"),
-        folder: None,
         kind: params.owned("kind"),
         tool: params.owned("tool"),
         state: params.owned("state"),
@@ -53,6 +52,7 @@ async fn figures<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Stats
     let request = StatsRequest {
         agent: params.owned("agent"),
         project: params.owned("project"),
+        folder: None,
         since: params.time("since"),
         until: params.time("until"),
         prices: app.settings.prices.clone(),

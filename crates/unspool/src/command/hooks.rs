@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use similar::TextDiff;
 use unspool_ingest::hooks::{
-    HookStatus, HooksPlan, after_install, plan_install, plan_remove, status, supported_agents,
+    HookStatus, after_install, plan_install, plan_remove, status, supported_agents,
 };
 use unspool_sources::agents::{AGENTS, Agent};
 use unspool_view::lines::make_visible;
 
+use super::settings_file;
 use crate::archive::Archive;
 use crate::config;
 
@@ -65,7 +65,7 @@ impl Hooks {
         match self.action {
             Action::Install { change, answer } => {
                 let plan = plan_install(&environment, &change.agent, &program(archive)?, answer)?;
-                apply(&plan, &change, "the hooks are already installed")?;
+                settings_file::apply(&plan, change.yes, "the hooks are already installed")?;
                 if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
                     stderr_line!("unspool: {next}");
                 }
@@ -73,7 +73,8 @@ impl Hooks {
             }
             Action::Remove(change) => {
                 let plan = plan_remove(&environment, &change.agent)?;
-                apply(&plan, &change, "no unspool hooks are installed")
+                settings_file::apply(&plan, change.yes, "no unspool hooks are installed")?;
+                Ok(())
             }
             Action::Status { agent, json } => {
                 let mut all = std::collections::BTreeMap::new();
@@ -105,37 +106,10 @@ impl Hooks {
     }
 }
 
-fn apply(plan: &HooksPlan, change: &Change, nothing: &str) -> Result<()> {
-    if plan.changes_nothing() {
-        writeln!(io::stdout(), "nothing to do: {nothing}")?;
-        return Ok(());
-    }
-    let path = plan.path.display();
-    if !change.yes {
-        let [before, after] =
-            [&plan.before, &plan.after].map(|text| text.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(before, after);
-        let diff = diff.unified_diff().header(&format!("{path}"), &format!("{path}")).to_string();
-        for line in diff.lines() {
-            writeln!(io::stdout(), "{}", make_visible(line))?;
-        }
-        stderr_line!(
-            "unspool: nothing was written; run the command again with --yes to make this change"
-        );
-        return Ok(());
-    }
-    let backup = plan.apply()?;
-    writeln!(io::stdout(), "wrote {path}")?;
-    if let Some(backup) = backup {
-        writeln!(io::stdout(), "the previous settings are in {}", backup.display())?;
-    }
-    Ok(())
-}
-
 /// The command that agents run: our full path, because an agent that was started from a desktop has
 /// another PATH; with --data if a folder was given, because the agent does not have that setting.
 fn program(archive: &Archive) -> Result<String> {
-    let program = own_path();
+    let program = quoted(&settings_file::own_program());
     Ok(match archive.named_folder() {
         Some(folder) => {
             let folder = std::path::absolute(folder)?;
@@ -143,20 +117,6 @@ fn program(archive: &Archive) -> Result<String> {
         }
         None => program,
     })
-}
-
-/// The place in PATH that leads to this program, if there is one: it stays when a package manager
-/// installs another version.
-fn own_path() -> String {
-    let Ok(here) = std::env::current_exe().and_then(|path| path.canonicalize()) else {
-        return "unspool".to_owned();
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut named = std::env::split_paths(&path)
-        .map(|folder| folder.join("unspool"))
-        .filter(|path| path.is_absolute() && path.exists());
-    let first = named.next().filter(|path| path.canonicalize().is_ok_and(|path| path == here));
-    quoted(&first.unwrap_or(here).to_string_lossy())
 }
 
 /// Quotes for a shell.

@@ -16,7 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("query", &["model", "view", "redact", "sources", "store", "export"]),
     ("ingest", &["model", "sources", "index", "store", "query"]),
     ("live", &["model", "sources"]),
-    ("server", &["model", "view", "redact", "store", "query", "export", "live"]),
+    ("mcp", &["model", "view", "redact", "store", "query", "export"]),
+    ("server", &["model", "view", "redact", "store", "query", "export", "live", "mcp"]),
     ("tui", &["model", "view", "redact", "store", "query", "export", "live"]),
 ];
 
