@@ -259,7 +259,3 @@ impl<V: View> ServerHandler for McpServer<V> {
         Ok(result.into())
     }
 }
-
-#[cfg(test)]
-#[path = "server_tests.rs"]
-mod tests;

@@ -31,7 +31,3 @@ pub fn tools<V: View>() -> Vec<Tool<V>> {
         get_stats::tool(),
     ]
 }
-
-#[cfg(test)]
-#[path = "tools_tests.rs"]
-mod tests;
