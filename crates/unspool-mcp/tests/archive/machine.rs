@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use unspool_ingest::report::Progress;
 use unspool_ingest::service::archive::Archive;
 use unspool_mcp::{MAX_LIMIT, McpServer, Reader, Scope, Settings};
@@ -187,8 +187,4 @@ impl Log {
     pub fn text(&self) -> &str {
         &self.lines
     }
-}
-
-pub fn object(value: Value) -> Map<String, Value> {
-    if let Value::Object(fields) = value { fields } else { Map::new() }
 }
