@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod call_groups;
+pub mod finding;
 pub mod lines;
 pub mod plain;
 pub mod present;

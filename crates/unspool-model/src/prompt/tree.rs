@@ -341,6 +341,26 @@ impl<'a> CallPrompt<'a> {
         self.chars_by_kind().iter().map(|(_, chars)| chars).sum()
     }
 
+    /// The characters of its messages from this one on, as far as they are known.
+    pub fn chars_from(&self, number: u32) -> u64 {
+        let sum = |node: &Node| node.chars.iter().sum::<u64>();
+        let Some(last) = self.last() else { return 0 };
+        let before = self.node_before(number).map_or(0, |node| sum(&self.tree.nodes[node]));
+        sum(last).saturating_sub(before)
+    }
+
+    /// The message with this number in the request.
+    pub fn message_at(&self, number: u32) -> Option<&'a PromptMessage> {
+        let node = self.node_before(number.saturating_add(1))?;
+        self.tree.message(self.tree.nodes[node].digest)
+    }
+
+    /// The last message before the one with this number.
+    fn node_before(&self, number: u32) -> Option<usize> {
+        let depth = number.checked_sub(self.node().lost)?;
+        self.node().last.and_then(|last| self.tree.ancestor(last, depth))
+    }
+
     /// How many messages from the first on it shares with another prompt of the session.
     pub fn shared_messages(&self, other: CallPrompt<'_>) -> u32 {
         let (Some(mine), Some(others)) = (self.node().last, other.node().last) else { return 0 };
