@@ -96,7 +96,7 @@ pub fn card_summary(body: &Body) -> Option<String> {
 }
 
 /// Milliseconds between two timestamps; `None` if they run backwards (clocks lie).
-fn elapsed(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {
+pub(crate) fn elapsed(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<u64> {
     u64::try_from(to?.as_millisecond() - from?.as_millisecond()).ok()
 }
 

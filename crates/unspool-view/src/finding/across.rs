@@ -77,7 +77,9 @@ impl Shared {
 }
 
 /// The findings over these sessions.
-pub fn across<'a>(sessions: impl IntoIterator<Item = (SessionId, &'a Shared)>) -> Vec<SharedFinding> {
+pub fn across<'a>(
+    sessions: impl IntoIterator<Item = (SessionId, &'a Shared)>,
+) -> Vec<SharedFinding> {
     let sessions: Vec<(SessionId, &Shared)> = sessions.into_iter().collect();
     let mut findings = failures(&sessions);
     findings.extend(idle_servers(&sessions));
@@ -103,7 +105,12 @@ fn failures(sessions: &[(SessionId, &Shared)]) -> Vec<SharedFinding> {
         let finding = Finding {
             rule: Rule::FailsAgain,
             signature: signature.to_owned(),
-            title: format!("{} failed {count} times in {} sessions: {}", newest.name, group.len(), newest.error),
+            title: format!(
+                "{} failed {count} times in {} sessions: {}",
+                newest.name,
+                group.len(),
+                newest.error
+            ),
             count,
             opportunities: calls.get(newest.name.as_str()).copied().unwrap_or(0),
             cost,
@@ -133,7 +140,10 @@ fn idle_servers(sessions: &[(SessionId, &Shared)]) -> Vec<SharedFinding> {
         let finding = Finding {
             rule: Rule::IdleSchemas,
             signature: name.to_owned(),
-            title: format!("The tools of the MCP server {name} were sent in {} sessions and never called", group.len()),
+            title: format!(
+                "The tools of the MCP server {name} were sent in {} sessions and never called",
+                group.len()
+            ),
             count: group.len() as u64,
             opportunities: group.len() as u64,
             cost,
@@ -144,3 +154,7 @@ fn idle_servers(sessions: &[(SessionId, &Shared)]) -> Vec<SharedFinding> {
     };
     groups.into_iter().filter_map(finding).collect()
 }
+
+#[cfg(test)]
+#[path = "across_tests.rs"]
+mod tests;

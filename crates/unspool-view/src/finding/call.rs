@@ -1,6 +1,5 @@
 //! One call as the rules see it: what it is about, and digests of its input and output.
 
-use jiff::Timestamp;
 use rustc_hash::FxHashSet;
 use unspool_model::id::digest;
 use unspool_model::part::{Decision, Part, Tool, ToolState};
@@ -32,7 +31,6 @@ pub struct Call {
     /// An edit of a text that is not in the file.
     pub missed: bool,
     pub time: Option<ToolTime>,
-    pub ended: Option<Timestamp>,
     /// A person was asked about it.
     pub asked: bool,
     /// What the person or the rule that denied it says.
@@ -86,7 +84,6 @@ impl Call {
             error: output.filter(|_| failed).and_then(error_line),
             missed: failed && is_missed_edit(tool, family),
             time: ToolTime::of(AsksUser::of(&tool.name), tool.state, tool.duration_ms, elapsed),
-            ended: part.ended,
             asked: tool.question.is_some() || !tool.earlier.is_empty(),
             denial: denied.then(|| denial(tool)).flatten(),
             command: command_text.as_deref().map(Command::of),
@@ -118,8 +115,15 @@ impl Call {
 
     /// It asks how something goes that runs in the background, or waits for it.
     pub fn is_waiting(&self) -> bool {
-        const WAITING: &[&str] =
-            &["wait", "write_stdin", "TaskOutput", "wait_agent", "read_agent", "agentoutput", "command_status"];
+        const WAITING: &[&str] = &[
+            "wait",
+            "write_stdin",
+            "TaskOutput",
+            "wait_agent",
+            "read_agent",
+            "agentoutput",
+            "command_status",
+        ];
         self.family == Some(Family::BackgroundOutput)
             || WAITING.contains(&self.tool.as_str())
             || self.command.as_ref().is_some_and(|command| command.sleeps.is_some())
@@ -131,7 +135,9 @@ impl Call {
             Some(Family::RunShell) => {
                 self.command.as_ref().is_none_or(|command| !command.only_reads)
             }
-            Some(Family::EditFile | Family::WriteFile | Family::ApplyPatch | Family::StartAgent) => true,
+            Some(
+                Family::EditFile | Family::WriteFile | Family::ApplyPatch | Family::StartAgent,
+            ) => true,
             Some(
                 Family::BackgroundOutput
                 | Family::ReadFile
@@ -157,10 +163,6 @@ impl Call {
         self.family.is_some_and(Family::is_edit)
     }
 
-    pub fn ran_ms(&self) -> u64 {
-        self.time.map_or(0, |time| time.ran_ms)
-    }
-
     pub fn output_chars(&self) -> u64 {
         self.output.map_or(0, |output| output.chars)
     }
@@ -182,7 +184,18 @@ impl Output {
 }
 
 fn subject(call: &ParsedCall, command: Option<&str>) -> String {
-    let keys = ["pattern", "query", "url", "q", "name", "skill", "subject", "description", "prompt", "task"];
+    let keys = [
+        "pattern",
+        "query",
+        "url",
+        "q",
+        "name",
+        "skill",
+        "subject",
+        "description",
+        "prompt",
+        "task",
+    ];
     let found = command.or_else(|| call.path()).or_else(|| call.text(&keys));
     let found = found.or(call.tool.title.as_deref()).map(str::to_owned);
     first_line(&found.unwrap_or_else(|| {

@@ -19,22 +19,57 @@ pub struct Command {
 
 /// Programs whose first argument says what they do.
 const WITH_SUBCOMMAND: &[&str] = &[
-    "apt", "apt-get", "brew", "bun", "cargo", "docker", "gh", "git", "go", "gradle", "helm", "kubectl",
-    "make", "mvn", "npm", "npx", "pip", "pip3", "pnpm", "poetry", "python3 -m", "rustup", "systemctl",
-    "terraform", "uv", "yarn",
+    "apt",
+    "apt-get",
+    "brew",
+    "bun",
+    "cargo",
+    "docker",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "kubectl",
+    "make",
+    "mvn",
+    "npm",
+    "npx",
+    "pip",
+    "pip3",
+    "pnpm",
+    "poetry",
+    "python3 -m",
+    "rustup",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
 ];
 /// Programs that print files.
 const READERS: &[&str] = &["bat", "cat", "head", "less", "nl", "tail"];
 /// Programs that change nothing.
 const HARMLESS: &[&str] = &[
-    "[", "awk", "basename", "cd", "cut", "date", "df", "diff", "dirname", "du", "echo", "env", "file",
-    "grep", "hostname", "id", "jq", "ls", "printf", "ps", "pwd", "readlink", "realpath", "rg", "sleep",
-    "sort", "stat", "test", "tr", "tree", "true", "type", "uname", "uniq", "wc", "which", "whoami",
+    "[", "awk", "basename", "cd", "cut", "date", "df", "diff", "dirname", "du", "echo", "env",
+    "file", "grep", "hostname", "id", "jq", "ls", "printf", "ps", "pwd", "readlink", "realpath",
+    "rg", "sleep", "sort", "stat", "test", "tr", "tree", "true", "type", "uname", "uniq", "wc",
+    "which", "whoami",
 ];
-const HARMLESS_SUBCOMMANDS: &[&str] =
-    &["git blame", "git branch", "git diff", "git log", "git ls-files", "git rev-parse", "git show", "git status"];
+const HARMLESS_SUBCOMMANDS: &[&str] = &[
+    "git blame",
+    "git branch",
+    "git diff",
+    "git log",
+    "git ls-files",
+    "git rev-parse",
+    "git show",
+    "git status",
+];
 /// Words before a program.
-const PREFIXES: &[&str] = &["command", "do", "else", "exec", "if", "nohup", "sudo", "then", "time", "until", "while", "!", "{", "("];
+const PREFIXES: &[&str] = &[
+    "command", "do", "else", "exec", "if", "nohup", "sudo", "then", "time", "until", "while", "!",
+    "{", "(",
+];
 
 impl Command {
     pub fn of(text: &str) -> Command {
@@ -63,7 +98,10 @@ impl Command {
                 || HARMLESS_SUBCOMMANDS.contains(&name.as_str());
             command.reads_files |= prints;
             command.only_reads &= harmless;
-            let says_little = matches!(program, "cd" | "sleep" | "echo" | "export" | "set" | "for" | "done" | "fi");
+            let says_little = matches!(
+                program,
+                "cd" | "sleep" | "echo" | "export" | "set" | "for" | "done" | "fi"
+            );
             if command.program.is_empty() || !says_little && is_placeholder(&command.program) {
                 command.program = name;
             }
@@ -89,7 +127,8 @@ fn segments(text: &str) -> impl Iterator<Item = &str> {
 fn words(segment: &str) -> Vec<&str> {
     let words = segment.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
     let is_before = |word: &&str| PREFIXES.contains(word) || is_assignment(word);
-    let mut words: Vec<&str> = words.skip_while(is_before).filter(|word| !word.is_empty()).collect();
+    let mut words: Vec<&str> =
+        words.skip_while(is_before).filter(|word| !word.is_empty()).collect();
     if words.first() == Some(&"timeout") {
         words.drain(..words.len().min(2));
     }
@@ -97,7 +136,9 @@ fn words(segment: &str) -> Vec<&str> {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
     word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 

@@ -16,7 +16,8 @@ pub fn error_line(output: &str) -> Option<String> {
         let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
         first_line(line.strip_suffix("</tool_use_error>").unwrap_or(line))
     };
-    let mut lines = output.lines().map(bare).filter(|line| !line.is_empty() && !is_process_line(line));
+    let mut lines =
+        output.lines().map(bare).filter(|line| !line.is_empty() && !is_process_line(line));
     let first = lines.next()?;
     if first.starts_with("Exit code ") || first.starts_with("Exit code: ") {
         return Some(lines.next().map_or(first.clone(), |next| format!("{first}: {next}")));
@@ -121,8 +122,14 @@ mod tests {
     #[test]
     fn an_error_line_names_the_error() {
         let line = |output: &str| error_line(output).unwrap_or_default();
-        assert_eq!(line("<tool_use_error>File does not exist.</tool_use_error>"), "File does not exist.");
-        assert_eq!(line("Exit code 1\n\nls: cannot access 'x'"), "Exit code 1: ls: cannot access 'x'");
+        assert_eq!(
+            line("<tool_use_error>File does not exist.</tool_use_error>"),
+            "File does not exist."
+        );
+        assert_eq!(
+            line("Exit code 1\n\nls: cannot access 'x'"),
+            "Exit code 1: ls: cannot access 'x'"
+        );
         assert_eq!(line("Exit code 1"), "Exit code 1");
         let codex = "Chunk ID: 3f\nWall time: 0.1 seconds\nOutput:\nbash: nope: command not found";
         assert_eq!(line(codex), "bash: nope: command not found");

@@ -8,12 +8,12 @@ use unspool_model::id::PartId;
 use unspool_model::part::{Body, Part};
 use unspool_model::session::{Session, Trigger, Turn, TurnState};
 
+use super::Evidence;
 use super::call::Call;
 use super::check::CallCheck;
 use super::error_text::first_line;
 use super::prompts::PromptFacts;
 use super::times::ToolTimes;
-use super::Evidence;
 
 /// A session without its texts.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,6 @@ pub(super) struct TurnFacts {
     pub state: TurnState,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    pub first_part: Option<PartId>,
     pub last_part: Option<PartId>,
     /// The beginning of the user's message.
     pub prompt: String,
@@ -74,8 +73,7 @@ pub(super) enum What {
         tokens_after: Option<u64>,
         duration_ms: Option<u64>,
     },
-    /// Something else, with its length in characters.
-    Other(u64),
+    Other,
 }
 
 impl Entry {
@@ -123,7 +121,8 @@ impl HistoryBuilder {
         }
         let history = &mut self.0;
         history.model_calls = history.model_calls.saturating_add(turn.steps.len() as u64);
-        let steps: FxHashMap<_, u32> = (1..).zip(&turn.steps).map(|(n, step)| (step.id, n)).collect();
+        let steps: FxHashMap<_, u32> =
+            (1..).zip(&turn.steps).map(|(n, step)| (step.id, n)).collect();
         for part in &turn.parts {
             let step = part.step.and_then(|step| steps.get(&step).copied());
             if let Some(step) = step {
@@ -140,7 +139,6 @@ impl HistoryBuilder {
             state: turn.state,
             started: turn.started,
             ended: turn.ended,
-            first_part: turn.parts.first().map(|part| part.id),
             last_part: turn.parts.last().map(|part| part.id),
             prompt: first_line(prompt),
             tokens: turn.usage().fresh(),
@@ -169,7 +167,6 @@ impl HistoryBuilder {
 }
 
 fn what(part: &Part) -> What {
-    let chars = |text: &str| What::Other(text.chars().count() as u64);
     match &part.body {
         Body::Tool(tool) => What::Call(Box::new(Call::new(tool, part))),
         Body::Notice(notice) if notice.code == "retry" => What::Retry(first_line(&notice.text)),
@@ -180,18 +177,18 @@ fn what(part: &Part) -> What {
             tokens_after: compaction.tokens_after,
             duration_ms: compaction.duration_ms,
         },
-        Body::Text(text) => chars(&text.text),
-        Body::Interjection(interjection) => chars(&interjection.text),
-        Body::SkillLoad(skill) => chars(&skill.text),
-        Body::ContextInfo(info) => chars(&info.text),
-        Body::File(file) => chars(file.text.as_deref().unwrap_or_default()),
-        Body::Reasoning(_)
+        Body::Text(_)
+        | Body::Interjection(_)
+        | Body::SkillLoad(_)
+        | Body::ContextInfo(_)
+        | Body::File(_)
+        | Body::Reasoning(_)
         | Body::Agent(_)
         | Body::TaskList(_)
         | Body::McpSnapshot(_)
         | Body::Source(_)
         | Body::Patch(_)
         | Body::Notice(_)
-        | Body::Data(_) => What::Other(0),
+        | Body::Data(_) => What::Other,
     }
 }

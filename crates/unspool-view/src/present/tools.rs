@@ -4,7 +4,7 @@
 
 mod call;
 mod delegation;
-pub(super) mod edits;
+pub(crate) mod edits;
 mod envelope;
 mod files;
 mod generic;
@@ -15,7 +15,7 @@ mod search;
 mod shell;
 mod web;
 
-pub(super) use call::ParsedCall;
+pub(crate) use call::ParsedCall;
 pub(super) use files::whole_read;
 pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};

@@ -24,8 +24,11 @@ pub fn find(history: &History) -> Found {
 }
 
 fn large_outputs(history: &History) -> Vec<Finding> {
-    let models: BTreeMap<u32, &str> =
-        history.turns.iter().filter_map(|turn| Some((turn.number, turn.model.as_deref()?))).collect();
+    let models: BTreeMap<u32, &str> = history
+        .turns
+        .iter()
+        .filter_map(|turn| Some((turn.number, turn.model.as_deref()?)))
+        .collect();
     let large = |(entry, call): (&Entry, &Call)| {
         let window = *history.windows.get(*models.get(&entry.turn)?)?;
         let tokens = call.output_chars() / CHARS_PER_TOKEN;
@@ -41,7 +44,11 @@ fn large_outputs(history: &History) -> Vec<Finding> {
             count: 1,
             opportunities: history.model_calls,
             cost: Cost::of_chars(call.output_chars()),
-            evidence: vec![entry.evidence(format!("{}: {} characters", call.subject, format::compact(call.output_chars())))],
+            evidence: vec![entry.evidence(format!(
+                "{}: {} characters",
+                call.subject,
+                format::compact(call.output_chars())
+            ))],
         })
     };
     history.calls().filter_map(large).collect()
@@ -59,7 +66,8 @@ fn compactions(history: &History) -> Option<Finding> {
         for (at, entry) in entries.iter().enumerate() {
             match &entry.what {
                 What::Compaction { automatic, tokens_before, tokens_after, duration_ms } => {
-                    let inside = entries[..at].iter().any(is_work) && entries[at..].iter().any(is_work);
+                    let inside =
+                        entries[..at].iter().any(is_work) && entries[at..].iter().any(is_work);
                     if *automatic && inside {
                         count += 1;
                         cost.add(Cost { duration_ms: *duration_ms, ..Cost::default() });
@@ -69,7 +77,7 @@ fn compactions(history: &History) -> Option<Finding> {
                     before.clear();
                 }
                 What::Call(call) => before.push((entry, call.output_chars())),
-                What::Retry(_) | What::Failure(_) | What::Other(_) => {}
+                What::Retry(_) | What::Failure(_) | What::Other => {}
             }
         }
     }
@@ -85,7 +93,8 @@ fn compactions(history: &History) -> Option<Finding> {
 }
 
 fn compacted(before: Option<u64>, after: Option<u64>) -> String {
-    let tokens = |tokens: Option<u64>| tokens.map_or("an unknown number".to_owned(), format::compact);
+    let tokens =
+        |tokens: Option<u64>| tokens.map_or("an unknown number".to_owned(), format::compact);
     match (before, after) {
         (None, None) => "compacted".to_owned(),
         (before, after) => format!("from {} to {} tokens", tokens(before), tokens(after)),

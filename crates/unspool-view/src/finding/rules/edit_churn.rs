@@ -31,7 +31,8 @@ pub fn find(history: &History) -> Found {
                 files.entry(&edit.path).or_default().add(entry, edit);
             }
         }
-        let churned = |file: &File<'_>| file.entries.len() >= MIN_EDITS && file.rewritten >= MIN_LINES;
+        let churned =
+            |file: &File<'_>| file.entries.len() >= MIN_EDITS && file.rewritten >= MIN_LINES;
         let churned = files.into_iter().filter(|(_, file)| churned(file));
         findings.extend(churned.map(|(path, file)| finding(path, &file, edits)));
     }
@@ -70,7 +71,10 @@ fn finding(path: &str, file: &File<'_>, edits: u64) -> Finding {
     Finding {
         rule: Rule::EditChurn,
         signature: signature(["edit", path]),
-        title: format!("{path} was edited {} in a turn; {lines} lines were written and then rewritten", times(count)),
+        title: format!(
+            "{path} was edited {} in a turn; {lines} lines were written and then rewritten",
+            times(count)
+        ),
         count: count as u64,
         opportunities: edits,
         cost,

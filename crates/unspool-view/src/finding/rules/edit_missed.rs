@@ -11,9 +11,8 @@ pub fn find(history: &History) -> Found {
     };
     let groups = Groups::of(&history.entries, missed);
     let finding = |(path, entries): (String, Vec<&Entry>)| {
-        let error = |entry: &Entry| {
-            entry.call().and_then(|call| call.error.clone()).unwrap_or_default()
-        };
+        let error =
+            |entry: &Entry| entry.call().and_then(|call| call.error.clone()).unwrap_or_default();
         let count = entries.len();
         Finding {
             rule: Rule::EditMissed,

@@ -21,7 +21,8 @@ pub fn signature_of(entry: &Entry) -> Option<String> {
 
 /// Claude Code does not run a call if one that was made at the same time failed.
 fn is_consequence(error: &str) -> bool {
-    error.starts_with("Sibling tool call errored") || error.starts_with("Cancelled: parallel tool call")
+    error.starts_with("Sibling tool call errored")
+        || error.starts_with("Cancelled: parallel tool call")
 }
 
 pub fn find(history: &History) -> Found {

@@ -31,7 +31,11 @@ pub fn servers(history: &History) -> BTreeMap<String, ServerUse> {
                 chars: 0,
                 model_calls: 0,
                 called: false,
-                first: history.step_evidence(call.turn, call.step, format!("the tools of {server} are in the prompt")),
+                first: history.step_evidence(
+                    call.turn,
+                    call.step,
+                    format!("the tools of {server} are in the prompt"),
+                ),
             });
             held.chars = held.chars.saturating_add(*chars);
             held.model_calls += 1;

@@ -34,7 +34,10 @@ pub fn find(history: &History) -> Found {
     let finding = Finding {
         rule: Rule::Interrupted,
         signature: "interrupted".to_owned(),
-        title: format!("The user stopped a turn and asked anew within two minutes {}", times(stopped.len())),
+        title: format!(
+            "The user stopped a turn and asked anew within two minutes {}",
+            times(stopped.len())
+        ),
         count: stopped.len() as u64,
         opportunities,
         cost,

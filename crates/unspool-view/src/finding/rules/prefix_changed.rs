@@ -16,7 +16,9 @@ pub fn find(history: &History) -> Found {
         std::collections::BTreeMap::new();
     for pair in calls.windows(2) {
         let [before, call] = pair else { continue };
-        let Some(change) = call.change.as_ref().filter(|change| !change.compacted) else { continue };
+        let Some(change) = call.change.as_ref().filter(|change| !change.compacted) else {
+            continue;
+        };
         // Another model has another cache.
         if change.lost_chars >= MIN_CHARS && before.model == call.model {
             groups.entry(&change.first).or_default().push(call);
@@ -33,13 +35,19 @@ pub fn find(history: &History) -> Found {
                 ..Cost::default()
             });
             let cached = format::compact(call.cached_tokens);
-            let what = format!("{} characters after the change, {cached} tokens from the cache", format::compact(lost));
+            let what = format!(
+                "{} characters after the change, {cached} tokens from the cache",
+                format::compact(lost)
+            );
             evidence.push(history.step_evidence(call.turn, call.step, what));
         }
         Finding {
             rule: Rule::PrefixChanged,
             signature: signature(["changed", first]),
-            title: format!("A prompt differs from the one before, first in its {first}, {}", times(calls.len())),
+            title: format!(
+                "A prompt differs from the one before, first in its {first}, {}",
+                times(calls.len())
+            ),
             count: calls.len() as u64,
             opportunities,
             cost,

@@ -28,7 +28,7 @@ pub fn find(history: &History) -> Found {
                     open.entry(digest).or_default().push(entry);
                 }
             }
-            What::Retry(_) | What::Failure(_) | What::Other(_) => {}
+            What::Retry(_) | What::Failure(_) | What::Other => {}
         }
     }
     close(&mut open, &mut findings, reads, all_chars);

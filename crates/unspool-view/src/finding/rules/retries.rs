@@ -5,7 +5,8 @@ use super::super::history::What;
 use super::{Cost, Entry, Finding, Found, History, Rule, cut, times};
 
 pub fn find(history: &History) -> Found {
-    let mut groups: std::collections::BTreeMap<String, Vec<usize>> = std::collections::BTreeMap::new();
+    let mut groups: std::collections::BTreeMap<String, Vec<usize>> =
+        std::collections::BTreeMap::new();
     for (at, entry) in history.entries.iter().enumerate() {
         if let Some(text) = failure(entry) {
             groups.entry(normalise(text)).or_default().push(at);
@@ -13,7 +14,8 @@ pub fn find(history: &History) -> Found {
     }
     let failed: u64 = groups.values().map(|group| group.len() as u64).sum();
     let opportunities = history.model_calls.saturating_add(failed);
-    let finding = |(text, group): (String, Vec<usize>)| finding(history, text, &group, opportunities);
+    let finding =
+        |(text, group): (String, Vec<usize>)| finding(history, text, &group, opportunities);
     let findings = groups.into_iter().filter_map(finding).collect();
     Found { opportunities, findings }
 }
@@ -21,11 +23,16 @@ pub fn find(history: &History) -> Found {
 fn failure(entry: &Entry) -> Option<&str> {
     match &entry.what {
         What::Retry(text) | What::Failure(text) => Some(text),
-        What::Call(_) | What::Compaction { .. } | What::Other(_) => None,
+        What::Call(_) | What::Compaction { .. } | What::Other => None,
     }
 }
 
-fn finding(history: &History, text: String, group: &[usize], opportunities: u64) -> Option<Finding> {
+fn finding(
+    history: &History,
+    text: String,
+    group: &[usize],
+    opportunities: u64,
+) -> Option<Finding> {
     let mut cost = Cost::default();
     let mut evidence = Vec::new();
     for at in group {
@@ -52,7 +59,8 @@ fn lost_ms(from: &[Entry]) -> Option<u64> {
     if !matches!(failed.what, What::Retry(_)) {
         return None;
     }
-    let next = rest.iter().take_while(|entry| entry.turn == failed.turn).find_map(|entry| entry.at)?;
+    let next =
+        rest.iter().take_while(|entry| entry.turn == failed.turn).find_map(|entry| entry.at)?;
     u64::try_from(next.duration_since(failed.at?).as_millis()).ok()
 }
 

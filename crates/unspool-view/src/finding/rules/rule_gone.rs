@@ -21,7 +21,11 @@ pub fn find(history: &History) -> Found {
         let mut evidence: Vec<Evidence> = Vec::new();
         let later = calls.get(last + 1);
         if let (Some(call), Some(without)) = (calls.get(last), later) {
-            evidence.push(history.step_evidence(call.turn, call.step, format!("{file} is in the prompt")));
+            evidence.push(history.step_evidence(
+                call.turn,
+                call.step,
+                format!("{file} is in the prompt"),
+            ));
             let gone = format!("{file} is gone, and in no later prompt");
             evidence.push(history.step_evidence(without.turn, without.step, gone));
         }
@@ -32,12 +36,19 @@ pub fn find(history: &History) -> Found {
         }
         let calls_without = later.map_or(0, |_| calls.len() - 1 - last);
         let title = match later {
-            Some(_) => format!("{file} was in the prompts and is not in the last {}", crate::present::format::count(calls_without, "call")),
-            None => format!("{file} is in the prompts of the session and in none of its sub-agents"),
+            Some(_) => format!(
+                "{file} was in the prompts and is not in the last {}",
+                crate::present::format::count(calls_without, "call")
+            ),
+            None => {
+                format!("{file} is in the prompts of the session and in none of its sub-agents")
+            }
         };
         if evidence.is_empty() {
             let first = calls.get(last);
-            evidence.extend(first.map(|call| history.step_evidence(call.turn, call.step, format!("{file} is in the prompt"))));
+            evidence.extend(first.map(|call| {
+                history.step_evidence(call.turn, call.step, format!("{file} is in the prompt"))
+            }));
         }
         findings.push(Finding {
             rule: Rule::RuleGone,
@@ -45,7 +56,10 @@ pub fn find(history: &History) -> Found {
             title,
             count: 1,
             opportunities: 1,
-            cost: Cost { calls: Some(calls_without as u64).filter(|calls| *calls > 0), ..Cost::default() },
+            cost: Cost {
+                calls: Some(calls_without as u64).filter(|calls| *calls > 0),
+                ..Cost::default()
+            },
             evidence,
         });
     }

@@ -11,7 +11,8 @@ pub fn find(history: &History) -> Found {
     for (number, check) in history.checks.iter().enumerate() {
         let prompts = history.prompts.calls.iter().filter(|call| call.checks.contains(&number));
         let told: FxHashSet<(u32, u32)> = prompts.map(|call| (call.turn, call.step)).collect();
-        let was_told = |entry: &Entry| entry.step.is_some_and(|step| told.contains(&(entry.turn, step)));
+        let was_told =
+            |entry: &Entry| entry.step.is_some_and(|step| told.contains(&(entry.turn, step)));
         let about: Vec<&Entry> = history
             .calls()
             .filter(|(entry, call)| check.is_about(call) && was_told(entry))
@@ -26,7 +27,11 @@ pub fn find(history: &History) -> Found {
         found.findings.push(Finding {
             rule: Rule::RuleIgnored,
             signature: signature(["rule", &check.text]),
-            title: format!("“{}” was in the prompt and was not followed {}", check.text, times(made.len())),
+            title: format!(
+                "“{}” was in the prompt and was not followed {}",
+                check.text,
+                times(made.len())
+            ),
             count: made.len() as u64,
             opportunities: about.len() as u64,
             cost: cost_of_calls(made.iter().copied()),

@@ -41,7 +41,10 @@ fn slow(history: &History, entry: &Entry) -> Option<Finding> {
     Some(Finding {
         rule: Rule::SlowStep,
         signature: signature(["slow", &name]),
-        title: format!("{name} took {ran}{perhaps}; 95 % of the calls of {} end within {usual}", call.tool),
+        title: format!(
+            "{name} took {ran}{perhaps}; 95 % of the calls of {} end within {usual}",
+            call.tool
+        ),
         count: 1,
         opportunities: history.calls().filter(|(_, other)| other.name() == name).count() as u64,
         cost: cost_of_calls([entry]),
@@ -55,7 +58,8 @@ fn polling(entries: &[Entry], calls: u64) -> Option<Finding> {
     let looks: Vec<&Entry> = entries.iter().filter(|entry| sleep(entry).is_some()).collect();
     // What was slept is at most what the call took: a loop may have ended early, and so may a call.
     let slept_by = |entry: &Entry| {
-        let wanted = sleep(entry).map_or(0, |sleeps| u64::try_from(sleeps.as_millis()).unwrap_or(u64::MAX));
+        let wanted =
+            sleep(entry).map_or(0, |sleeps| u64::try_from(sleeps.as_millis()).unwrap_or(u64::MAX));
         entry.call().and_then(|call| call.time).map_or(wanted, |time| wanted.min(time.ran_ms))
     };
     let slept: u64 = looks.iter().map(|entry| slept_by(entry)).fold(0, u64::saturating_add);
@@ -66,7 +70,11 @@ fn polling(entries: &[Entry], calls: u64) -> Option<Finding> {
     Some(Finding {
         rule: Rule::SlowStep,
         signature: "polling with sleep".to_owned(),
-        title: format!("Commands slept {} in one turn, {} in all", times(looks.len()), format::duration(slept)),
+        title: format!(
+            "Commands slept {} in one turn, {} in all",
+            times(looks.len()),
+            format::duration(slept)
+        ),
         count: looked,
         opportunities: calls,
         cost: Cost { calls: Some(looked), duration_ms: Some(slept), ..Cost::default() },
