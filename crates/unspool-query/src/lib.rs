@@ -10,6 +10,7 @@ pub mod budget;
 pub mod burn_rate;
 pub mod changes;
 pub mod context;
+pub mod findings;
 pub mod git;
 pub mod live;
 pub mod params;

@@ -156,6 +156,16 @@ const MAX_LINE_CHARS: usize = 200;
 /// About how many characters a token has.
 const CHARS_PER_TOKEN: u64 = 4;
 
+impl Finding {
+    /// Every text in it that is from a session, for redaction.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Finding { rule: _, signature, title, count: _, opportunities: _, cost: _, evidence } =
+            self;
+        let what = evidence.iter_mut().map(|evidence| &mut evidence.what);
+        [signature, title].into_iter().chain(what)
+    }
+}
+
 impl Cost {
     pub fn add(&mut self, other: Cost) {
         let sum = |mine: &mut Option<u64>, others: Option<u64>| {

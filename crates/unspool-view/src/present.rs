@@ -12,6 +12,7 @@ pub mod burn_rate;
 pub mod changes;
 pub mod context;
 pub mod diff;
+pub mod findings;
 pub mod format;
 mod header;
 mod items;

@@ -23,6 +23,7 @@ pub mod manual;
 pub mod mcp;
 pub mod note;
 pub mod prompt;
+pub mod reflect;
 #[cfg(unix)]
 pub mod run;
 pub mod search;

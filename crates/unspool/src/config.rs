@@ -32,6 +32,12 @@
 //! [redaction.rules]
 //! ticket = "TICKET-([0-9a-f]{16})"
 //!
+//! # Rules for agents that `unspool reflect` checks: what an instruction file says, and which calls it
+//! # forbids while it is in the prompt.
+//! [[reflect.rules]]
+//! text = "Use pnpm, never npm."
+//! never = 'tool=Bash input~"^npm "'
+//!
 //! # How `unspool chat` starts agents, in addition to those that it knows (`unspool chat --agents`).
 //! [chat]
 //! agent = "claude-code"
@@ -76,9 +82,11 @@ use unspool_ingest::service::watch::ChangeDetection;
 use unspool_live::mcp::{McpServer, McpTransport};
 use unspool_model::price::{Price, Prices};
 use unspool_query::budget::Budgets;
+use unspool_query::findings::Reflection;
 use unspool_query::reader::Settings;
 use unspool_redact::{CustomRule, Rules};
 use unspool_sources::discover::Environment;
+use unspool_view::finding::CallCheck;
 use unspool_view::present::Folding;
 
 const DEFAULT_IDLE_AFTER: Duration = Duration::from_secs(30);
@@ -93,6 +101,7 @@ pub struct Config {
     fold: Folding,
     redaction: Redaction,
     budget: Budget,
+    reflect: Reflect,
     pub chat: Chat,
     pub terminal: Terminal,
 }
@@ -172,6 +181,23 @@ struct Redaction {
     homes: bool,
     /// A regex for each kind of secret. Group 1, or else the whole match, is replaced.
     rules: BTreeMap<String, String>,
+}
+
+/// What `unspool reflect` looks for beside its own rules.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Reflect {
+    rules: Vec<ReflectRule>,
+}
+
+/// A rule for agents.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReflectRule {
+    /// What the prompt says.
+    text: String,
+    /// The calls that it forbids: `tool=Bash input~"^npm "`.
+    never: String,
 }
 
 /// Appearance and keys of the terminal application.
@@ -271,6 +297,18 @@ pub fn redaction() -> Result<Rules> {
     let own = rules.into_iter().map(|(name, pattern)| CustomRule { name, pattern });
     let rules = Rules::standard().homes(homes).with_custom(&own.collect::<Vec<_>>());
     rules.context("invalid rule in [redaction.rules] of the config file")
+}
+
+/// Looks for findings, with the user's own rules for agents.
+pub fn reflection() -> Result<Reflection> {
+    let check = |(number, rule): (usize, ReflectRule)| {
+        CallCheck::new(&rule.text, &rule.never).with_context(|| {
+            format!("invalid rule {} in [[reflect.rules]] of the config file", number)
+        })
+    };
+    let rules = Config::load()?.reflect.rules.into_iter();
+    let checks = (1..).zip(rules).map(check).collect::<Result<_>>()?;
+    Ok(Reflection::new(redaction()?, checks))
 }
 
 /// What a recording process reads from these folders, and how it notices changes.

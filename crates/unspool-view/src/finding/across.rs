@@ -74,6 +74,28 @@ impl Shared {
         }
         shared
     }
+
+    /// Changes every text that is from the session, for redaction.
+    pub fn for_each_text(&mut self, mut change: impl FnMut(&mut String)) {
+        let Shared { failures, calls, servers } = self;
+        change_keys(failures, &mut change);
+        for Failures { name, error, count: _, cost: _, last } in failures.values_mut() {
+            [name, error, &mut last.what].into_iter().for_each(&mut change);
+        }
+        change_keys(calls, &mut change);
+        change_keys(servers, &mut change);
+        for Server { chars: _, model_calls: _, called: _, first } in servers.values_mut() {
+            change(&mut first.what);
+        }
+    }
+}
+
+fn change_keys<T>(map: &mut BTreeMap<String, T>, change: &mut impl FnMut(&mut String)) {
+    let changed = |(mut key, value): (String, T)| {
+        change(&mut key);
+        (key, value)
+    };
+    *map = std::mem::take(map).into_iter().map(changed).collect();
 }
 
 /// The findings over these sessions.

@@ -120,7 +120,25 @@ fn is_placeholder(program: &str) -> bool {
 }
 
 fn segments(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['\n', ';', '|', '&'])
+    let mut before = ' ';
+    // `2>&1` and `&>file` are redirections.
+    let mut chars = text.char_indices().peekable();
+    let mut cuts = Vec::new();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, c)| *c);
+        let ends = match c {
+            '\n' | ';' | '|' => true,
+            '&' => before != '>' && next != Some('>'),
+            _ => false,
+        };
+        if ends {
+            cuts.push(at);
+        }
+        before = c;
+    }
+    let starts = std::iter::once(0).chain(cuts.clone().into_iter().map(|at| at + 1));
+    let ends = cuts.into_iter().chain(std::iter::once(text.len()));
+    starts.zip(ends).filter_map(|(start, end)| text.get(start..end))
 }
 
 /// The words from the program on.

@@ -22,7 +22,7 @@ pub struct History {
     /// In their order.
     pub(super) entries: Vec<Entry>,
     /// The first part of each step.
-    first_parts: FxHashMap<(u32, u32), PartId>,
+    pub(super) first_parts: FxHashMap<(u32, u32), PartId>,
     pub(super) model_calls: u64,
     pub(super) windows: std::collections::BTreeMap<String, u64>,
     /// What the model calls were sent, if it is known.

@@ -7,12 +7,13 @@ mod follow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
 use unspool_model::context::ContextUse;
 use unspool_model::document::{SessionDocument, TurnDocument};
+use unspool_model::id::{NotAnId, PartId};
 use unspool_model::session::{Transcript, Turn};
 use unspool_model::summary::Summary;
 use unspool_query::context::context;
@@ -49,9 +50,12 @@ pub struct Show {
     /// Show only the turn with this number; 0 is everything before the first prompt
     #[arg(long, value_name = "N")]
     turn: Option<u32>,
+    /// Show only the part with this id, in full
+    #[arg(long, value_name = "ID", conflicts_with_all = ["turn", "json"])]
+    part: Option<String>,
     /// Keep printing new parts, each when it is complete, until the session has ended or is idle,
     /// or you press Ctrl-C. Reads agents' logs meanwhile, unless another unspool does
-    #[arg(long, conflicts_with_all = ["json", "turn"])]
+    #[arg(long, conflicts_with_all = ["json", "turn", "part"])]
     follow: bool,
     /// Show reasoning, folded parts and outputs in full
     #[arg(long)]
@@ -102,7 +106,14 @@ impl Show {
                 "--follow needs a session of the archive, not a path; `unspool list` shows all \
                  sessions"
             ),
-            Some(id) => self.show_stored(archive, &id),
+            Some(id) => match &self.part {
+                Some(part) => self.show_part(archive, &id, part),
+                None => self.show_stored(archive, &id),
+            },
+            None if self.part.is_some() => bail!(
+                "--part needs a session of the archive, not a path; `unspool import` adds the \
+                 path's sessions to the archive"
+            ),
             None => self.show_file(),
         }
     }
@@ -133,6 +144,30 @@ impl Show {
         paint::head(&summary, &config::prices()?, &style, &mut out)?;
         let joined = Joined { subagents, ..Joined::default() };
         paint::turns(&summary.session, &turns, joined, &style, &mut out)?;
+        Ok(())
+    }
+
+    /// One part, below the header of its turn.
+    fn show_part(&self, archive: &Archive, id: &str, part: &str) -> Result<()> {
+        let view = archive.view()?;
+        let stored = find(&view, id)?;
+        let wanted = part.parse().map(PartId).map_err(|why: NotAnId| {
+            anyhow!("{part} is no id of a part: {why}; `unspool show {id} --json` has the ids")
+        })?;
+        let Some((turn, place)) = block_on(view.locate(stored.row, None, wanted))? else {
+            bail!("this session has no part {part}; `unspool show {id} --json` has the ids");
+        };
+        let head = block_on(view.head(stored.row, turn))?;
+        let Some(mut head) = head else { bail!("turn {turn} of this session cannot be read") };
+        head.parts = block_on(view.parts(stored.row, turn, vec![place]))?;
+        let mut turns = [head];
+        stored.summary.settle(&mut turns, Timestamp::now());
+        let session = &stored.summary.session;
+        let subagents = block_on(subagents(&view, &session.agent, &turns))?;
+        let joined = Joined { subagents, ..Joined::default() };
+        let style = paint::Style { full: true, ..self.style() };
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        paint::turns(session, &turns, joined, &style, &mut out)?;
         Ok(())
     }
 

@@ -55,8 +55,8 @@ fn a_compaction_inside_a_turn_is_a_finding_with_what_filled_the_context() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].title, "The conversation was compacted once in the middle of a turn");
     assert_eq!(parts(&found[0]), [part_id(1, 2), part_id(1, 1), part_id(1, 0)]);
-    assert_eq!(found[0].evidence[0].what, "from 90.0k to 5.0k tokens");
-    assert_eq!(found[0].evidence[1].what, "cat big: 5.0k characters");
+    assert_eq!(found[0].evidence[0].what, "from 90.0k to 5,000 tokens");
+    assert_eq!(found[0].evidence[1].what, "cat big: 5,000 characters");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn sleeping_again_and_again_is_polling() {
     };
     let found = findings(vec![look(20), look(20), look(20)], 60_000);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].title, "Commands slept 3 times in one turn, 1m 0s in all");
+    assert_eq!(found[0].title, "Commands slept 3 times in one turn, 1 m 0 s in all");
     assert_eq!(found[0].cost.duration_ms, Some(60_000));
     assert!(titles(vec![look(60), look(60)], 100_000).is_empty(), "twice");
     assert!(titles(vec![look(10), look(10), look(10)], 100_000).is_empty(), "30 seconds");

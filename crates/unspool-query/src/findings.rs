@@ -1,0 +1,267 @@
+//! Findings of sessions in the archive. The rules are `unspool_view::finding`'s; this module loads
+//! what they read, turn by turn, and releases it through a redactor first, so that no finding can
+//! quote a secret. What a session says is kept until the session changes, because lists and pages
+//! ask for it again and again.
+
+mod document;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use unspool_model::id::SessionId;
+use unspool_redact::{Redactor, Rules};
+use unspool_store::stats::StatsRequest;
+use unspool_store::store::{SessionFilter, StoreError, StoredSession, TurnWindow, View};
+use unspool_view::finding::{
+    CallCheck, Found, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes, across,
+    findings,
+};
+use unspool_view::present::UNTITLED;
+use unspool_view::present::findings::PlacedFinding;
+
+use crate::prompts::prompts;
+pub use document::{
+    CostDocument, EvidenceDocument, FindingDocument, FindingsDocument, SessionFindingsDocument,
+};
+
+/// Turns loaded at once.
+const TURNS_PER_LOAD: u32 = 16;
+/// Sessions listed at once.
+const SESSIONS_PER_LOAD: u64 = 200;
+/// Sessions whose findings are kept.
+const MAX_KEPT: usize = 20_000;
+/// How long what is usual for a tool stays so.
+const TIMES_LAST: Duration = Duration::from_mins(10);
+
+/// What a session says, redacted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SessionFindings {
+    pub session: SessionId,
+    pub agent: String,
+    pub title: String,
+    pub project: Option<String>,
+    pub started: Option<Timestamp>,
+    pub sub_agent: bool,
+    /// By rule, in the order of `Rule::ALL`.
+    pub rules: Vec<(Rule, Found)>,
+    /// What counts only together with other sessions.
+    shared: Shared,
+}
+
+impl SessionFindings {
+    /// The number of findings.
+    pub fn count(&self) -> usize {
+        self.rules.iter().map(|(_, found)| found.findings.len()).sum()
+    }
+}
+
+/// The findings of several sessions.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Findings {
+    /// Newest first.
+    pub sessions: Vec<Arc<SessionFindings>>,
+    /// Findings that take several sessions.
+    pub across: Vec<SharedFinding>,
+}
+
+impl Findings {
+    /// Keeps the findings of some rules.
+    pub fn retain(&mut self, keeps: impl Fn(Rule) -> bool) {
+        self.across.retain(|shared| keeps(shared.finding.rule));
+        for session in &mut self.sessions {
+            Arc::make_mut(session).rules.retain(|(rule, _)| keeps(*rule));
+        }
+    }
+
+    /// All findings, those over several sessions first, each with the first place that shows it.
+    pub fn placed(&self) -> Vec<PlacedFinding<'_>> {
+        let titles: FxHashMap<SessionId, &str> =
+            self.sessions.iter().map(|found| (found.session, found.title.as_str())).collect();
+        let several = self.sessions.len() > 1;
+        let title = |session: SessionId| titles.get(&session).copied().filter(|_| several);
+        let across = self.across.iter().map(|shared| PlacedFinding {
+            finding: &shared.finding,
+            sessions: shared.sessions,
+            place: shared.places.first().map(|(id, evidence)| (*id, title(*id), evidence)),
+        });
+        let of_sessions = self.sessions.iter().flat_map(|found| {
+            let id = found.session;
+            let findings = found.rules.iter().flat_map(|(_, found)| &found.findings);
+            findings.map(move |finding| PlacedFinding {
+                finding,
+                sessions: 1,
+                place: finding.evidence.first().map(|evidence| (id, title(id), evidence)),
+            })
+        });
+        across.chain(of_sessions).collect()
+    }
+}
+
+/// Looks for findings and keeps them.
+#[derive(Debug)]
+pub struct Reflection {
+    rules: Rules,
+    checks: Vec<CallCheck>,
+    /// With the `seq` of the session that they are of.
+    kept: Mutex<FxHashMap<SessionId, (u64, Arc<SessionFindings>)>>,
+    times: Mutex<Option<(Instant, ToolTimes)>>,
+}
+
+impl Reflection {
+    /// `rules` are what is redacted, `checks` the user's own rules for agents.
+    pub fn new(rules: Rules, checks: Vec<CallCheck>) -> Reflection {
+        Reflection { rules, checks, kept: Mutex::default(), times: Mutex::default() }
+    }
+
+    /// The findings of a session.
+    pub async fn session<V: View>(
+        &self,
+        view: &V,
+        stored: &StoredSession,
+    ) -> Result<Arc<SessionFindings>, StoreError> {
+        if let Some(kept) = self.kept(stored) {
+            return Ok(kept);
+        }
+        let found = Arc::new(self.look(view, stored).await?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(found.session, (stored.seq, found.clone()));
+        Ok(found)
+    }
+
+    /// The findings of a session, if they are known without looking.
+    pub fn kept(&self, stored: &StoredSession) -> Option<Arc<SessionFindings>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seq, found) = kept.get(&stored.summary.session.id)?;
+        (*seq == stored.seq).then(|| found.clone())
+    }
+
+    /// The findings of all sessions that pass the filter. `progress` gets the number of sessions
+    /// that were looked at.
+    pub async fn over<V: View>(
+        &self,
+        view: &V,
+        filter: SessionFilter,
+        mut progress: impl FnMut(usize) + Send,
+    ) -> Result<Findings, StoreError> {
+        let mut sessions: Vec<Arc<SessionFindings>> = Vec::new();
+        let mut left = filter.limit.unwrap_or(u64::MAX);
+        let mut filter = filter;
+        while left > 0 {
+            let count = left.min(SESSIONS_PER_LOAD);
+            filter.limit = Some(count);
+            let listed = view.sessions(filter.clone()).await?;
+            for stored in &listed {
+                sessions.push(self.session(view, stored).await?);
+                progress(sessions.len());
+            }
+            let Some(last) = listed.last().filter(|_| listed.len() as u64 == count) else { break };
+            let started = last.summary.started.map(Timestamp::as_millisecond);
+            filter.after = Some((started, last.summary.session.id));
+            left -= count;
+        }
+        let shared = sessions.iter().map(|found| (found.session, &found.shared));
+        let across = across(shared);
+        Ok(Findings { sessions, across })
+    }
+
+    async fn look<V: View>(
+        &self,
+        view: &V,
+        stored: &StoredSession,
+    ) -> Result<SessionFindings, StoreError> {
+        let mut redactor = Redactor::new(&self.rules);
+        let head = redactor.release_summary(stored.summary.clone());
+        let mut builder = HistoryBuilder::new(&head.session);
+        let mut number = 0;
+        loop {
+            let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
+            let mut turns = view.turns(stored.row, window).await?;
+            let Some(last) = turns.last() else { break };
+            number = last.number.saturating_add(1);
+            stored.summary.settle(&mut turns, Timestamp::now());
+            for turn in turns {
+                // Sections of a text that a rule quotes are cut from what is redacted already: half
+                // a secret is not recognised.
+                builder.add(&redactor.release_turn(turn));
+            }
+        }
+        let history = builder
+            .with_prompts(self.prompts(view, stored).await?)
+            .with_times(self.times(view).await?)
+            .with_checks(self.checks.clone())
+            .finish();
+        let mut rules = findings(&history);
+        let mut shared = Shared::of(&history);
+        // Names of files and tools in prompts, and secrets that a later turn revealed.
+        let mut redact = |text: &mut String| {
+            let redacted = redactor.text(text).into_owned();
+            *text = redacted;
+        };
+        let all = rules.iter_mut().flat_map(|(_, found)| &mut found.findings);
+        all.for_each(|finding| finding.texts_mut().for_each(&mut redact));
+        shared.for_each_text(&mut redact);
+        Ok(SessionFindings {
+            session: stored.summary.session.id,
+            agent: head.session.agent.clone(),
+            title: stored
+                .name
+                .as_deref()
+                .map(|name| redactor.text(name).into_owned())
+                .or_else(|| head.title.clone())
+                .unwrap_or_else(|| UNTITLED.to_owned()),
+            project: head.session.facts.project.clone(),
+            started: stored.summary.started,
+            sub_agent: stored.is_agent(),
+            rules,
+            shared,
+        })
+    }
+
+    async fn prompts<V: View>(
+        &self,
+        view: &V,
+        stored: &StoredSession,
+    ) -> Result<PromptFacts, StoreError> {
+        let session = prompts(view, stored).await?;
+        if session.is_empty() {
+            return Ok(PromptFacts::default());
+        }
+        let mut facts = PromptFacts::new(session.calls());
+        for (number, check) in self.checks.iter().enumerate() {
+            let told = session.find(view, &check.text).await?;
+            let requests: Vec<&str> =
+                told.iter().map(|call| &*call.prompt.call().request).collect();
+            facts.add_check(number, &requests);
+        }
+        let agents = view.subagents(stored.row).await?.into_iter().map(|agent| agent.session);
+        for agent in view.sessions_by_id(agents.collect()).await? {
+            facts.add_agent(&PromptFacts::new(prompts(view, &agent).await?.calls()));
+        }
+        Ok(facts)
+    }
+
+    /// How long the calls of each tool take in this archive.
+    async fn times<V: View>(&self, view: &V) -> Result<ToolTimes, StoreError> {
+        {
+            let held = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, times)) = held.as_ref().filter(|(at, _)| at.elapsed() < TIMES_LAST) {
+                return Ok(times.clone());
+            }
+        }
+        let stats = view.stats(StatsRequest::default()).await?;
+        let tool = |tool: &unspool_store::stats::ToolFigures| {
+            (tool.name.clone(), tool.duration.measured, tool.duration.p95_ms)
+        };
+        let tools: Vec<_> = stats.tools.iter().map(tool).collect();
+        let times =
+            ToolTimes::new(tools.iter().map(|(name, count, p95)| (name.as_str(), *count, *p95)));
+        let mut held = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some((Instant::now(), times.clone()));
+        Ok(times)
+    }
+}
