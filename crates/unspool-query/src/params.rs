@@ -1,6 +1,7 @@
 //! Query parameters shared by the command line and the REST API: part kinds and tool states.
 
 use unspool_model::part::{Kind, ToolState};
+use unspool_view::finding::Rule;
 
 /// Every kind of part.
 pub const PART_KINDS: &[&str] = &{
@@ -20,6 +21,17 @@ pub const SEARCH_KINDS: &[&str] = &{
     let mut at = 0;
     while at < PART_KINDS.len() {
         names[at + 3] = PART_KINDS[at];
+        at += 1;
+    }
+    names
+};
+
+/// The rules that find something.
+pub const RULES: &[&str] = &{
+    let mut names = [""; Rule::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = Rule::ALL[at].name();
         at += 1;
     }
     names

@@ -4,6 +4,8 @@
 
 pub mod wire;
 
+use std::sync::Arc;
+
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 use unspool_export::export::{self, ExportError};
@@ -32,6 +34,7 @@ use crate::budget::{Budgets, warnings};
 use crate::burn_rate::burn_rate;
 use crate::changes::changes;
 use crate::context::context;
+use crate::findings::Reflection;
 use crate::prompts::{PromptAnswer, PromptQuery, answer_prompts};
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
@@ -49,12 +52,15 @@ pub struct Settings {
     pub rules: Rules,
     pub budgets: Budgets,
     pub folding: Folding,
+    pub reflection: Arc<Reflection>,
 }
 
 impl Settings {
     /// Without budgets.
     pub fn new(prices: Prices, rules: Rules) -> Settings {
-        Settings { prices, rules, budgets: Budgets::default(), folding: Folding::default() }
+        let reflection = Arc::new(Reflection::new(rules.clone(), Vec::new()));
+        let (budgets, folding) = (Budgets::default(), Folding::default());
+        Settings { prices, rules, budgets, folding, reflection }
     }
 }
 
@@ -227,7 +233,7 @@ async fn run<V: View>(
     settings: &Settings,
     query: Query,
 ) -> Result<Response, ExportError> {
-    let Settings { prices, rules, budgets, folding } = settings;
+    let Settings { prices, rules, budgets, folding, reflection: _ } = settings;
     match query {
         Query::List { after, limit } => {
             let filter = SessionFilter {

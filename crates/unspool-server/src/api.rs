@@ -8,6 +8,7 @@ mod archive;
 mod changes;
 mod chat;
 mod edits;
+mod findings;
 mod history;
 mod openapi;
 mod parameter;
@@ -107,6 +108,8 @@ async fn handle<S: Store>(
         Endpoint::Notes => edits::notes(app, params).await,
         Endpoint::Changes => changes::one(app, params).await,
         Endpoint::Prompts => prompts::many(app, params).await,
+        Endpoint::SessionFindings => findings::one(app, params).await,
+        Endpoint::Findings => findings::many(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,

@@ -71,6 +71,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -278,6 +279,7 @@ pub fn reader_settings() -> Result<Settings> {
         rules: redaction()?,
         budgets: budgets()?,
         folding: Config::load()?.fold,
+        reflection: Arc::new(reflection()?),
     })
 }
 

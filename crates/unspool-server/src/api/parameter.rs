@@ -65,6 +65,12 @@ pub const SINCE: Parameter =
 pub const UNTIL: Parameter =
     optional("until", ParameterKind::Time, "only what started before this time");
 
+pub const RULE: Parameter = optional(
+    "rule",
+    ParameterKind::OneOf(unspool_query::params::RULES),
+    "only the findings of this rule",
+);
+
 /// The largest page of sessions, turns, messages or hits.
 pub const MAX_PAGE_SIZE: u64 = 1000;
 /// The default page of turns.

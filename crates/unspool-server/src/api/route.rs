@@ -31,6 +31,8 @@ pub enum Endpoint {
     Notes,
     Changes,
     Prompts,
+    SessionFindings,
+    Findings,
     Export,
     Chat,
     Search,
@@ -56,6 +58,8 @@ impl Endpoint {
                 | Endpoint::ToolCalls
                 | Endpoint::Changes
                 | Endpoint::Prompts
+                | Endpoint::SessionFindings
+                | Endpoint::Findings
         )
     }
 }
@@ -242,6 +246,13 @@ pub const ROUTES: &[Route] = &[
         response: ResponseKind::One("Prompts"),
     },
     Route {
+        path: "/api/sessions/{id}/findings",
+        endpoint: Endpoint::SessionFindings,
+        summary: "What went wrong in a session: what `unspool reflect SESSION --json` writes",
+        parameters: &[RULE],
+        response: ResponseKind::One("Findings"),
+    },
+    Route {
         path: "/api/sessions/{id}/export",
         endpoint: Endpoint::Export,
         summary: "One session as a file: what `unspool export` writes",
@@ -305,6 +316,20 @@ pub const ROUTES: &[Route] = &[
             limit(MAX_PAGE_SIZE, "the number of hits; default 20"),
         ],
         response: ResponseKind::Many("Hit"),
+    },
+    Route {
+        path: "/api/findings",
+        endpoint: Endpoint::Findings,
+        summary: "What went wrong in the newest sessions: what `unspool reflect --json` writes",
+        parameters: &[
+            AGENT,
+            PROJECT,
+            RULE,
+            SINCE,
+            UNTIL,
+            limit(MAX_PAGE_SIZE, "the number of sessions; default 200"),
+        ],
+        response: ResponseKind::One("Findings"),
     },
     Route {
         path: "/api/stats",

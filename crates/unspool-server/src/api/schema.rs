@@ -2,6 +2,7 @@
 //! missing, and no field is undeclared. Fields may be added in later versions.
 
 mod archive;
+mod finding;
 mod json_schema;
 mod message;
 mod note;
@@ -10,6 +11,7 @@ mod prompt;
 mod session;
 
 use archive::{changes, hit, stats};
+use finding::findings;
 use json_schema::{count, described, list, object, or_null, text, with};
 use message::{frame_part, group, message, tool_calls};
 use note::{note, session_edit, session_edits};
@@ -59,6 +61,7 @@ pub fn all() -> Value {
     add("SessionEdit", session_edit());
     add("Changes", changes());
     add("Prompts", with([("prompts", list(prompt()))], [("context", prompt_context())]));
+    add("Findings", findings());
     add("Hit", hit());
     add("Stats", stats());
     add(
