@@ -5,13 +5,17 @@
 
 mod document;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use unspool_model::id::SessionId;
 use unspool_redact::{Redactor, Rules};
+use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, TurnWindow, View};
 use unspool_view::finding::{
@@ -19,9 +23,10 @@ use unspool_view::finding::{
     findings,
 };
 use unspool_view::present::UNTITLED;
-use unspool_view::present::findings::PlacedFinding;
+use unspool_view::present::findings::{self as present, PlacedFinding};
 
 use crate::prompts::prompts;
+use crate::window::Position;
 pub use document::{
     CostDocument, EvidenceDocument, FindingDocument, FindingsDocument, SessionFindingsDocument,
 };
@@ -55,6 +60,15 @@ impl SessionFindings {
     pub fn count(&self) -> usize {
         self.rules.iter().map(|(_, found)| found.findings.len()).sum()
     }
+}
+
+/// A finding as a line of a list, and where it is to be seen.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FindingEntry {
+    pub title: String,
+    pub figures: String,
+    /// `None` if no part is left that shows it.
+    pub position: Option<Position>,
 }
 
 /// The findings of several sessions.
@@ -107,12 +121,20 @@ pub struct Reflection {
     /// With the `seq` of the session that they are of.
     kept: Mutex<FxHashMap<SessionId, (u64, Arc<SessionFindings>)>>,
     times: Mutex<Option<(Instant, ToolTimes)>>,
+    /// `look_later` is at it.
+    is_looking: AtomicBool,
 }
 
 impl Reflection {
     /// `rules` are what is redacted, `checks` the user's own rules for agents.
     pub fn new(rules: Rules, checks: Vec<CallCheck>) -> Reflection {
-        Reflection { rules, checks, kept: Mutex::default(), times: Mutex::default() }
+        Reflection {
+            rules,
+            checks,
+            kept: Mutex::default(),
+            times: Mutex::default(),
+            is_looking: AtomicBool::new(false),
+        }
     }
 
     /// The findings of a session.
@@ -138,6 +160,48 @@ impl Reflection {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (seq, found) = kept.get(&stored.summary.session.id)?;
         (*seq == stored.seq).then(|| found.clone())
+    }
+
+    /// The findings of a session, with the places where they are to be seen.
+    pub async fn entries<V: View>(
+        &self,
+        view: &V,
+        stored: &StoredSession,
+    ) -> Result<Vec<FindingEntry>, StoreError> {
+        let found = self.session(view, stored).await?;
+        let mut entries = Vec::new();
+        for finding in found.rules.iter().flat_map(|(_, found)| &found.findings) {
+            let mut position = None;
+            if let Some((turn, part)) =
+                finding.evidence.first().and_then(|first| Some((first.turn, first.part?)))
+            {
+                let located = view.locate(stored.row, Some(turn), part).await?;
+                position = located.map(|(turn, place)| Position { turn, place });
+            }
+            let cost = present::cost(&finding.cost);
+            let separator = if cost.is_empty() { "" } else { " · " };
+            let figures = format!("{}{separator}{cost}", present::rate(finding));
+            entries.push(FindingEntry { title: finding.title.clone(), figures, position });
+        }
+        Ok(entries)
+    }
+
+    /// Looks at sessions in a thread of its own, so that `kept` has their findings later. One such
+    /// thread runs at a time.
+    pub fn look_later<V: View>(self: &Arc<Self>, view: V, sessions: Vec<StoredSession>) {
+        if sessions.is_empty() || self.is_looking.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let reflection = Arc::clone(self);
+        thread::spawn(move || {
+            for stored in sessions {
+                // A session that cannot be read has no mark; its page says why.
+                if block_on(reflection.session(&view, &stored)).is_err() {
+                    break;
+                }
+            }
+            reflection.is_looking.store(false, Ordering::Release);
+        });
     }
 
     /// The findings of all sessions that pass the filter. `progress` gets the number of sessions

@@ -34,7 +34,7 @@ use crate::budget::{Budgets, warnings};
 use crate::burn_rate::burn_rate;
 use crate::changes::changes;
 use crate::context::context;
-use crate::findings::Reflection;
+use crate::findings::{FindingEntry, Reflection};
 use crate::prompts::{PromptAnswer, PromptQuery, answer_prompts};
 use crate::search::{self, Outcome, Reading};
 use crate::window::{
@@ -84,6 +84,8 @@ pub enum Query {
     Prompts { session: SessionId, query: PromptQuery },
     /// The user's notes on a session.
     Notes { session: SessionId },
+    /// What went wrong in a session.
+    Findings { session: SessionId },
     /// Redacted Markdown, to be copied or saved.
     Markdown { session: SessionId, excerpt: Excerpt },
 }
@@ -109,6 +111,7 @@ impl Query {
             | Query::Changes { .. }
             | Query::Prompts { .. }
             | Query::Notes { .. }
+            | Query::Findings { .. }
             | Query::Markdown { .. } => self,
         }
     }
@@ -133,6 +136,7 @@ pub enum Response {
     Changes(Box<Changes>),
     Prompts(PromptAnswer),
     Notes(Vec<PlacedNote>),
+    Findings(Vec<FindingEntry>),
     /// A change was made: a message about it.
     Changed(String),
     Markdown(String),
@@ -233,7 +237,7 @@ async fn run<V: View>(
     settings: &Settings,
     query: Query,
 ) -> Result<Response, ExportError> {
-    let Settings { prices, rules, budgets, folding, reflection: _ } = settings;
+    let Settings { prices, rules, budgets, folding, reflection } = settings;
     match query {
         Query::List { after, limit } => {
             let filter = SessionFilter {
@@ -291,6 +295,10 @@ async fn run<V: View>(
             let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
             let found = answer_prompts(view, &stored, query).await?;
             Ok(found.map_or_else(Response::Failed, Response::Prompts))
+        }
+        Query::Findings { session } => {
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
+            Ok(Response::Findings(reflection.entries(view, &stored).await?))
         }
         Query::Notes { session } => Ok(Response::Notes(view.notes(session).await?)),
         Query::Markdown { session, excerpt } => {

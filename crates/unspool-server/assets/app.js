@@ -94,10 +94,11 @@ for (const [name, keys, run] of [
   ["Search all sessions", "/", toSearch],
   ["Go to a session, a page or an action", "Ctrl K", null],
   ["Sessions", "g s", () => go("/")], ["Stats", "g t", () => go("/stats")],
+  ["Findings", "g f", () => go("/findings")],
   ["Switch between light and dark", "", toggleTheme], ["Log out", "", () => go("/logout")], ["Keyboard shortcuts", "?", openHelp], ["Close", "Esc", null],
 ]) addAction({ name, keys, run, everywhere: true });
 
-const places = { s: "/", t: "/stats" };
+const places = { s: "/", t: "/stats", f: "/findings" };
 let leader = -Infinity;
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {

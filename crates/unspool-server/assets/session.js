@@ -1,6 +1,7 @@
 // The page of one session: outline, keys, filters, find.
 
 import "./beside.js";
+import "./findings.js";
 import { isTyping } from "./app.js";
 import { Chat } from "./chat.js";
 import { Cursor } from "./cursor.js";

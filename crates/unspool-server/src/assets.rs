@@ -32,6 +32,7 @@ const MODULES: &[(&str, &str)] = modules![
     "cursor.js",
     "edits.js",
     "find.js",
+    "findings.js",
     "flow.js",
     "follow.js",
     "list.js",

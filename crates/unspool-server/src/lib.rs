@@ -51,6 +51,7 @@ pub mod templates {
     pub use crate::pages::beside::template as beside;
     pub use crate::pages::changes::template as changes;
     pub use crate::pages::filters;
+    pub use crate::pages::findings::template as findings;
     pub use crate::pages::prompts::template as prompts;
     pub use crate::pages::search::template as search;
     pub use crate::pages::session::template as session;
@@ -171,6 +172,8 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copy_markdown))
+        .route("/findings", get(pages::findings::findings))
+        .route("/s/{id}/findings", get(pages::findings::of_session))
         .route("/s/{id}/changes", get(pages::changes))
         .route("/s/{id}/prompts", get(pages::prompts))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))

@@ -5,6 +5,7 @@ pub mod beside;
 pub mod changes;
 mod chart;
 pub mod filters;
+pub mod findings;
 mod guest;
 #[cfg(unix)]
 pub mod new_chat;

@@ -6,6 +6,7 @@ mod changes_actions;
 mod chat_actions;
 mod chat_keys;
 mod chat_options;
+mod finding_actions;
 mod input;
 mod note_actions;
 mod overlay;
@@ -97,6 +98,7 @@ pub enum PendingQuery {
     Changes(SessionId),
     Prompt(SessionId),
     Notes(SessionId, NoteIntent),
+    Findings(SessionId),
     Budgets,
     /// The session that was named on the command line.
     Named {

@@ -43,6 +43,7 @@ struct ListedSession {
     stored: StoredSession,
     activity: Option<Activity>,
     scope: UsageScope,
+    findings: usize,
 }
 
 impl ListedSession {
@@ -57,6 +58,7 @@ impl ListedSession {
             sub_agent: self.stored.is_agent(),
             activity: self.activity.clone(),
             scope: self.scope,
+            findings: self.findings,
         }
     }
 }
@@ -67,10 +69,19 @@ async fn with_activity<S: Store>(
     scope: UsageScope,
 ) -> Result<Vec<ListedSession>, StoreError> {
     let mut shown = Vec::with_capacity(found.len());
+    let reflection = &app.settings.reflection;
+    let mut unknown = Vec::new();
     for stored in found {
         let activity = activity(&app.view(), &stored).await?;
-        shown.push(ListedSession { stored, activity, scope });
+        let findings = reflection.kept(&stored);
+        if findings.is_none() {
+            unknown.push(stored.clone());
+        }
+        let findings = findings.map_or(0, |found| found.count());
+        shown.push(ListedSession { stored, activity, scope, findings });
     }
+    // The list does not wait for them: the next view has their marks.
+    reflection.look_later(app.view(), unknown);
     Ok(shown)
 }
 
@@ -249,6 +260,7 @@ pub async fn suggestions<S: Store>(
             sub_agent: false,
             activity: None,
             scope: UsageScope::WithAgents,
+            findings: 0,
         })
         .collect();
     Ok(html(&template::suggestions(&rows)))

@@ -41,6 +41,7 @@ impl State {
             | Action::Export
             | Action::Chat
             | Action::Changes
+            | Action::Findings
             | Action::Prompt => {
                 return self.act_on_session(action);
             }
@@ -218,6 +219,7 @@ impl State {
             },
             Action::Export => return self.export(session_row.id),
             Action::Changes => return self.open_changes(session_row.id),
+            Action::Findings => return self.ask_for_findings(session_row.id),
             Action::Prompt => return self.open_prompt(session_row.id),
             Action::Chat => {
                 let id = session_row.id;

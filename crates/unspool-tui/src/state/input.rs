@@ -39,6 +39,7 @@ impl State {
                 }
             },
             Some(Overlay::Agents { of, at }) => self.choose_agent(of, at, key),
+            Some(Overlay::Findings { of, found, at }) => self.choose_finding(of, found, at, key),
             Some(Overlay::Option { option, at }) => self.press_in_option(option, at, key),
             Some(Overlay::Help { top }) => {
                 let top = match self.keys.action(key) {

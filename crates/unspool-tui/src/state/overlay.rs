@@ -3,6 +3,7 @@
 use unspool_live::protocol::AgentOption;
 use unspool_model::id::SessionId;
 use unspool_model::note::NoteTarget;
+use unspool_query::findings::FindingEntry;
 
 use crate::text_field::TextField;
 
@@ -22,6 +23,12 @@ pub enum Overlay {
     /// A choice of sub-agents to open.
     Agents {
         of: Vec<(String, SessionId)>,
+        at: usize,
+    },
+    /// The findings of a session.
+    Findings {
+        of: SessionId,
+        found: Vec<FindingEntry>,
         at: usize,
     },
 }

@@ -68,6 +68,10 @@ impl State {
             (PendingQuery::Notes(session, intent), Response::Notes(notes)) => {
                 self.take_notes(session, intent, &notes)
             }
+            (PendingQuery::Findings(session), Response::Findings(found)) => {
+                self.take_findings(session, found);
+                Vec::new()
+            }
             (PendingQuery::Prompt(session), Response::Prompts(answer)) => {
                 self.take_prompt(session, answer);
                 Vec::new()

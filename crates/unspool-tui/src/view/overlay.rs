@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 use unspool_live::protocol::OptionChoice;
+use unspool_query::findings::FindingEntry;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
 
@@ -45,6 +46,17 @@ pub fn draw(state: &State, overlay: &Overlay, area: Rect, canvas: &mut Canvas<'_
                 })
                 .collect();
             boxed("Sub-agents", &rows, *at, area, canvas);
+        }
+        Overlay::Findings { found, at, .. } => {
+            let row = |(nth, entry): (usize, &FindingEntry)| {
+                let mark = if nth == *at { "▸ " } else { "  " };
+                let mut line = Line::of(mark, Style::tone(Tone::Accent));
+                line.push(&entry.title, Style::default());
+                line.push(&format!("  {}", entry.figures), Style::tone(Tone::Muted));
+                line
+            };
+            let rows: Vec<Line> = found.iter().enumerate().map(row).collect();
+            boxed("Findings", &rows, *at, area, canvas);
         }
     }
 }

@@ -440,6 +440,7 @@ fn law_8_no_attack_becomes_markup_in_a_list() {
         sub_agent: true,
         activity,
         scope: UsageScope::WithAgents,
+        findings: 2,
     };
     let (chosen, choices) = (attacked_query(), attacked_choices());
     let budget = BudgetUse {

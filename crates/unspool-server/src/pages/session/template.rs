@@ -105,6 +105,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 nav.beside aria-label="Sessions" hidden {}
                 (notes(&page.figures.notes))
                 (tasks(page.tasks))
+                aside.tasks id="findings" aria-label="Findings" hidden {}
             }
             article.transcript {
                 (head)
@@ -214,6 +215,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
             }
             a href={ "/s/" (id) "/changes" } { "What changed" }
             a href={ "/s/" (id) "/prompts" } { "Prompts" }
+            a href={ "/s/" (id) "/findings" } { "Findings" }
             a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
             details.menu {
                 summary { "Export" }

@@ -23,6 +23,8 @@ pub struct ListRow<'a> {
     pub activity: Option<Activity>,
     /// Own, if the list has rows for sub-agents: what a sub-agent used stands in its own row.
     pub scope: UsageScope,
+    /// The number of findings, as far as it is known.
+    pub findings: usize,
 }
 
 /// The newest sessions of a project.
@@ -218,6 +220,11 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
                     span { (format::count(summary.turns as usize, "turn")) }
                     @if summary.errors > 0 {
                         span.tone-failed { (format::count(summary.errors as usize, "error")) }
+                    }
+                    @if row.findings > 0 {
+                        span.tone-warning title="What went wrong: open the session" {
+                            (format::count(row.findings, "finding"))
+                        }
                     }
                     @for tag in &summary.tags { span.tag { (safe(tag)) } }
                 }
