@@ -27,10 +27,13 @@ pub enum Family {
     FetchWeb,
     StartAgent,
     LoadSkill,
+    /// Keeps something beyond the session, or looks up what was kept.
+    Memory,
 }
 
 /// Tool names with their families. Lookup ignores case and punctuation (`normalise`). The archive
-/// looks planning tools up by their exact names, so these are listed in every spelling in use.
+/// looks planning tools and memories up by their exact names, so these are listed in every spelling in
+/// use.
 const TOOLS: &[(&str, Family)] = &[
     ("bash", Family::RunShell),
     ("shell", Family::RunShell),
@@ -99,6 +102,27 @@ const TOOLS: &[(&str, Family)] = &[
     ("invokeagent", Family::StartAgent),
     ("skill", Family::LoadSkill),
     ("activateskill", Family::LoadSkill),
+    ("memory", Family::Memory),
+    ("Memory", Family::Memory),
+    ("save_memory", Family::Memory),
+    ("store_memory", Family::Memory),
+    ("create_memory", Family::Memory),
+    ("update_memory", Family::Memory),
+    ("delete_memory", Family::Memory),
+    ("search_memory", Family::Memory),
+    ("read_memory", Family::Memory),
+    ("write_memory", Family::Memory),
+    ("list_memories", Family::Memory),
+    // The memory server of the MCP project.
+    ("mcp__memory__create_entities", Family::Memory),
+    ("mcp__memory__create_relations", Family::Memory),
+    ("mcp__memory__add_observations", Family::Memory),
+    ("mcp__memory__delete_entities", Family::Memory),
+    ("mcp__memory__delete_observations", Family::Memory),
+    ("mcp__memory__delete_relations", Family::Memory),
+    ("mcp__memory__read_graph", Family::Memory),
+    ("mcp__memory__search_nodes", Family::Memory),
+    ("mcp__memory__open_nodes", Family::Memory),
 ];
 
 impl Family {
@@ -157,8 +181,8 @@ impl AsksUser {
                 | Family::LoadSkill,
             ) => AsksUser::Rarely,
             // Tools of MCP servers.
-            None if tool.starts_with("mcp__") => AsksUser::Usually,
-            None => AsksUser::Rarely,
+            Some(Family::Memory) | None if tool.starts_with("mcp__") => AsksUser::Usually,
+            Some(Family::Memory) | None => AsksUser::Rarely,
         }
     }
 }
@@ -182,6 +206,18 @@ pub fn is_plan(name: &str) -> bool {
 /// Names of the planning tools as agents spell them, for index lookups in the archive.
 pub fn plan_tool_names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().filter(|(_, family)| family.is_plan()).map(|(name, _)| *name)
+}
+
+/// The filter of the tools that keep or look up memories.
+pub const MEMORY_FILTER: &str = "memory";
+
+/// The tools that a filter by tool means: the one of this name, or for `memory` all of its family, in
+/// the spellings of agents.
+pub fn filtered_by(filter: &str) -> Vec<&str> {
+    if filter != MEMORY_FILTER {
+        return vec![filter];
+    }
+    TOOLS.iter().filter(|(_, family)| *family == Family::Memory).map(|(name, _)| *name).collect()
 }
 
 /// True for a tool from inside which other calls are made: the code mode of Codex. Its log lists
@@ -218,6 +254,18 @@ mod tests {
         }
         assert!(plan_tool_names().count() == 7 && plan_tool_names().all(is_plan));
         assert_eq!(Family::of("mcp__files__edit"), None);
+    }
+
+    // R-002-43
+    #[test]
+    fn memory_operations_are_a_family_with_a_filter() {
+        for name in ["memory", "save_memory", "SaveMemory", "mcp__memory__read_graph"] {
+            assert_eq!(Family::of(name), Some(Family::Memory), "{name}");
+        }
+        assert_eq!(Family::of("mcp__files__memory"), None);
+        assert!(filtered_by("memory").contains(&"mcp__memory__add_observations"));
+        assert!(filtered_by("memory").contains(&"memory"));
+        assert_eq!(filtered_by("Bash"), ["Bash"]);
     }
 
     #[test]

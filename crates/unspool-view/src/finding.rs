@@ -81,7 +81,7 @@ rules! {
         "read what the next prompt says that the first one did not";
     SlowStep = "slow-step", slow_step, "Slow steps and waiting", "calls",
         "run it in the background, with a limit, or on less";
-    Retries = "retries", retries, "Failed model calls", "model calls",
+    Retries = "retries", retries, "Failed model calls and errors", "model calls",
         "look at the provider's limits and its status";
     ContextBlowUp = "context-blow-up", context_blow_up, "The context fills at once", "model calls",
         "have long outputs cut or searched, and files read in pieces";

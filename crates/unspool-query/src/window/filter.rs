@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use unspool_model::landmark::Landmark;
 use unspool_model::part::Kind;
 use unspool_model::skeleton::PartSkeleton;
+use unspool_model::tools::filtered_by;
 
 /// Selects parts by kind, tool, failure or edit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartFilter {
     Kind(Kind),
-    /// Calls of this tool.
+    /// Calls of this tool; `memory` means all tools that keep or look up memories.
     Tool(String),
     Errors,
     Edits,
@@ -22,7 +23,9 @@ impl PartFilter {
     pub(super) fn has(&self, part_skeleton: &PartSkeleton) -> bool {
         match self {
             PartFilter::Kind(kind) => part_skeleton.kind == *kind,
-            PartFilter::Tool(name) => part_skeleton.tool.as_deref() == Some(name),
+            PartFilter::Tool(name) => {
+                part_skeleton.tool.as_deref().is_some_and(|tool| filtered_by(name).contains(&tool))
+            }
             PartFilter::Errors => part_skeleton.is_landmark(Landmark::Error),
             PartFilter::Edits => part_skeleton.is_landmark(Landmark::Edit),
         }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, params_from_iter};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::part::{Body, ToolState};
 use unspool_model::tool_time::ToolTime;
+use unspool_view::finding::error_line;
 use unspool_view::present::card_summary;
 use unspool_view::present::format::first_line;
 
@@ -151,20 +152,4 @@ pub fn failures(
         entries.push(RepeatedFailure { tool, error, count, sessions, last });
     }
     Ok(entries)
-}
-
-/// The first line of an error, without the `<tool_use_error>` tags. An `Exit code N` line is joined
-/// with the line after it.
-fn error_line(output: &str) -> Option<String> {
-    let bare = |line: &str| {
-        let line = line.trim();
-        let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
-        first_line(line.strip_suffix("</tool_use_error>").unwrap_or(line), MAX_LINE_CHARS)
-    };
-    let mut lines = output.lines().map(bare).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    if first.starts_with("Exit code ") {
-        return Some(lines.next().map_or(first.clone(), |next| format!("{first}: {next}")));
-    }
-    Some(first)
 }

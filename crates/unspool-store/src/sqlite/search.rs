@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use unspool_index::{Candidates, Limits, TextQuery, candidates};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::Place;
+use unspool_model::tools::filtered_by;
 
 use super::block_store::SqliteBlockStore;
 use super::load::{Loader, RawPart, id, json_list};
@@ -113,7 +114,9 @@ impl Filter {
             }
             None => {}
         }
-        filter.require("part.tool = ?", text(&request.tool));
+        if let Some(tool) = &request.tool {
+            filter.require_any("part.tool", filtered_by(tool));
+        }
         filter.require("part.state = ?", text(&request.state));
         filter.require(
             "EXISTS (SELECT 1 FROM step WHERE step.turn = part.turn AND step.id = part.step
@@ -124,6 +127,15 @@ impl Filter {
         filter.require(&format!("{time} >= ?"), request.since.map(Value::from));
         filter.require(&format!("{time} < ?"), request.until.map(Value::from));
         filter
+    }
+
+    fn require_any(&mut self, column: &str, values: Vec<&str>) {
+        let mut numbers = Vec::new();
+        for value in values {
+            self.values.push(value.to_owned().into());
+            numbers.push(format!("?{}", self.values.len() + 1));
+        }
+        self.sql.push_str(&format!(" AND {column} IN ({})", numbers.join(", ")));
     }
 
     fn require(&mut self, condition: &str, value: Option<Value>) {

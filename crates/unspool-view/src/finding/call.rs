@@ -8,7 +8,7 @@ use unspool_model::tools::{AsksUser, Family};
 
 use super::MAX_LINE_CHARS;
 use super::command::Command;
-use super::error_text::{error_line, first_line, is_missed_edit};
+use super::error_text::{first_line, is_missed_edit, naming_line};
 use crate::block::{Diff, DiffKind};
 use crate::present::tools::edits::{self, FileAction, FileEdit};
 use crate::present::tools::{ParsedCall, shell_command};
@@ -70,18 +70,18 @@ impl Call {
         let parsed = ParsedCall::new(tool);
         let command_text = shell_command(tool);
         let elapsed = crate::present::elapsed(part.started, part.ended);
-        let path = parsed.path().map(str::to_owned);
+        let path = parsed.path().map(str::to_owned).or_else(|| patched_path(&parsed));
         let output = tool.output.as_deref().or_else(|| parsed.result.as_str());
         let input = tool.input.as_ref().map(|input| input.text()).unwrap_or(&tool.input_text);
         let checked = command_text.as_deref().or(path.as_deref()).unwrap_or(input);
         let failed = tool.state == ToolState::Failed;
         let denied = tool.state == ToolState::Denied;
         Call {
-            subject: subject(&parsed, command_text.as_deref()),
+            subject: subject(&parsed, command_text.as_deref().or(path.as_deref())),
             checked_input: checked.chars().take(MAX_INPUT_CHARS).collect(),
             input: digest(parsed.input.to_string().as_bytes()),
             output: output.filter(|text| !text.is_empty()).map(Output::of),
-            error: output.filter(|_| failed).and_then(error_line),
+            error: output.filter(|_| failed).and_then(naming_line),
             missed: failed && is_missed_edit(tool, family),
             time: ToolTime::of(AsksUser::of(&tool.name), tool.state, tool.duration_ms, elapsed),
             asked: tool.question.is_some() || !tool.earlier.is_empty(),
@@ -154,7 +154,8 @@ impl Call {
                 | Family::FetchWeb
                 | Family::LoadSkill,
             ) => false,
-            None => true,
+            // What was kept is found later.
+            Some(Family::Memory) | None => true,
         }
     }
 
@@ -183,7 +184,18 @@ impl Output {
     }
 }
 
-fn subject(call: &ParsedCall, command: Option<&str>) -> String {
+/// The first file of a patch in the input.
+fn patched_path(call: &ParsedCall) -> Option<String> {
+    let patch = edits::requested_text(call)
+        .filter(|_| Family::of(call.name()) == Some(Family::ApplyPatch))?;
+    let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
+    let path =
+        patch.lines().find_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)))?;
+    Some(path.trim().to_owned())
+}
+
+/// `about` is its command or its path.
+fn subject(call: &ParsedCall, about: Option<&str>) -> String {
     let keys = [
         "pattern",
         "query",
@@ -196,7 +208,7 @@ fn subject(call: &ParsedCall, command: Option<&str>) -> String {
         "prompt",
         "task",
     ];
-    let found = command.or_else(|| call.path()).or_else(|| call.text(&keys));
+    let found = about.or_else(|| call.text(&keys));
     let found = found.or(call.tool.title.as_deref()).map(str::to_owned);
     first_line(&found.unwrap_or_else(|| {
         let input = call.tool.input.as_ref().map(|input| input.text()).unwrap_or_default();
@@ -208,7 +220,7 @@ fn subject(call: &ParsedCall, command: Option<&str>) -> String {
 fn denial(tool: &Tool) -> Option<String> {
     let answer = tool.answer.as_ref().filter(|answer| answer.decision == Decision::Denied);
     let text = answer.map(|answer| answer.text.as_str()).or(tool.output.as_deref())?;
-    error_line(text)
+    naming_line(text)
 }
 
 fn edits_of(call: &ParsedCall) -> Vec<Edit> {

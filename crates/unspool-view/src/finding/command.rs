@@ -51,9 +51,9 @@ const READERS: &[&str] = &["bat", "cat", "head", "less", "nl", "tail"];
 /// Programs that change nothing.
 const HARMLESS: &[&str] = &[
     "[", "awk", "basename", "cd", "cut", "date", "df", "diff", "dirname", "du", "echo", "env",
-    "file", "grep", "hostname", "id", "jq", "ls", "printf", "ps", "pwd", "readlink", "realpath",
-    "rg", "sleep", "sort", "stat", "test", "tr", "tree", "true", "type", "uname", "uniq", "wc",
-    "which", "whoami",
+    "exit", "file", "grep", "hostname", "id", "jq", "ls", "printf", "ps", "pwd", "readlink",
+    "realpath", "rg", "sleep", "sort", "stat", "test", "tr", "tree", "true", "type", "uname",
+    "uniq", "wc", "which", "whoami",
 ];
 const HARMLESS_SUBCOMMANDS: &[&str] = &[
     "git blame",
@@ -100,7 +100,7 @@ impl Command {
             command.only_reads &= harmless;
             let says_little = matches!(
                 program,
-                "cd" | "sleep" | "echo" | "export" | "set" | "for" | "done" | "fi"
+                "cd" | "sleep" | "echo" | "exit" | "export" | "set" | "for" | "done" | "fi"
             );
             if command.program.is_empty() || !says_little && is_placeholder(&command.program) {
                 command.program = name;
@@ -116,7 +116,7 @@ impl Command {
 
 /// A program that another one in the same command says more than.
 fn is_placeholder(program: &str) -> bool {
-    matches!(program, "cd" | "sleep" | "echo" | "export" | "set" | "for" | "done" | "fi")
+    matches!(program, "cd" | "sleep" | "echo" | "exit" | "export" | "set" | "for" | "done" | "fi")
 }
 
 fn segments(text: &str) -> impl Iterator<Item = &str> {

@@ -7,22 +7,63 @@ use unspool_model::tools::Family;
 
 use super::MAX_LINE_CHARS;
 use crate::present::format;
+use crate::present::tools::envelope;
 
-/// The first line of an error, without the `<tool_use_error>` tags and without what Codex puts before
-/// an output. An `Exit code N` line is joined with the line after it.
+/// The first line of an error, without the `<tool_use_error>` tags. An `Exit code N` line is joined
+/// with the line after it.
 pub fn error_line(output: &str) -> Option<String> {
     let bare = |line: &str| {
         let line = line.trim();
         let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
         first_line(line.strip_suffix("</tool_use_error>").unwrap_or(line))
     };
-    let mut lines =
-        output.lines().map(bare).filter(|line| !line.is_empty() && !is_process_line(line));
+    let mut lines = output.lines().map(bare).filter(|line| !line.is_empty());
     let first = lines.next()?;
-    if first.starts_with("Exit code ") || first.starts_with("Exit code: ") {
+    if first.starts_with("Exit code ") {
         return Some(lines.next().map_or(first.clone(), |next| format!("{first}: {next}")));
     }
     Some(first)
+}
+
+/// The line of an output that names the error: after what the agent says about the process, without
+/// lines that separate, and of a Python traceback the last line.
+pub(super) fn naming_line(output: &str) -> Option<String> {
+    let output = envelope::open(output).text;
+    let mut exit = None;
+    let mut lines = output.lines().map(str::trim).filter(|line| {
+        if let Some(found) = exit_line(line) {
+            exit.get_or_insert(found);
+        }
+        exit_line(line).is_none()
+            && !is_process_line(line)
+            && line.chars().any(char::is_alphanumeric)
+    });
+    let mut found = lines.next().map(str::to_owned);
+    if found.as_deref().is_some_and(|line| line.starts_with("Traceback (most recent call last)")) {
+        found = lines.last().map(str::to_owned).or(found);
+    } else {
+        drop(lines);
+    }
+    let found = found.map(|line| {
+        let line = line.strip_prefix("<tool_use_error>").unwrap_or(&line);
+        first_line(line.strip_suffix("</tool_use_error>").unwrap_or(line))
+    });
+    match (exit, found) {
+        (Some(exit), Some(found)) => Some(format!("{exit}: {found}")),
+        (exit, found) => exit.or(found),
+    }
+}
+
+/// What agents say about the end of a process: `Exit code 1`, `Process exited with code 1`.
+fn exit_line(line: &str) -> Option<String> {
+    let starts = [
+        "Exit code: ",
+        "Exit code ",
+        "Process exited with code ",
+        "Error: Command failed (exit code: ",
+    ];
+    let code = starts.iter().find_map(|start| line.strip_prefix(start))?.trim_end_matches(')');
+    code.trim().parse::<i64>().ok().map(|code| format!("Exit code {code}"))
 }
 
 /// What Codex says about the process of a command.
@@ -131,9 +172,27 @@ mod tests {
             "Exit code 1: ls: cannot access 'x'"
         );
         assert_eq!(line("Exit code 1"), "Exit code 1");
-        let codex = "Chunk ID: 3f\nWall time: 0.1 seconds\nOutput:\nbash: nope: command not found";
-        assert_eq!(line(codex), "bash: nope: command not found");
         assert_eq!(line(" \n"), "");
+    }
+
+    /// Outputs as the recorded agents write them.
+    #[test]
+    fn what_stands_around_an_error_does_not_name_it() {
+        let line = |output: &str| naming_line(output).unwrap_or_default();
+        let codex = "Chunk ID: 3f\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\n----\nFAILED (failures=1)";
+        assert_eq!(line(codex), "Exit code 1: FAILED (failures=1)");
+        let python = "Exit code 1\nTraceback (most recent call last):\n  File \"a.py\", line 3\n    f()\nAssertionError: 31 != 32";
+        assert_eq!(line(python), "Exit code 1: AssertionError: 31 != 32");
+        let gemini = "<untrusted_context>\nNo such file\n</untrusted_context>";
+        assert_eq!(line(gemini), "No such file");
+        let droid = "Error: Command failed (exit code: 2)\nls: cannot access 'x'";
+        assert_eq!(line(droid), "Exit code 2: ls: cannot access 'x'");
+        assert_eq!(
+            line("<tool_use_error>File does not exist.</tool_use_error>"),
+            "File does not exist."
+        );
+        assert_eq!(line("Exit code 1"), "Exit code 1");
+        assert_eq!(line("====\n"), "");
     }
 
     #[test]

@@ -130,16 +130,18 @@ impl Known {
     }
 }
 
-/// The files of instructions in a message. Instructions without the name of a file are left out:
-/// they cannot be told from others.
+/// What instructions are called if their source does not name the file.
+const UNNAMED: &str = "an instruction file";
+
+/// The files of instructions in a message.
 fn instruction_files(message: &PromptMessage) -> Vec<String> {
     let mut files = Vec::new();
     for piece in &message.pieces {
         if piece.kind == PieceKind::Instructions {
-            files.extend(piece.label.clone());
+            files.push(piece.label.clone().unwrap_or_else(|| UNNAMED.to_owned()));
         }
         let spans = piece.spans.iter().filter(|span| span.kind == PieceKind::Instructions);
-        files.extend(spans.filter_map(|span| span.label.clone()));
+        files.extend(spans.map(|span| span.label.clone().unwrap_or_else(|| UNNAMED.to_owned())));
     }
     files
 }

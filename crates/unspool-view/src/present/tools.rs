@@ -5,7 +5,7 @@
 mod call;
 mod delegation;
 pub(crate) mod edits;
-mod envelope;
+pub(crate) mod envelope;
 mod files;
 mod generic;
 mod media;
@@ -54,6 +54,8 @@ fn presenter(name: &str) -> Presenter {
         Family::FetchWeb => web::fetch,
         Family::StartAgent => delegation::agent,
         Family::LoadSkill => delegation::skill,
+        Family::Memory if name.starts_with("mcp__") => generic::mcp,
+        Family::Memory => generic::unknown,
     }
 }
 

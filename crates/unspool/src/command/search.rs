@@ -40,7 +40,7 @@ pub struct Search {
     /// Only in parts of this kind: user, text, reasoning, tool, error, …, or title, or note
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// Only in calls of this tool
+    /// Only in calls of this tool; memory means all tools that keep or look up memories
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
     /// Only in calls with this state: pending, running, completed, failed, denied, interrupted

@@ -12,6 +12,7 @@ use unspool_model::id::{TurnId, digest};
 use unspool_model::note::{NoteTarget, PlacedNote};
 use unspool_model::price::Prices;
 use unspool_model::summary::Summary;
+use unspool_model::tools::MEMORY_FILTER;
 use unspool_view::present::notes::note_line;
 use unspool_view::present::outline::TurnOutline;
 use unspool_view::present::tools::Tasks;
@@ -173,9 +174,10 @@ fn entry(prompt: &Prompt) -> Markup {
 }
 
 /// The part filters besides single tools.
-const PART_FILTERS: [(&str, &str); 8] = [
+const PART_FILTERS: [(&str, &str); 9] = [
     ("errors", "Errors"),
     ("edits", "Edits"),
+    ("tool:memory", "Memory"),
     ("kind:text", "Replies"),
     ("kind:reasoning", "Reasoning"),
     ("kind:tool", "Tool calls"),
@@ -205,7 +207,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                         option value=(value) selected[is_chosen(value)] { (name) }
                     }
                     // The other tools are loaded when the menu opens.
-                    @if let Some(tool) = choice.only.and_then(|only| only.strip_prefix("tool:")) {
+                    @if let Some(tool) = choice.only.and_then(|only| only.strip_prefix("tool:")).filter(|tool| *tool != MEMORY_FILTER) {
                         option value=(safe(choice.only.unwrap_or_default())) selected { (safe(tool)) }
                     }
                 }

@@ -1,6 +1,7 @@
 //! Calls that a person, a rule or a hook denied, by tool and program.
 
 use unspool_model::part::ToolState;
+use unspool_model::tools::AsksUser;
 
 use super::super::error_text::signature;
 use super::{Cost, Entry, Finding, Found, Groups, History, Rule, evidence, times};
@@ -9,6 +10,10 @@ pub fn find(history: &History) -> Found {
     let calls = history.calls().count() as u64;
     let denied = |entry: &Entry| {
         let call = entry.call().filter(|call| call.state == ToolState::Denied)?;
+        // Somebody who does not answer a question has denied nothing.
+        if AsksUser::of(&call.tool) == AsksUser::Always {
+            return None;
+        }
         Some(call.name())
     };
     let finding = |(name, entries): (String, Vec<&Entry>)| {

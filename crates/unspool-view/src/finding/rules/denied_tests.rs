@@ -30,6 +30,13 @@ fn the_words_of_the_person_are_named() {
 }
 
 #[test]
+fn a_question_that_is_not_answered_is_none() {
+    let ask = || denied(call("AskUserQuestion", serde_json::json!({}), "declined"));
+    let plan = || denied(call("ExitPlanMode", serde_json::json!({}), "declined"));
+    assert!(titles(find, vec![ask(), plan()]).is_empty());
+}
+
+#[test]
 fn calls_that_ran_or_failed_are_none() {
     assert!(
         titles(find, vec![bash("rm a", ""), failed(bash("rm b", "permission denied"))]).is_empty()

@@ -1,66 +1,82 @@
-//! Model calls that failed: those that were made again, and those that ended their turn.
+//! Model calls that failed and were made again, and errors that the agent reports: of the provider, or
+//! of itself. An error beside its retry is the reason for it.
+
+use std::collections::BTreeMap;
 
 use super::super::error_text::{normalise, signature};
 use super::super::history::What;
 use super::{Cost, Entry, Finding, Found, History, Rule, cut, times};
 
+/// One failure: its entry, and why.
+struct Failed<'a> {
+    entry: &'a Entry,
+    why: &'a str,
+    /// What happened next in the turn.
+    lost_ms: Option<u64>,
+}
+
 pub fn find(history: &History) -> Found {
-    let mut groups: std::collections::BTreeMap<String, Vec<usize>> =
-        std::collections::BTreeMap::new();
-    for (at, entry) in history.entries.iter().enumerate() {
-        if let Some(text) = failure(entry) {
-            groups.entry(normalise(text)).or_default().push(at);
+    let mut retries: Vec<Failed<'_>> = Vec::new();
+    let mut errors: BTreeMap<String, Vec<Failed<'_>>> = BTreeMap::new();
+    for entries in history.by_turn() {
+        for (at, entry) in entries.iter().enumerate() {
+            let rest = &entries[at + 1..];
+            let before = at.checked_sub(1).and_then(|before| entries.get(before));
+            match &entry.what {
+                What::Retry(text) => {
+                    let why = before.and_then(error).unwrap_or(text);
+                    retries.push(Failed { entry, why, lost_ms: lost_ms(entry, rest) });
+                }
+                What::Failure(text) if !rest.first().is_some_and(is_retry) => {
+                    let failed = Failed { entry, why: text, lost_ms: None };
+                    errors.entry(normalise(text)).or_default().push(failed);
+                }
+                What::Failure(_) | What::Call(_) | What::Compaction { .. } | What::Other => {}
+            }
         }
     }
-    let failed: u64 = groups.values().map(|group| group.len() as u64).sum();
-    let opportunities = history.model_calls.saturating_add(failed);
-    let finding =
-        |(text, group): (String, Vec<usize>)| finding(history, text, &group, opportunities);
-    let findings = groups.into_iter().filter_map(finding).collect();
+    let failed = retries.len() + errors.values().map(Vec::len).sum::<usize>();
+    let opportunities = history.model_calls.saturating_add(failed as u64);
+    let mut findings: Vec<Finding> = Vec::new();
+    if let Some(last) = retries.last() {
+        let title = format!("A model call was made again {}: {}", times(retries.len()), last.why);
+        findings.push(finding("retry".to_owned(), title, &retries, opportunities));
+    }
+    for (text, group) in &errors {
+        let Some(last) = group.last() else { continue };
+        let title = format!("The agent reported an error {}: {}", times(group.len()), last.why);
+        findings.push(finding(signature(["error", text]), title, group, opportunities));
+    }
     Found { opportunities, findings }
 }
 
-fn failure(entry: &Entry) -> Option<&str> {
-    match &entry.what {
-        What::Retry(text) | What::Failure(text) => Some(text),
-        What::Call(_) | What::Compaction { .. } | What::Other => None,
-    }
+fn error(entry: &Entry) -> Option<&str> {
+    if let What::Failure(text) = &entry.what { Some(text) } else { None }
 }
 
-fn finding(
-    history: &History,
-    text: String,
-    group: &[usize],
-    opportunities: u64,
-) -> Option<Finding> {
+fn is_retry(entry: &Entry) -> bool {
+    matches!(entry.what, What::Retry(_))
+}
+
+fn finding(signature: String, title: String, group: &[Failed<'_>], opportunities: u64) -> Finding {
     let mut cost = Cost::default();
-    let mut evidence = Vec::new();
-    for at in group {
-        let entry = history.entries.get(*at)?;
-        let lost = lost_ms(&history.entries[*at..]);
-        cost.add(Cost { duration_ms: lost, calls: Some(1), ..Cost::default() });
-        evidence.push(entry.evidence(failure(entry)?));
+    for failed in group {
+        cost.add(Cost { duration_ms: failed.lost_ms, ..Cost::default() });
     }
-    let last = failure(history.entries.get(*group.last()?)?)?;
-    Some(Finding {
+    Finding {
         rule: Rule::Retries,
-        signature: signature(["model call", &text]),
-        title: format!("A model call failed {}: {last}", times(group.len())),
+        signature,
+        title,
         count: group.len() as u64,
         opportunities,
         cost,
-        evidence: cut(evidence),
-    })
+        evidence: cut(group.iter().map(|failed| failed.entry.evidence(failed.why)).collect()),
+    }
 }
 
 /// The time from a failure that was tried again to what happened next in the turn.
-fn lost_ms(from: &[Entry]) -> Option<u64> {
-    let (failed, rest) = from.split_first()?;
-    if !matches!(failed.what, What::Retry(_)) {
-        return None;
-    }
-    let next =
-        rest.iter().take_while(|entry| entry.turn == failed.turn).find_map(|entry| entry.at)?;
+fn lost_ms(failed: &Entry, rest: &[Entry]) -> Option<u64> {
+    let next = rest.iter().find_map(|entry| entry.at)?;
     u64::try_from(next.duration_since(failed.at?).as_millis()).ok()
 }
 

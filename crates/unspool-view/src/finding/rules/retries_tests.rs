@@ -19,9 +19,9 @@ fn model_calls_that_failed_are_a_finding_with_the_time_that_they_cost() {
     let found = find(&history(&[turn]));
     assert_eq!(found.findings.len(), 1);
     let finding = &found.findings[0];
-    assert_eq!(finding.title, "A model call failed twice: Retry, attempt 2: overloaded");
+    assert_eq!(finding.title, "A model call was made again twice: Retry, attempt 2: overloaded");
     // 9 seconds to the second failure and 30 to the reply.
-    assert_eq!((finding.cost.duration_ms, finding.cost.calls), (Some(39_000), Some(2)));
+    assert_eq!(finding.cost.duration_ms, Some(39_000));
     // One call was answered.
     assert_eq!((finding.count, finding.opportunities), (2, 3));
     assert_eq!(parts(finding), [part_id(1, 1), part_id(1, 2)]);
@@ -31,8 +31,32 @@ fn model_calls_that_failed_are_a_finding_with_the_time_that_they_cost() {
 fn a_failure_that_ends_its_turn_costs_no_time() {
     let failure = Failure { text: "API Error: 529 overloaded".into(), ..Failure::default() };
     let found = find(&history(&[turn_of(1, vec![Body::Error(failure)]), turn(2, vec![])]));
-    assert_eq!(found.findings[0].title, "A model call failed once: API Error: 529 overloaded");
+    assert_eq!(
+        found.findings[0].title,
+        "The agent reported an error once: API Error: 529 overloaded"
+    );
     assert_eq!(found.findings[0].cost.duration_ms, None);
+}
+
+#[test]
+fn an_error_beside_its_retry_is_the_reason_for_it() {
+    let failure = |text: &str| Body::Error(Failure { text: text.into(), ..Failure::default() });
+    let bodies =
+        vec![failure("429 slow down"), retry(1), failure("429 slow down"), retry(2), prose("b")];
+    let found = find(&history(&[turn_of(1, bodies)])).findings;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].title, "A model call was made again twice: 429 slow down");
+    // A retry that another error follows explains that one only if it comes before it.
+    let bodies = vec![retry(1), prose("a"), failure("401 no key")];
+    let found = find(&history(&[turn_of(1, bodies)])).findings;
+    let titles: Vec<&str> = found.iter().map(|finding| finding.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "A model call was made again once: Retry, attempt 1: overloaded",
+            "The agent reported an error once: 401 no key"
+        ]
+    );
 }
 
 #[test]

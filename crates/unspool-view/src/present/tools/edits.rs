@@ -147,7 +147,7 @@ pub fn lists_its_changes(call: &ParsedCall) -> bool {
 }
 
 /// The patch in the input of a patch tool.
-fn requested_text<'a>(call: &'a ParsedCall) -> Option<&'a str> {
+pub(crate) fn requested_text<'a>(call: &'a ParsedCall) -> Option<&'a str> {
     let keys = ["patch", "input", "patchText", "patch_text", "diff"];
     call.input.as_str().or_else(|| call.text(&keys))
 }
