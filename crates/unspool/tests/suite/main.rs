@@ -87,6 +87,7 @@ mod prompts;
 mod pty;
 mod raw;
 mod redaction;
+mod reflect;
 mod remote_reader;
 mod requests;
 mod requirements;
