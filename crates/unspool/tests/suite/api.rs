@@ -64,7 +64,7 @@ fn every_route_answers_what_its_schema_says() {
     let sessions = all_of(&server, "/api/sessions");
     assert!(sessions.len() > 50, "{}", sessions.len());
     let (mut kinds, mut dangling, mut changed_files) = (BTreeSet::new(), 0, 0);
-    let (mut asked, mut pieces_seen) = (BTreeSet::new(), 0);
+    let (mut asked, mut pieces_seen, mut findings) = (BTreeSet::new(), 0, 0);
     let mut request = |route: &str, path: &str| -> Value {
         asked.insert(route.to_owned());
         let operation = &document["paths"][route]["get"];
@@ -76,6 +76,8 @@ fn every_route_answers_what_its_schema_says() {
     request("/api/openapi.json", "/api/openapi.json");
     request("/api/sessions", "/api/sessions");
     request("/api/stats", "/api/stats");
+    let all = request("/api/findings", "/api/findings?limit=1000");
+    assert!(all["sessions"].as_array().unwrap().len() > 50, "{all}");
     for kind in unspool_query::params::SEARCH_KINDS {
         request("/api/search", &format!("/api/search?q=a*&kind={kind}&limit=5"));
     }
@@ -116,6 +118,9 @@ fn every_route_answers_what_its_schema_says() {
             let pieces = one["prompts"][0]["pieces"].as_array().unwrap();
             pieces_seen += pieces.len();
         }
+        let route = "/api/sessions/{id}/findings";
+        let found = request(route, &format!("/api/sessions/{id}/findings"));
+        findings += found["findings"].as_array().unwrap().len();
         let changes = request("/api/sessions/{id}/changes", &format!("/api/sessions/{id}/changes"));
         changed_files += changes["files"].as_array().unwrap().len();
         let turns = turns.as_array().unwrap();
@@ -148,6 +153,7 @@ fn every_route_answers_what_its_schema_says() {
     assert!(dangling > 0, "some recordings end in a call");
     assert!(changed_files > 10, "{changed_files}");
     assert!(pieces_seen > 100, "{pieces_seen}");
+    assert!(findings > 20, "{findings}");
 
     // Every route was requested except those that return no JSON.
     let files =

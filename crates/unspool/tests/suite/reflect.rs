@@ -11,7 +11,8 @@ use crate::harness::Machine;
 const CASE: &str = "fixtures/claude-code/discovery-loop/log.jsonl";
 const LOG: &str = ".claude/projects/-home-dev-weather-app/one.jsonl";
 /// A key in the form of a vendor's.
-const SECRET: &str = "sk-ant-api03-Zk8Qw3nVb7Lr2Xc9Td4Hs6Jf1Mg5Yp0Ae8Uo3Wi7Bn2Kv4Cx6Rz9Lq1Ft5Gd8Sh3Jm7Pw2Na";
+const SECRET: &str =
+    "sk-ant-api03-Zk8Qw3nVb7Lr2Xc9Td4Hs6Jf1Mg5Yp0Ae8Uo3Wi7Bn2Kv4Cx6Rz9Lq1Ft5Gd8Sh3Jm7Pw2Na";
 
 fn array(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap()
@@ -84,7 +85,10 @@ fn a_finding_has_no_secret() {
     assert_eq!(finding["rule"], "fails-again", "{all}");
     assert_eq!((finding["count"].as_u64(), finding["opportunities"].as_u64()), (Some(3), Some(3)));
     let title = finding["title"].as_str().unwrap();
-    assert!(title.starts_with("Bash login failed 3 times: Exit code 1: the key [redacted:"), "{title}");
+    assert!(
+        title.starts_with("Bash login failed 3 times: Exit code 1: the key [redacted:"),
+        "{title}"
+    );
     for shown in [&all, &text] {
         assert!(!shown.contains(&SECRET[..20]), "{shown}");
         assert!(shown.contains("[redacted:"), "{shown}");
