@@ -4,6 +4,9 @@ use jiff::Timestamp;
 use unspool_model::event::{Event, EventKey, EventKind};
 use unspool_model::id::digest;
 use unspool_model::provenance::{Evidence, Feed, Name};
+use unspool_model::session::TitleOrigin;
+
+use super::injected::begins_injected;
 
 /// One record of a source, with its position.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,14 @@ impl<'o> Emitter<'o> {
     }
 
     pub fn push(&mut self, kind: EventKind) {
+        // A title that the agent made of what it had put before the first prompt: the prompt itself
+        // gives a better one.
+        if let EventKind::TitleSet(title) = &kind
+            && title.origin != TitleOrigin::Custom
+            && begins_injected(&title.text)
+        {
+            return;
+        }
         let event = self.event(kind);
         self.out.push(event);
     }

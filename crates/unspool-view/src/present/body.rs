@@ -30,7 +30,8 @@ pub fn body(body: &Body) -> Vec<Block> {
         }
         Body::McpSnapshot(snapshot) => vec![servers(snapshot)],
         Body::ContextInfo(context) => {
-            vec![fold(&context.title, &context.text, literal(&context.text))]
+            let text = tools::context_text(&context.text);
+            vec![fold(&context.title, text, literal(text))]
         }
         Body::Compaction(compaction) => vec![compaction_fold(compaction)],
         Body::File(file) => file_blocks(file),

@@ -79,13 +79,7 @@ impl LogDecoder {
         report: &str,
     ) {
         self.agent_reported(emit, report);
-        let text = tag(report, "summary").unwrap_or(report).to_owned();
-        let notice = Notice { code: "task-notification".to_owned(), text };
-        let mut user = vec![Body::Notice(notice)];
-        if let Some(result) = tag(report, "result") {
-            user.push(Body::Text(Text { text: result.to_owned(), ..Text::default() }));
-        }
-        self.start(emit, fields, Trigger::Agent, user);
+        self.start(emit, fields, Trigger::Agent, task_report(report));
     }
 
     fn agent_reported(&self, emit: &mut Emitter<'_>, report: &str) {
@@ -256,6 +250,16 @@ impl LogDecoder {
         self.notice(emit, fields, "hook-feedback", why);
         emit.push(EventKind::TurnEnded(EndReason::Completed));
     }
+}
+
+/// What the report of a background agent or command says, without its tags.
+pub(super) fn task_report(report: &str) -> Vec<Body> {
+    let text = tag(report, "summary").unwrap_or(report).to_owned();
+    let mut user = vec![Body::Notice(Notice { code: "task-notification".to_owned(), text })];
+    if let Some(result) = tag(report, "result") {
+        user.push(Body::Text(Text { text: result.to_owned(), ..Text::default() }));
+    }
+    user
 }
 
 pub(super) fn retry(attempt: Option<u64>, of: Option<u64>, why: &str) -> Notice {

@@ -17,7 +17,9 @@ use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Parent, Trigger};
 use unspool_model::tools::AsksUser;
 
+use super::super::injected::separate_text;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
+use super::context::task_report;
 use super::log::interjection_hash;
 use super::marks::{Mark, mark};
 use super::message::{called, request};
@@ -190,22 +192,22 @@ impl HooksDecoder {
             return RecordOutcome::InParts;
         }
         self.turn(prompt.clone());
-        let alike = self.prompts.next(&text);
-        let named = prompt.map(|id| self.dialect.prompt_name(id));
-        let names = named.into_iter().chain([alike]).collect();
-        let trigger = match mark(&text) {
-            Mark::TaskNotification(_) => Trigger::Agent,
-            Mark::Command(_) => Trigger::Command,
-            Mark::None if text.starts_with('/') => Trigger::Command,
+        let words = |text: String| vec![Body::Text(Text { text, ..Text::default() })];
+        let (trigger, user) = match mark(&text) {
+            Mark::TaskNotification(report) => (Trigger::Agent, task_report(report)),
+            Mark::Command(command) => (Trigger::Command, words(command)),
+            Mark::Shell(command) => (Trigger::Command, words(format!("! {command}"))),
+            Mark::None if text.starts_with('/') => (Trigger::Command, words(text)),
             Mark::Interruption
             | Mark::CommandOutput(_)
-            | Mark::Shell(_)
             | Mark::ShellOutput { .. }
             | Mark::HookFeedback(_)
             | Mark::Caveat
-            | Mark::None => Trigger::User,
+            | Mark::None => (Trigger::User, separate_text(self.dialect.agent(), text)),
         };
-        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        let alike = self.prompts.next_of(&user);
+        let named = prompt.map(|id| self.dialect.prompt_name(id));
+        let names = named.into_iter().chain(alike).collect();
         emit.turn = None;
         emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts

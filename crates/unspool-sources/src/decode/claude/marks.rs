@@ -40,30 +40,45 @@ pub(super) fn mark(text: &str) -> Mark<'_> {
     let start = text.trim_start();
     if is_interruption(text) {
         Mark::Interruption
-    } else if start.starts_with("<command-name>") || start.starts_with("<command-message>") {
-        let name = tag(text, "command-name").unwrap_or_default().trim();
-        let arguments = tag(text, "command-args").unwrap_or_default().trim();
-        Mark::Command(format!("{name} {arguments}").trim_end().to_owned())
-    } else if start.starts_with("<local-command-stdout>") {
-        Mark::CommandOutput(tag(text, "local-command-stdout").unwrap_or_default())
-    } else if start.starts_with("<local-command-caveat>")
-        || start.starts_with("Caveat: The messages below")
-    {
+    } else if let Some(mark) = tagged(start) {
+        mark
+    } else if start.starts_with("Caveat: The messages below") {
         Mark::Caveat
-    } else if start.starts_with("<bash-input>") {
-        Mark::Shell(tag(text, "bash-input").unwrap_or_default())
-    } else if start.starts_with("<bash-stdout>") {
-        Mark::ShellOutput {
-            stdout: tag(text, "bash-stdout").unwrap_or_default(),
-            stderr: tag(text, "bash-stderr").unwrap_or_default(),
-        }
-    } else if start.starts_with("<task-notification>") {
-        Mark::TaskNotification(start)
     } else if let Some(feedback) = text.strip_prefix("Stop hook feedback:\n") {
         Mark::HookFeedback(feedback)
     } else {
         Mark::None
     }
+}
+
+/// The mark of a text that consists of tags of the program. A user who types one of these tags in a
+/// sentence does not end it with a tag.
+fn tagged(start: &str) -> Option<Mark<'_>> {
+    let (first, _) = start.strip_prefix('<')?.split_once('>')?;
+    if !start.trim_end().ends_with('>') {
+        return None;
+    }
+    Some(match first {
+        "command-name" | "command-message" => {
+            let name = tag(start, "command-name")?.trim();
+            let arguments = tag(start, "command-args").unwrap_or_default().trim();
+            Mark::Command(format!("{name} {arguments}").trim_end().to_owned())
+        }
+        // Until 2.0: a note to the memory, and a prompt for a session in the background.
+        "user-memory-input" => Mark::Command(format!("# {}", tag(start, first)?.trim())),
+        "background-task-input" => Mark::Command(format!("& {}", tag(start, first)?.trim())),
+        "local-command-stdout" | "local-command-stderr" | "background-task-output" => {
+            Mark::CommandOutput(tag(start, first)?)
+        }
+        "local-command-caveat" => Mark::Caveat,
+        "bash-input" => Mark::Shell(tag(start, first)?),
+        "bash-stdout" | "bash-stderr" => Mark::ShellOutput {
+            stdout: tag(start, "bash-stdout").unwrap_or_default(),
+            stderr: tag(start, "bash-stderr").unwrap_or_default(),
+        },
+        "task-notification" => Mark::TaskNotification(start),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

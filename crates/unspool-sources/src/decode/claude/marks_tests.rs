@@ -20,6 +20,12 @@ fn marks_are_distinguished_from_plain_text() {
         ),
         ("Stop hook feedback:\nmore", Mark::HookFeedback("more")),
         ("Explain <command-name> to me", Mark::None),
+        ("<command-name> is what?", Mark::None),
+        ("<command-name>/x</command-name> is what?", Mark::None),
+        ("<bash-input>ls</bash-input> is in my log", Mark::None),
+        ("<task-notification> is what?", Mark::None),
+        ("<user-memory-input>use tabs</user-memory-input>", Mark::Command("# use tabs".into())),
+        ("<local-command-stderr>no</local-command-stderr>", Mark::CommandOutput("no")),
     ];
     for (text, expected) in cases {
         assert_eq!(&mark(text), expected, "{text}");

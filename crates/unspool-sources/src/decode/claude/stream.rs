@@ -18,8 +18,10 @@ use unspool_model::part::{Body, Compaction, Data, Notice, SkillLoad};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate;
 use super::super::mcp_servers::McpServers;
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
+use super::NAME;
 use super::context::{record_name, skill_name};
 use super::marks::{Mark, mark};
 use super::message::{Blocks, Calls, message_text, reported_cost, user_parts};
@@ -122,7 +124,7 @@ impl StreamDecoder {
         let text = message_text(&message);
         if !fields.has("uuid") {
             // The other direction: a message that the host sent.
-            self.input(emit, None, user_parts(&message));
+            self.input(emit, None, separate(NAME, user_parts(&message)));
             return RecordOutcome::InParts;
         }
         if let Some((name, compaction)) = self.boundary.take() {
@@ -158,7 +160,7 @@ impl StreamDecoder {
             | Mark::Shell(_)
             | Mark::ShellOutput { .. }
             | Mark::TaskNotification(_) => {
-                self.input(emit, record_name(fields), user_parts(&message));
+                self.input(emit, record_name(fields), separate(NAME, user_parts(&message)));
             }
         }
         RecordOutcome::InParts

@@ -14,6 +14,7 @@ use unspool_model::provenance::Name;
 use unspool_model::session::{Trigger, Usage};
 
 use super::super::claude::tag;
+use super::super::injected::separate;
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
 
@@ -72,6 +73,7 @@ impl LogDecoder {
                 }),
             });
         }
+        let user = separate(super::NAME, user);
         let words = user.iter().find_map(Body::prose).unwrap_or_default();
         let trigger = if self.is_agent || words.starts_with(TEAM_REPORT) {
             Trigger::Agent

@@ -2,10 +2,11 @@
 //! counts, and what Codex itself did. Extends `LogDecoder`.
 
 use unspool_model::event::{EndReason, EventKind};
-use unspool_model::part::{Body, Compaction, Data, Failure, Text};
+use unspool_model::part::{Body, Compaction, Data, Failure};
 use unspool_model::provenance::Name;
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate_text;
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::log::LogDecoder;
 use super::metadata::failure;
@@ -127,7 +128,7 @@ impl LogDecoder {
         let mut user = Vec::new();
         let text = event.string("message").unwrap_or_default();
         if !text.is_empty() {
-            user.push(Body::Text(Text { text, ..Text::default() }));
+            user.extend(separate_text(super::NAME, text));
         }
         let listed = |name| event.read::<Vec<String>>(name).unwrap_or_default();
         for url in listed("images").into_iter().chain(listed("local_images")) {

@@ -13,10 +13,11 @@ use unspool_model::event::{
     ToolOutcome,
 };
 use unspool_model::json::Json;
-use unspool_model::part::{Body, Compaction, Question, QuestionItem, QuestionKind, Text};
+use unspool_model::part::{Body, Compaction, Question, QuestionItem, QuestionKind};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate_text;
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome};
 use super::call::{COMMAND_TOOL, PATCH_TOOL, emit_call};
 use super::{compaction_name, payload, turn_name};
@@ -128,7 +129,7 @@ impl HooksDecoder {
         }
         self.prompted = true;
         let names = self.turn.iter().map(turn_name).collect();
-        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        let user = separate_text(super::NAME, text);
         emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }

@@ -14,6 +14,7 @@ use unspool_model::part::{Body, Data, Interjection, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{ForkedFrom, Parent, Trigger};
 
+use super::super::injected::is_injected;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::metadata::usage;
 use super::prompts::Prompts;
@@ -304,6 +305,10 @@ impl LogDecoder {
         let Some(turn) = self.turn.clone().filter(|_| !self.prompted) else {
             let texts: Vec<&str> = user.iter().filter_map(Body::prose).collect();
             let text = texts.join("\n");
+            if is_injected(&user) {
+                user.into_iter().for_each(|body| emit.push(EventKind::Part(None, body)));
+                return RecordOutcome::InParts;
+            }
             let nth = self.interjections;
             self.interjections += 1;
             let name = id.map(|id| Name::Record(id.into())).unwrap_or_else(|| {

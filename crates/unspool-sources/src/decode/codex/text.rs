@@ -5,6 +5,7 @@ use unspool_model::event::ToolEnd;
 use unspool_model::part::{Body, File, Text};
 
 use super::super::Fields;
+use super::super::injected::separate;
 
 /// The text of a field that is a string or a list of content items.
 pub(super) fn content_text(fields: &Fields<'_>, name: &str) -> String {
@@ -175,7 +176,7 @@ pub(super) fn user_parts(item: &Fields<'_>) -> Vec<Body> {
             }
         }
     }
-    parts
+    separate(super::NAME, parts)
 }
 
 /// An image by its URL.

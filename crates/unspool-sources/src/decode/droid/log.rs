@@ -18,6 +18,7 @@ use unspool_model::session::{ForkedFrom, Parent, Title, TitleOrigin, Trigger};
 
 use super::super::claude::message::{Calls, block, message_text, user_parts};
 use super::super::claude::result::content_text;
+use super::super::injected::{is_injected, separate};
 use super::super::permission::report_refusal;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::tool::{begin_call, emit_result};
@@ -151,7 +152,8 @@ impl LogDecoder {
             self.start_turn(emit, id, Trigger::Agent, user);
             return RecordOutcome::InParts;
         }
-        if id.starts_with("context-") || is_reminder(&text) {
+        let user = separate(super::NAME, user_parts(message));
+        if id.starts_with("context-") || is_injected(&user) {
             let content = Json::string(&text);
             let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
             emit.push(EventKind::SnapshotTaken { kind, sha256, content });
@@ -169,8 +171,6 @@ impl LogDecoder {
                 emit.push(EventKind::Part(name, Body::Notice(notice)));
             }
             Some(_) | None => {
-                let mut user = user_parts(message);
-                user.retain(|body| !body.prose().is_some_and(is_reminder));
                 let trigger = if self.sub_agent { Trigger::Agent } else { Trigger::User };
                 self.start_turn(emit, id, trigger, user);
             }
@@ -322,9 +322,4 @@ fn task_item(item: &Fields<'_>) -> TaskItem {
             Some(_) | None => TaskState::Pending,
         },
     }
-}
-
-/// True for text that the program adds to a prompt for the model.
-fn is_reminder(text: &str) -> bool {
-    text.trim_start().starts_with("<system-reminder>")
 }

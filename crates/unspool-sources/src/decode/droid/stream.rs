@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, Event, EventKind, ProseDetail, ProseKind};
 use unspool_model::id::digest;
-use unspool_model::part::{Body, Data, Failure, Text};
+use unspool_model::part::{Body, Data, Failure};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Trigger, Usage};
 
 use super::super::claude::message::{Calls, called, started};
+use super::super::injected::separate_text;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::task;
 use super::tool::{begin_call, emit_result};
@@ -89,7 +90,7 @@ impl StreamDecoder {
             self.has_agents = true;
             (Trigger::Agent, task::report_completion(emit, text))
         } else {
-            (Trigger::User, vec![Body::Text(Text { text, ..Text::default() })])
+            (Trigger::User, separate_text(super::NAME, text))
         };
         let by_text = self.prompts.next_of(&user);
         let names = [Name::Prompt(id)].into_iter().chain(by_text).collect();

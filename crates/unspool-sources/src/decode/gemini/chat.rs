@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use unspool_model::event::{EndReason, Event, EventKind};
 use unspool_model::id::{digest, sha256};
 use unspool_model::json::Json;
-use unspool_model::part::{Body, Data, Failure, File, Notice, Text};
+use unspool_model::part::{Body, Data, Failure, File, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::{Title, TitleOrigin, Trigger};
 
+use super::super::injected::{is_injected, separate_text};
+use super::super::referenced_files::{Referenced, ReferencedFiles};
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::message::Calls;
 
@@ -253,6 +255,14 @@ impl ChatDecoder {
             return self.responses(emit, message);
         }
         let user = user_parts(message);
+        // Gemini tells the model what a hook of the session added in a message of its own.
+        if is_injected(&user) {
+            for (nth, body) in user.into_iter().enumerate() {
+                let name = Name::Record(format!("{id}/context/{nth}").into());
+                emit.push(EventKind::Part(Some(name), body));
+            }
+            return RecordOutcome::InParts;
+        }
         let by_text = self.prompt_names.next_of(&user);
         let names = [Name::Prompt(id.clone())].into_iter().chain(by_text).collect();
         self.prompts.push(id.clone());
@@ -260,8 +270,11 @@ impl ChatDecoder {
         self.cancelled = false;
         self.steps.clear();
         // Gemini prompts a sub-agent that ran out of turns to finish.
-        let again = self.sub_agent && self.prompts.len() > 1;
-        let trigger = if again { Trigger::Continuation } else { Trigger::User };
+        let trigger = match self.sub_agent {
+            true if self.prompts.len() > 1 => Trigger::Continuation,
+            true => Trigger::Agent,
+            false => Trigger::User,
+        };
         emit.push(EventKind::TurnStarted { names, trigger, user });
         RecordOutcome::InParts
     }
@@ -302,24 +315,36 @@ pub(super) fn text_of(message: &Fields<'_>) -> String {
     })
 }
 
+/// The user's own words, the files that they mention, and what hooks and editors added.
 fn user_parts(message: &Fields<'_>) -> Vec<Body> {
     if let Some(text) = message.string("content") {
-        return vec![Body::Text(Text { text, ..Text::default() })];
+        return separate_text(super::NAME, text);
     }
-    let part = |part: Fields<'_>| {
-        if let Some(text) = part.string("text") {
-            return Body::Text(Text { text, ..Text::default() });
+    let mut files = ReferencedFiles::default();
+    let mut user = Vec::new();
+    for part in message.list("content") {
+        match part.string("text") {
+            Some(text) => match files.read(text) {
+                Some(Referenced::File(file)) => user.push(Body::File(file)),
+                Some(Referenced::Words(text)) => user.extend(separate_text(super::NAME, text)),
+                None => {}
+            },
+            None => user.push(attachment(&part, &mut files)),
         }
-        let (data, file) = (part.fields("inlineData"), part.fields("fileData"));
-        if !data.is_object() && !file.is_object() {
-            return Body::Data(Data { kind: "part".to_owned(), payload: part.whole() });
-        }
-        let media_type = data.string("mimeType").or_else(|| file.string("mimeType"));
-        let media = media_type.as_deref().unwrap_or("application/octet-stream");
-        let inline = data.text("data").map(|bytes| format!("data:{media};base64,{bytes}"));
-        let url = inline.or_else(|| file.string("fileUri"));
-        let name = data.string("displayName").or_else(|| file.string("displayName"));
-        Body::File(File { name, media_type, url, text: None })
-    };
-    message.list("content").map(part).collect()
+    }
+    user
+}
+
+fn attachment(part: &Fields<'_>, files: &mut ReferencedFiles) -> Body {
+    let (data, file) = (part.fields("inlineData"), part.fields("fileData"));
+    if !data.is_object() && !file.is_object() {
+        return Body::Data(Data { kind: "part".to_owned(), payload: part.whole() });
+    }
+    let media_type = data.string("mimeType").or_else(|| file.string("mimeType"));
+    let media = media_type.as_deref().unwrap_or("application/octet-stream");
+    let inline = data.text("data").map(|bytes| format!("data:{media};base64,{bytes}"));
+    let url = inline.or_else(|| file.string("fileUri"));
+    let name = data.string("displayName").or_else(|| file.string("displayName"));
+    let name = files.take_name().or(name);
+    Body::File(File { name, media_type, url, text: None })
 }

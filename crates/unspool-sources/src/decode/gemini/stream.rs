@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, Event, EventKind, ProseKind, ToolEnd, ToolOutcome};
-use unspool_model::part::{Body, Data, Failure, Notice, Text};
+use unspool_model::part::{Body, Data, Failure, Notice};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate_text;
 use super::super::prompt_hash;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::tool::emit_call;
@@ -93,8 +94,8 @@ impl StreamDecoder {
     fn message(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let text = fields.string("content").unwrap_or_default();
         if fields.is("role", "user") {
-            let names = vec![self.prompt_names.next(&text)];
-            let user = vec![Body::Text(Text { text, ..Text::default() })];
+            let user = separate_text(super::NAME, text);
+            let names = self.prompt_names.next_of(&user).into_iter().collect();
             (self.step, self.answered) = (0, false);
             self.begin();
             emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });

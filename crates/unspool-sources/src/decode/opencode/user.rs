@@ -9,6 +9,7 @@ use unspool_model::part::{Body, Compaction, ContextInfo, Data, File, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate;
 use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
 use super::time_of;
@@ -130,7 +131,7 @@ impl OpenCodeDecoder {
             self.turn = Some(id.clone());
             self.ended = false;
         }
-        let OpenCodeDecoder { users, prompts, .. } = self;
+        let OpenCodeDecoder { users, prompts, product, .. } = self;
         let Some(user) = users.iter_mut().rev().find(|user| *user.id == **id) else { return };
         let at = emit.at;
         emit.at = user
@@ -138,7 +139,7 @@ impl OpenCodeDecoder {
             .and_then(|at| i64::try_from(at).ok())
             .and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
         emit.turn = None;
-        let (trigger, said) = (user.trigger(), user.said());
+        let (trigger, said) = (user.trigger(), separate(product.agent(), user.said()));
         // The prompts of a sub-agent are its parent's.
         let of_parent = is_agent && trigger == Trigger::User;
         let trigger = if of_parent { Trigger::Agent } else { trigger };

@@ -19,13 +19,32 @@ pub fn open(output: &str) -> Opened<'_> {
     Opened { text: inner(text).unwrap_or(text), reminder }
 }
 
-/// Claude Code ends an output with `<system-reminder>`.
+/// Claude Code ends an output with `<system-reminder>`, Gemini CLI with what a hook added.
 fn split_reminder(output: &str) -> Option<(&str, &str)> {
-    let before = output.trim_end().strip_suffix("</system-reminder>")?;
-    let at = before.rfind("<system-reminder>")?;
+    let tags = [("<system-reminder>", "</system-reminder>"), ("<hook_context>", "</hook_context>")];
+    let output = output.trim_end();
+    let (start, end) = tags.into_iter().find(|(_, end)| output.ends_with(end))?;
+    let before = output.strip_suffix(end)?;
+    let at = before.rfind(start)?;
     let starts_line = at == 0 || before.as_bytes()[at - 1] == b'\n';
-    let reminder = before[at..].strip_prefix("<system-reminder>")?.trim();
+    let reminder = before[at..].strip_prefix(start)?.trim();
     starts_line.then(|| (before[..at].trim_end(), reminder))
+}
+
+/// Context that an agent added, without the tag around all of it: its title says what it is.
+pub fn context(text: &str) -> &str {
+    let trimmed = text.trim();
+    if let Some(inner) = inner(trimmed) {
+        return inner;
+    }
+    let tag = trimmed.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    let is_name = |tag: &str| tag.chars().all(|c| c.is_ascii_alphanumeric() || "_-:".contains(c));
+    let Some((tag, inner)) = tag.filter(|(tag, _)| is_name(tag)) else { return text };
+    let (start, end) = (format!("<{tag}>"), format!("</{tag}>"));
+    match inner.strip_suffix(&end) {
+        Some(inner) if !inner.contains(&start) && !inner.contains(&end) => inner,
+        Some(_) | None => text,
+    }
 }
 
 fn inner(text: &str) -> Option<&str> {
@@ -72,6 +91,27 @@ mod tests {
         let output = "line 1\n\n<system-reminder>\nDo not run it.\n</system-reminder>\n";
         let opened = Opened { text: "line 1", reminder: Some("Do not run it.") };
         assert_eq!(open(output), opened);
+    }
+
+    #[test]
+    fn what_a_hook_adds_to_an_output_is_split_off() {
+        let output = "Output: 1\n\n<hook_context>Use metric units.</hook_context>";
+        let opened = Opened { text: "Output: 1", reminder: Some("Use metric units.") };
+        assert_eq!(open(output), opened);
+    }
+
+    #[test]
+    fn context_is_shown_without_the_tag_around_it() {
+        for (text, shown) in [
+            ("<hook_context>metric</hook_context>", "metric"),
+            ("<qwen:user-prompt-submit-context>\na\n</qwen:user-prompt-submit-context>", "\na\n"),
+            ("<task id=\"1\" state=\"completed\">\n<task_result>\nb\n</task_result>\n</task>", "b"),
+            ("plain", "plain"),
+            ("<a>1</a> and <a>2</a>", "<a>1</a> and <a>2</a>"),
+            ("<path>/a</path>\n<type>file</type>", "<path>/a</path>\n<type>file</type>"),
+        ] {
+            assert_eq!(context(text), shown, "{text}");
+        }
     }
 
     // A file may contain the same words. Nothing of it is hidden.

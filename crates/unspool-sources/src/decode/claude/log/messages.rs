@@ -10,10 +10,12 @@ use unspool_model::provenance::Name;
 use unspool_model::session::Trigger;
 
 use super::LogDecoder;
+use crate::decode::claude::NAME;
 use crate::decode::claude::context::record_name;
 use crate::decode::claude::marks::{Mark, mark};
 use crate::decode::claude::message::{block, failure, message_text, usage, user_parts};
 use crate::decode::claude::result::{ResultDetails, result};
+use crate::decode::injected::{contexts, is_injected, separate};
 use crate::decode::{Emitter, Fields, RecordOutcome};
 
 impl LogDecoder {
@@ -119,6 +121,11 @@ impl LogDecoder {
         if fields.flag("isCompactSummary") {
             return self.summary(emit, fields, text);
         }
+        // What an editor or a hook added stands in blocks of its own beside a command too.
+        let user = separate(NAME, user_parts(&message));
+        let (context, has_words) = (contexts(&user), !is_injected(&user));
+        let words_of = || user.iter().filter_map(Body::prose).collect::<Vec<_>>().join("\n");
+        let text = if context.is_empty() { text } else { words_of() };
         let mark = mark(&text);
         if fields.flag("isMeta") && !matches!(mark, Mark::TaskNotification(_)) {
             return self.meta(emit, fields, &text, mark);
@@ -150,14 +157,29 @@ impl LogDecoder {
                 self.notice(emit, fields, "hook-feedback", feedback);
             }
             Mark::Caveat => return RecordOutcome::Metadata,
+            Mark::None if !has_words => {
+                self.context(emit, fields, context);
+                return RecordOutcome::InParts;
+            }
             Mark::None => {
                 // The prompt of a sub-agent comes from its parent.
                 let agent = self.side_chain == Some(true);
                 let trigger = if agent { Trigger::Agent } else { Trigger::User };
-                self.start(emit, fields, trigger, user_parts(&message));
+                self.start(emit, fields, trigger, user);
+                return RecordOutcome::InParts;
             }
         }
+        self.context(emit, fields, context);
         RecordOutcome::InParts
+    }
+
+    /// What the program added to a message that is no prompt.
+    fn context(&self, emit: &mut Emitter<'_>, fields: &Fields<'_>, context: Vec<Body>) {
+        let id = fields.text("uuid").unwrap_or_default();
+        for (nth, body) in context.into_iter().enumerate() {
+            let name = Name::Record(format!("{id}/context/{nth}").into());
+            emit.push(EventKind::Part(Some(name), body));
+        }
     }
 
     fn summary(

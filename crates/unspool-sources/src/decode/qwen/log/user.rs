@@ -6,14 +6,12 @@ use unspool_model::part::{Body, Data, File, Interjection, Notice, Text};
 use unspool_model::session::Trigger;
 
 use super::super::super::claude::tag;
+use super::super::super::injected::separate_text;
+use super::super::super::referenced_files::{Referenced, ReferencedFiles};
 use super::super::super::{Emitter, Fields, RecordOutcome};
 use super::super::text_of;
 use super::super::tool::data_url;
 use super::{LogDecoder, record_name};
-
-/// What Qwen Code writes around the files that a prompt mentions.
-const FILES_START: &str = "--- Content from referenced files ---";
-const FILES_END: &str = "--- End of content ---";
 
 impl LogDecoder {
     pub(super) fn user(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
@@ -70,44 +68,33 @@ impl LogDecoder {
     }
 }
 
-/// The user's own words, and the files that they mention.
+/// The user's own words, the files that they mention, and what hooks and editors added.
 fn user_parts(message: &Fields<'_>, shown: Option<String>) -> Vec<Body> {
-    let text = |text: String| Body::Text(Text { text, ..Text::default() });
     let mut user = Vec::new();
-    let mut in_files = false;
-    let mut file: Option<String> = None;
+    let mut files = ReferencedFiles::default();
     for part in message.list("parts") {
-        let Some(held) = part.string("text") else {
-            user.push(match data_url(&part) {
+        match part.string("text") {
+            Some(text) => match files.read(text) {
+                Some(Referenced::File(file)) => user.push(Body::File(file)),
+                Some(Referenced::Words(text)) => {
+                    user.extend(separate_text(super::super::NAME, text))
+                }
+                None => {}
+            },
+            None => user.push(match data_url(&part) {
                 Some((media_type, url)) => {
-                    Body::File(File { name: file.take(), media_type, url: Some(url), text: None })
+                    let name = files.take_name();
+                    Body::File(File { name, media_type, url: Some(url), text: None })
                 }
                 None => Body::Data(Data { kind: "prompt-part".to_owned(), payload: part.whole() }),
-            });
-            continue;
-        };
-        let line = held.trim();
-        if line == FILES_START {
-            in_files = true;
-        } else if in_files && line == FILES_END {
-            in_files = false;
-        } else if let Some(name) = mention_of(line).filter(|_| in_files && file.is_none()) {
-            file = Some(name.to_owned());
-        } else if in_files {
-            let (media_type, url) = (None, None);
-            user.push(Body::File(File { name: file.take(), media_type, url, text: Some(held) }));
-        } else {
-            user.push(text(held));
+            }),
         }
     }
-    if let Some(shown) = shown {
+    if let Some(text) = shown {
+        let first = user.iter().position(|body| body.prose().is_some()).unwrap_or(0);
         user.retain(|body| body.prose().is_none());
-        user.insert(0, text(shown));
+        let words = Body::Text(Text { text, ..Text::default() });
+        user.insert(first.min(user.len()), words);
     }
     user
-}
-
-/// The name in the line before the content of a file.
-fn mention_of(line: &str) -> Option<&str> {
-    line.strip_prefix("Content from ")?.strip_suffix(':')
 }
