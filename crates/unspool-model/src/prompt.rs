@@ -6,6 +6,7 @@
 //! kept once. So what a prompt costs does not depend on its length. Nothing here places a part.
 
 mod frame;
+mod knowledge;
 mod texts;
 mod tree;
 
@@ -20,6 +21,7 @@ use crate::id::{digest, sha256};
 use crate::provenance::Name;
 
 pub use frame::{AdaptationFrame, adaptation_frames};
+pub use knowledge::{PromptGrade, PromptKnowledge};
 pub use texts::{PieceTexts, RecordedPrompts};
 pub use tree::{CallPrompt, InstructionKey, PromptTree, SourceShare};
 

@@ -1,7 +1,7 @@
 //! Prompts as JSON: what `unspool prompt --json` and the REST route write.
 
 use serde::Serialize;
-use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap, SourceShare};
+use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap, PromptKnowledge, SourceShare};
 
 use unspool_view::present::prompt::{Call, PromptContext, ShownPiece};
 
@@ -12,6 +12,9 @@ pub struct PromptsDocument<'a> {
     /// What all calls were sent, unless some were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextDocument<'a>>,
+    /// What is known instead, if the source of the session has no single calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knowledge: Option<PromptKnowledge>,
 }
 
 /// What all calls of a session were sent.

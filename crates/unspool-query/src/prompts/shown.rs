@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
+use unspool_model::prompt::PromptKnowledge;
 use unspool_store::store::{StoreError, StoredSession, View};
 use unspool_view::present::prompt::{
     Call, CallNeighbours, CallRow, PieceView, PromptCalls, PromptDifference, PromptView,
@@ -51,11 +52,8 @@ pub async fn answer_prompts<V: View>(
 ) -> Result<Result<PromptAnswer, Unknown>, StoreError> {
     let prompts = prompts(view, stored).await?;
     if prompts.is_empty() {
-        let agent = &stored.summary.session.agent;
-        return Ok(Err(format!(
-            "nothing is known about the prompts of this session: {agent} does not write them down, \
-             or did not in that version"
-        )));
+        let knowledge = PromptKnowledge::of(&stored.summary.session.agent);
+        return Ok(Err(knowledge.sentences().join(" ")));
     }
     Ok(match query {
         PromptQuery::Calls { find } => {

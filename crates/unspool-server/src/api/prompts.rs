@@ -1,5 +1,6 @@
 //! The handler for what the model calls of a session were sent.
 
+use unspool_model::prompt::PromptKnowledge;
 use unspool_query::prompts::{ContextDocument, PromptDocument, PromptsDocument, prompts as load};
 use unspool_store::store::Store;
 
@@ -22,7 +23,10 @@ pub async fn many<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
         let prompts = all.calls().map(|call| PromptDocument::new(&call, None)).collect();
         let context = all.context(&view).await?;
         let context = Some(ContextDocument::new(&context));
-        return session_response(params, &stored, &PromptsDocument { prompts, context }, None);
+        let agent = &stored.summary.session.agent;
+        let knowledge = all.is_empty().then(|| PromptKnowledge::of(agent));
+        let document = PromptsDocument { prompts, context, knowledge };
+        return session_response(params, &stored, &document, None);
     };
     let calls = all.calls_of(turn, number("step"));
     let mut shown = Vec::new();
@@ -31,6 +35,6 @@ pub async fn many<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     }
     let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
     let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
-    let document = PromptsDocument { prompts, context: None };
+    let document = PromptsDocument { prompts, context: None, knowledge: None };
     session_response(params, &stored, &document, None)
 }

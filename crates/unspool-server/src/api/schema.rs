@@ -16,7 +16,7 @@ use json_schema::{count, described, list, object, or_null, text, with};
 use message::{frame_part, group, message, tool_calls};
 use note::{note, session_edit, session_edits};
 use part::{bodies, raw};
-use prompt::{prompt, prompt_context};
+use prompt::{prompt, prompt_context, prompt_knowledge};
 use serde_json::{Map, Value, json};
 use session::{context, listed_session, records, session, turn, usage};
 
@@ -60,7 +60,13 @@ pub fn all() -> Value {
     add("SessionEdits", session_edits());
     add("SessionEdit", session_edit());
     add("Changes", changes());
-    add("Prompts", with([("prompts", list(prompt()))], [("context", prompt_context())]));
+    add(
+        "Prompts",
+        with(
+            [("prompts", list(prompt()))],
+            [("context", prompt_context()), ("knowledge", prompt_knowledge())],
+        ),
+    );
     add("Findings", findings());
     add("Hit", hit());
     add("Stats", stats());

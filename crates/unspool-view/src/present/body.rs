@@ -30,7 +30,7 @@ pub fn body(body: &Body) -> Vec<Block> {
         }
         Body::McpSnapshot(snapshot) => vec![servers(snapshot)],
         Body::ContextInfo(context) => {
-            let text = tools::context_text(&context.text);
+            let text = tools::added_text(&context.text);
             vec![fold(&context.title, text, literal(text))]
         }
         Body::Compaction(compaction) => vec![compaction_fold(compaction)],

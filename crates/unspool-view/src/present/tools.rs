@@ -16,7 +16,7 @@ mod shell;
 mod web;
 
 pub(crate) use call::ParsedCall;
-pub(super) use envelope::context as context_text;
+pub(super) use envelope::context as added_text;
 pub(super) use files::whole_read;
 pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};

@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unspool_ingest::hooks::{self, HookStatus};
+use unspool_model::prompt::{PromptGrade, PromptKnowledge};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::survey::{AgentSurvey, survey};
 use unspool_store::blocking::block_on;
@@ -47,8 +48,34 @@ struct AgentReport {
     surveyed: AgentSurvey,
     /// Where its logs have what model calls were sent; `null` if they do not.
     prompts: Option<&'static str>,
+    /// What can be known of its prompts, for each version that was found, newest first.
+    prompt_knowledge: Vec<VersionKnowledge>,
     /// `null` for agents that have no hooks.
     hooks: Option<HookStatus>,
+}
+
+#[derive(Serialize)]
+struct VersionKnowledge {
+    /// `null` if its logs name no version.
+    version: Option<String>,
+    #[serde(flatten)]
+    knowledge: PromptKnowledge,
+}
+
+impl VersionKnowledge {
+    fn of(found: &AgentSurvey) -> Vec<VersionKnowledge> {
+        let of_version = |version: &String| VersionKnowledge {
+            version: Some(version.clone()),
+            knowledge: PromptKnowledge::of_version(found.agent, version),
+        };
+        let mut versions: Vec<VersionKnowledge> =
+            found.versions.iter().rev().map(|(version, _)| of_version(version)).collect();
+        if versions.is_empty() {
+            let knowledge = PromptKnowledge::of(found.agent);
+            versions.push(VersionKnowledge { version: None, knowledge });
+        }
+        versions
+    }
 }
 
 #[derive(Serialize)]
@@ -76,6 +103,7 @@ impl Doctor {
             .map(|surveyed| AgentReport {
                 hooks: hooks::status(&environment, surveyed.agent),
                 prompts: Agent::named(surveyed.agent).and_then(|agent| agent.prompts),
+                prompt_knowledge: VersionKnowledge::of(&surveyed),
                 surveyed,
             })
             .collect();
@@ -166,12 +194,7 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     for version in &found.unknown_versions {
         row(text, "", &unknown(found.agent, version));
     }
-    match agent.prompts {
-        Some(place) => {
-            row(text, "prompts", &format!("{place}; `unspool prompt SESSION` shows them"))
-        }
-        None => row(text, "prompts", "not in its logs"),
-    }
+    write_prompts(text, &agent.prompt_knowledge);
     match &agent.hooks {
         Some(HookStatus::Yes { path, answers }) => {
             let with = if *answers { ", with answers" } else { "" };
@@ -194,6 +217,29 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
         row(text, "", &format!("and {} more; --json lists all", more + 1));
     }
     text.push('\n');
+}
+
+/// Says which prompts can be had of the versions that were found, and how to get the rest. Versions
+/// of which the same is known are named together.
+fn write_prompts(text: &mut String, versions: &[VersionKnowledge]) {
+    let mut name = "prompts";
+    for equal in versions.chunk_by(|one, other| one.knowledge == other.knowledge) {
+        let Some(VersionKnowledge { knowledge, .. }) = equal.first() else { continue };
+        let of: Vec<&str> = equal.iter().filter_map(|known| known.version.as_deref()).collect();
+        let is_one = equal.len() == versions.len() || of.is_empty();
+        let of = if is_one { String::new() } else { format!("{}: ", of.join(", ")) };
+        let PromptKnowledge { known, missing, .. } = knowledge;
+        let what = match knowledge.grade {
+            PromptGrade::Whole => format!("{of}{known}; `unspool prompt SESSION` shows them"),
+            PromptGrade::Part => format!("{of}in part: {known}"),
+            PromptGrade::Conversation => format!("{of}only the conversation: {known}"),
+        };
+        row(text, std::mem::take(&mut name), &what);
+        row(text, "", &format!("not in its logs: {missing}"));
+    }
+    if let Some(VersionKnowledge { knowledge, .. }) = versions.first() {
+        row(text, "", &format!("for the rest: {}", knowledge.next));
+    }
 }
 
 /// Explains a version outside the tested range.

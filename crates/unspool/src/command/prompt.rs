@@ -5,6 +5,7 @@ use std::io;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use unspool_model::prompt::{PromptGrade, PromptKnowledge};
 use unspool_query::prompts::{
     ContextDocument, PromptDocument, PromptsDocument, SessionPrompts, prompts,
 };
@@ -55,12 +56,8 @@ impl Prompt {
         let stored = find(&view, session)?;
         let prompts = block_on(prompts(&view, &stored))?;
         if prompts.is_empty() {
-            let agent = &stored.summary.session.agent;
-            bail!(
-                "nothing is known about the prompts of this session: {agent} does not write them \
-                 down, or did not in that version; `unspool doctor` says which agents do, and \
-                 `unspool db rebuild --prompts` reads logs again that an earlier build has read"
-            );
+            let session = &stored.summary.session;
+            return self.without_calls(PromptKnowledge::of(&session.agent));
         }
         match place {
             Some(_) if self.context => bail!(
@@ -71,6 +68,20 @@ impl Prompt {
             Some(place) => self.calls_of(&view, &prompts, place),
             None => self.all_calls(&view, &prompts),
         }
+    }
+
+    /// Says what is known of a session whose source has no single calls.
+    fn without_calls(&self, knowledge: PromptKnowledge) -> Result<()> {
+        if knowledge.grade != PromptGrade::Part {
+            bail!("{}", knowledge.sentences().join("\n"));
+        }
+        if self.json {
+            let (prompts, context) = (Vec::new(), None);
+            let knowledge = Some(knowledge);
+            return super::write_json(&PromptsDocument { prompts, context, knowledge });
+        }
+        let paragraph = |text| Block::Paragraph { spans: vec![Span::plain(text)] };
+        self.paint(&knowledge.sentences().map(paragraph))
     }
 
     /// All calls of a session, or those that were sent a text.
@@ -92,7 +103,7 @@ impl Prompt {
             let prompts = calls.iter().map(|(call, _)| PromptDocument::new(call, None)).collect();
             let context = block_on(all.context(view))?;
             let context = self.find.is_none().then(|| ContextDocument::new(&context));
-            return super::write_json(&PromptsDocument { prompts, context });
+            return super::write_json(&PromptsDocument { prompts, context, knowledge: None });
         }
         if calls.is_empty() {
             return Ok(());
@@ -134,7 +145,8 @@ impl Prompt {
         if self.json {
             let document = |(call, pieces)| PromptDocument::new(call, Some(pieces));
             let prompts = calls.iter().zip(shown.iter().map(Vec::as_slice)).map(document).collect();
-            return super::write_json(&PromptsDocument { prompts, context: None });
+            let (context, knowledge) = (None, None);
+            return super::write_json(&PromptsDocument { prompts, context, knowledge });
         }
         for (call, pieces) in calls.iter().zip(&shown) {
             let mut blocks = prompt::head(call, pieces);

@@ -51,6 +51,7 @@ mod hooks;
 mod import_live;
 mod independent;
 mod independent_reader;
+mod injected;
 #[path = "../../../unspool-model/tests/fold/json_client.rs"]
 mod json_client;
 mod landmarks;

@@ -30,7 +30,8 @@ fn law_1_order_is_kept_by_gemini() {
         let session = main_session(&session_set);
         let (case, transcript) = (name(&case), session.transcript());
         assert_eq!(blocks(&transcript), chat.blocks, "{case}");
-        let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
+        let prompts =
+            transcript.turns.iter().filter_map(|turn| turn.user.iter().find_map(Body::prose));
         assert_eq!(prompts.collect::<Vec<_>>(), chat.prompts, "{case}");
         let (usage, tokens) = (transcript.usage(), chat.tokens);
         let found = (usage.input, usage.output, usage.cache_read);

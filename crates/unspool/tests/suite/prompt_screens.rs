@@ -184,7 +184,7 @@ fn an_agent_without_prompts_says_so_in_the_terminal() {
     let mut test_harness = TestHarness::new(store, (80, 24), Theme::mocha()).unwrap();
     test_harness.press("\nr");
     let text = test_harness.text();
-    assert!(text.contains("nothing is known about the prompts"), "{text}");
+    assert!(text.contains("Nothing is known about the prompts"), "{text}");
     assert!(text.contains("[ ] prompts") || !text.contains("loading"), "{text}");
 }
 

@@ -316,18 +316,34 @@ fn a_text_is_found_in_exactly_the_calls_that_had_it() {
 #[test]
 fn an_agent_without_prompts_says_so() {
     let machine = Machine::new();
-    let path = root().join("fixtures/gemini");
-    let case = fs::read_dir(path).unwrap().find_map(|entry| {
-        let path = entry.unwrap().path();
-        path.join("log.jsonl").exists().then_some(path)
-    });
-    machine.ok("d", &["import", case.unwrap().to_str().unwrap()]);
-    let sessions = machine.json("d", &["list"]);
-    let id = sessions[0]["id"].as_str().unwrap();
-    let output = machine.run("d", &["prompt", id], "");
+    let session = |data: &str, case: &str| {
+        let path = root().join("fixtures").join(case);
+        machine.ok(data, &["import", path.to_str().unwrap()]);
+        machine.json(data, &["list"])[0]["id"].as_str().unwrap().to_owned()
+    };
+    // Nothing but the conversation.
+    let aider = session("aider", "aider/discovery-loop");
+    let output = machine.run("aider", &["prompt", &aider], "");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.contains("nothing is known about the prompts"), "{text}");
+    assert!(text.contains("Nothing is known about the prompts"), "{text}");
+    assert!(text.contains("unspool show"), "the next step: {text}");
     assert_eq!(output.status.code(), Some(1));
+    // A part of it: what is known, what is not, and what to do.
+    for (agent, missing) in [
+        ("gemini", "the system prompt and tool schemas"),
+        ("copilot", "tool schemas"),
+        ("qwen", "the system prompt"),
+        ("opencode", "instruction files"),
+    ] {
+        let id = session(agent, &format!("{agent}/discovery-loop"));
+        let output = machine.run(agent, &["prompt", &id], "");
+        let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+        assert!(text.contains("known in part") && text.contains(missing), "{agent}: {text}");
+        assert!(text.contains("unspool show") && output.status.success(), "{agent}: {text}");
+        let document = machine.json(agent, &["prompt", &id]);
+        assert_eq!(document["knowledge"]["grade"], "part", "{agent}");
+        assert_eq!(document["prompts"], serde_json::json!([]), "{agent}");
+    }
 }
 
 #[test]

@@ -27,6 +27,17 @@ pub fn prompt_context() -> Value {
     described(context, "what all calls were sent; without `turn`")
 }
 
+pub fn prompt_knowledge() -> Value {
+    let knowledge = object([
+        ("grade", one_of(&["whole", "part", "conversation"])),
+        ("since", described(nullable("string"), "the first version of which this is so")),
+        ("known", text()),
+        ("missing", described(text(), "what is not in the log")),
+        ("next", described(text(), "how to get the rest")),
+    ]);
+    described(knowledge, "what is known instead, if there are no single calls; without `turn`")
+}
+
 pub fn prompt() -> Value {
     let kinds: Vec<&str> = PieceKind::ALL.iter().map(|kind| kind.name()).collect();
     let kind = || one_of(&kinds);

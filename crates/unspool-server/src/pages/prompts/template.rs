@@ -7,6 +7,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use unspool_export::html::block::blocks;
 use unspool_export::html::text::safe;
+use unspool_model::prompt::PromptKnowledge;
 use unspool_model::summary::Summary;
 use unspool_view::present::prompt::{
     self, Call, PromptContext, PromptDifference, Share, ShownPiece, head, piece, place, shares,
@@ -83,9 +84,8 @@ pub fn calls(
                     }
                 }
                 @if calls.is_empty() {
-                    p.dim {
-                        "Nothing is known about the prompts of this session: its agent does not write "
-                        "them down, or did not in that version."
+                    @for sentence in PromptKnowledge::of(&page.summary.session.agent).sentences() {
+                        p.dim { (sentence) }
                     }
                 } @else {
                     h2 { "Calls" }

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{AgentEnd, EndReason, Event, EventKind};
 use unspool_model::id::sha256;
-use unspool_model::part::{Body, Compaction, Data, Failure, File, Interjection, Notice, Text};
+use unspool_model::part::{
+    Body, Compaction, ContextInfo, Data, Failure, File, Interjection, Notice, Text,
+};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
@@ -290,7 +292,7 @@ impl EventsDecoder {
             self.report_session_context(emit);
         }
         let alike = self.prompts.next(&text);
-        let mut user = vec![Body::Text(Text { text, ..Text::default() })];
+        let mut user = with_additions(text, data.string("transformedContent"));
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
         // The prompt of a sub-agent comes from its parent.
         let trigger = if self.parent.is_some() { Trigger::Agent } else { Trigger::User };
@@ -319,6 +321,25 @@ impl EventsDecoder {
             self.begin(emit, interaction.into(), None, Trigger::Continuation, Vec::new());
         }
     }
+}
+
+/// The user's words, and in their places what Copilot and hooks put around them for the model. The
+/// time alone is no context: the turn has it.
+fn with_additions(text: String, sent: Option<String>) -> Vec<Body> {
+    let sent = sent.unwrap_or_default();
+    let around = sent.split_once(&text).filter(|_| !text.is_empty());
+    let added = |added: &str| {
+        let added = added.trim();
+        let time = added.strip_prefix("<current_datetime>");
+        let rest = time.and_then(|time| time.split_once("</current_datetime>"));
+        let text = rest.map_or(added, |(_, rest)| rest.trim()).to_owned();
+        let title = "Added by Copilot".to_owned();
+        (!text.is_empty()).then(|| Body::ContextInfo(ContextInfo { title, text }))
+    };
+    let (before, after) = around.unwrap_or_default();
+    let (before, after) = (added(before), added(after));
+    let words = Body::Text(Text { text, ..Text::default() });
+    before.into_iter().chain([words]).chain(after).collect()
 }
 
 fn session_error(emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{CallRef, EndReason, Event, EventKind, ToolCall, ToolEnd, ToolOutcome};
-use unspool_model::part::{Body, Question, QuestionItem, QuestionKind, Text};
+use unspool_model::part::{Question, QuestionItem, QuestionKind};
 use unspool_model::provenance::Feed;
 use unspool_model::session::Trigger;
 
+use super::super::injected::separate_text;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 
 /// The fields of an input that a permission prompt repeats.
@@ -89,8 +90,8 @@ impl HooksDecoder {
         self.asking.clear();
         self.counts.clear();
         self.agents = 0;
-        let names = vec![self.prompt_names.next(&text)];
-        let user = vec![Body::Text(Text { text, ..Text::default() })];
+        let user = separate_text(super::NAME, text);
+        let names = self.prompt_names.next_of(&user).into_iter().collect();
         emit.push(EventKind::TurnStarted { names, trigger: Trigger::User, user });
         RecordOutcome::InParts
     }

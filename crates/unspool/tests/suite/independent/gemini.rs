@@ -39,10 +39,21 @@ pub fn chat(bytes: &[u8]) -> RawChat {
 }
 
 fn user(record: &Value, raw_chat: &mut RawChat, seen: &mut BTreeSet<String>) {
+    // What hooks added, and files that the prompt mentions, are not the user's words.
+    let mut in_files = false;
     for part in record["content"].as_array().into_iter().flatten() {
         let response = &part["functionResponse"];
         if response.is_null() {
-            raw_chat.prompts.push(string(&part["text"]).to_owned());
+            let text = string(&part["text"]);
+            let words = match text.strip_prefix("<hook_context>") {
+                Some(rest) => rest.split_once("</hook_context>").unwrap().1.trim_start(),
+                None => text,
+            };
+            in_files |= text.contains("--- Content from referenced files ---");
+            if !in_files && !words.is_empty() {
+                raw_chat.prompts.push(words.to_owned());
+            }
+            in_files &= !text.contains("--- End of content ---");
         } else if seen.insert(string(&response["id"]).to_owned()) {
             call(response, &response["response"], raw_chat);
         }
