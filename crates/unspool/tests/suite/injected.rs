@@ -1,5 +1,6 @@
-//! What an agent puts into messages of the user is not the user's: no word, no title (R-000-09). The
-//! reader here knows only the raw forms, and shares no code with the table of the product.
+//! What an agent puts into messages of the user is not the user's: no word, no title. And it is not
+//! lost (law 4). The reader here knows only the raw forms, and shares no code with the table of the
+//! product.
 
 use std::path::Path;
 
