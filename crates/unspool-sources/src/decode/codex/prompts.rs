@@ -277,7 +277,7 @@ fn output(emit: &mut Emitter<'_>, item: &Fields<'_>) -> Vec<Piece> {
 }
 
 /// What Codex says that each text of a message is.
-fn declared_kinds(item: &Fields<'_>) -> Vec<String> {
+pub(super) fn declared_kinds(item: &Fields<'_>) -> Vec<String> {
     let metadata = item.fields("internal_chat_message_metadata_passthrough");
     metadata.read("content_item_kinds").unwrap_or_default()
 }

@@ -15,6 +15,7 @@ use super::call::{
     ASK_TOOL, SEARCH_TOOL, answers, content_hash, emit_call, question_ids, questions,
 };
 use super::log::{LogDecoder, OpenCall, UnannouncedProse};
+use super::prompts::declared_kinds;
 use super::text::{OutputStatus, content_text, payload, said};
 use super::{block_name, turn_name};
 
@@ -80,7 +81,7 @@ impl LogDecoder {
             Some("assistant") => {}
             // The user's own text comes as an event; other user messages are written by Codex.
             Some("user") => return RecordOutcome::Metadata,
-            _ => return RecordOutcome::left_out("instructions"),
+            _ => return added_by_hooks(emit, item),
         }
         self.step(emit);
         let id = item.string("id").unwrap_or_default();
@@ -312,6 +313,24 @@ impl LogDecoder {
         let (call, outcome) = (CallRef::Id(script), ToolOutcome::default());
         emit.push(EventKind::ToolEnded { call, end: *end, outcome });
     }
+}
+
+/// What the program tells the model. Hooks may have added to it, which is context; the rest is in
+/// the prompts of the calls.
+fn added_by_hooks(emit: &mut Emitter<'_>, item: &Fields<'_>) -> RecordOutcome {
+    let kinds = declared_kinds(item);
+    let is_hook = |kind: &String| kind == "hooks.additional_context";
+    let mut outcome = RecordOutcome::left_out("instructions");
+    for (nth, (content, _)) in
+        item.list("content").zip(&kinds).enumerate().filter(|(_, (_, kind))| is_hook(kind))
+    {
+        let text = content.string("text").unwrap_or_default();
+        let id = item.text("id").map(|id| Name::Record(format!("{id}/context/{nth}").into()));
+        let info = ContextInfo { title: "Hook context".to_owned(), text };
+        emit.push(EventKind::Part(id, Body::ContextInfo(info)));
+        outcome = RecordOutcome::InParts;
+    }
+    outcome
 }
 
 /// Emits prose under the id of its item, unless it is blank and not redacted.
