@@ -196,7 +196,8 @@ fn prompt(connection: &Connection, turn: RowId) -> Result<String, StoreError> {
     let said = connection
         .prepare_cached(
             "SELECT substr(text, 1, 400) FROM part
-             WHERE turn = ?1 AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1",
+             WHERE turn = ?1 AND place < 0 AND text IS NOT NULL AND kind <> 'context-info'
+             ORDER BY kind <> 'text', place LIMIT 1",
         )?
         .query_row([turn], |row| row.get(0))
         .optional()?;

@@ -37,7 +37,8 @@ pub fn sizes(connection: &Connection, session: RowId) -> Result<Vec<TurnSize>, S
 pub fn prompts(connection: &Connection, session: RowId) -> Result<Vec<TurnPrompt>, StoreError> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT id, number, errors, (SELECT substr(text, 1, 400) FROM part
-             WHERE part.turn = turn.row AND place < 0 AND text IS NOT NULL ORDER BY place LIMIT 1)
+             WHERE part.turn = turn.row AND place < 0 AND text IS NOT NULL
+             AND kind <> 'context-info' ORDER BY kind <> 'text', place LIMIT 1)
          FROM turn WHERE session = ?1 AND {IS_SHOWN} ORDER BY number, row"
     ))?;
     let mut rows = statement.query([session])?;
