@@ -76,11 +76,13 @@ fn told(
         item.word("run", status);
     }
     item.field(exit, "step", Some(&step.step_id));
-    match Label::of_name(&step.label) {
+    let label = Label::of_name(&step.label);
+    if label == Label::Generic {
         // A label of another program.
-        Label::Generic => item.field(exit, "label", Some(&step.label)),
-        label => item.word("label", label.name()),
-    };
+        item.field(exit, "label", Some(&step.label));
+    } else {
+        item.word("label", label.name());
+    }
     item.fields(exit, "depends_on", step.depends_on.0.iter().take(16).map(String::as_str));
     item.field(exit, "started_at", step.started_at.as_deref());
     item.number_if("duration_ms", step.duration_ms);

@@ -93,10 +93,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let mut answer = AnswerBuilder::new(arguments.limit(), head.done(), "hits");
     let texts = HitTexts::new(query);
     let more = results.hits.len() > wanted && wanted < MAX_HITS;
-    let mut behind = told;
-    for hit in results.hits.iter().skip(told).take(count) {
-        let next = behind;
-        behind += 1;
+    for (next, hit) in results.hits.iter().enumerate().skip(told).take(count) {
         let Some(stored) = visible(reader, hit.session, narrower.as_deref())? else { continue };
         let mut exit = reader.exit(&stored)?;
         let Some(text) = hit_text(reader, &mut exit, &stored, hit, &texts, SNIPPET_CHARS)? else {

@@ -130,9 +130,9 @@ pub(super) enum Piece<'a> {
 /// Cuts what the agent wrote out of each text of a message, in order. A message without any stays as
 /// it is.
 pub(super) fn separate(agent: &str, user: Vec<Body>) -> Vec<Body> {
-    let pieces = |body: Body| match body {
-        Body::Text(text) => bodies(agent, text),
-        other => vec![other],
+    let pieces = |body: Body| {
+        let Body::Text(text) = body else { return vec![body] };
+        bodies(agent, text)
     };
     user.into_iter().flat_map(pieces).collect()
 }

@@ -334,7 +334,7 @@ fn with_additions(text: String, sent: Option<String>) -> Vec<Body> {
         let rest = time.and_then(|time| time.split_once("</current_datetime>"));
         let text = rest.map_or(added, |(_, rest)| rest.trim()).to_owned();
         let title = "Added by Copilot".to_owned();
-        (!text.is_empty()).then(|| Body::ContextInfo(ContextInfo { title, text }))
+        (!text.is_empty()).then_some(Body::ContextInfo(ContextInfo { title, text }))
     };
     let (before, after) = around.unwrap_or_default();
     let (before, after) = (added(before), added(after));
