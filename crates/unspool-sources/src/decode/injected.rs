@@ -47,7 +47,9 @@ const KILO: &str = "kilo";
 const OPENCODE: &str = "opencode";
 const QWEN: &str = "qwen";
 
-/// Each was seen in a recording, or in the program of the version that the formats name.
+/// Most were seen in recordings, or in the programs of the agents. Cline's, the editor context of
+/// Claude Code and Codex, and Codex's `<user_instructions>` were not: those agents' editor extensions
+/// and earlier versions are known to write them.
 const WRAPPERS: &[Wrapper] = {
     use Place::{Around, Edge, Whole};
     const HOOK: &str = "Hook context";
