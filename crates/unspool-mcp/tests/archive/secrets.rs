@@ -160,10 +160,11 @@ fn law_12_no_tool_tells_a_secret() {
 fn a_search_cannot_confirm_a_secret() {
     let (machine, secrets) = machine();
     let client = machine.server(Scope::All);
-    for secret in secrets
-        .iter()
-        .filter(|secret| secret.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_'))
-    {
+    let is_word = |secret: &&String| {
+        // Half of a short one is a syllable.
+        secret.len() >= 14 && secret.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+    };
+    for secret in secrets.iter().filter(is_word) {
         let half = format!("{}*", &secret[..secret.len() / 2]);
         for query in [secret.as_str(), &half] {
             let found = client.call("search_sessions", json!({ "query": query }));
