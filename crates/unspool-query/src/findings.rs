@@ -121,6 +121,8 @@ pub struct Reflection {
     /// With the `seq` of the session that they are of.
     kept: Mutex<FxHashMap<SessionId, (u64, Arc<SessionFindings>)>>,
     times: Mutex<Option<(Instant, ToolTimes)>>,
+    /// `look_later` looks at all.
+    looks_ahead: bool,
     /// `look_later` is at it.
     is_looking: AtomicBool,
 }
@@ -133,8 +135,14 @@ impl Reflection {
             checks,
             kept: Mutex::default(),
             times: Mutex::default(),
+            looks_ahead: false,
             is_looking: AtomicBool::new(false),
         }
+    }
+
+    /// Looks at listed sessions in the background, so that lists can mark them.
+    pub fn looking_ahead(self) -> Reflection {
+        Reflection { looks_ahead: true, ..self }
     }
 
     /// The findings of a session.
@@ -186,10 +194,17 @@ impl Reflection {
         Ok(entries)
     }
 
+    /// The number of findings of a session, as far as it is known without looking.
+    pub fn known(&self, stored: &StoredSession) -> u64 {
+        self.kept(stored).map_or(0, |found| found.count() as u64)
+    }
+
     /// Looks at sessions in a thread of its own, so that `kept` has their findings later. One such
     /// thread runs at a time.
-    pub fn look_later<V: View>(self: &Arc<Self>, view: V, sessions: Vec<StoredSession>) {
-        if sessions.is_empty() || self.is_looking.swap(true, Ordering::AcqRel) {
+    pub fn look_later<V: View>(self: &Arc<Self>, view: V, mut sessions: Vec<StoredSession>) {
+        sessions.retain(|stored| self.kept(stored).is_none());
+        let is_idle = self.looks_ahead && !sessions.is_empty();
+        if !is_idle || self.is_looking.swap(true, Ordering::AcqRel) {
             return;
         }
         let reflection = Arc::clone(self);

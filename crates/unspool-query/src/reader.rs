@@ -179,6 +179,9 @@ pub struct SessionRow {
     /// How fast it uses tokens. Not in lists either.
     #[serde(default)]
     pub burn_rate: Option<BurnRate>,
+    /// The number of findings, as far as it is known.
+    #[serde(default)]
+    pub findings: u64,
 }
 
 impl SessionRow {
@@ -250,8 +253,10 @@ async fn run<V: View>(
             let more = found.len() as u64 >= limit;
             let mut sessions = Vec::with_capacity(found.len());
             for stored in &found {
-                sessions.push(session_row(view, prices, stored).await?);
+                let findings = reflection.known(stored);
+                sessions.push(SessionRow { findings, ..session_row(view, prices, stored).await? });
             }
+            reflection.look_later(view.clone(), found);
             Ok(Response::List { sessions, more })
         }
         Query::Session { id } => {
@@ -260,6 +265,7 @@ async fn run<V: View>(
             let Some(stored) = only else { return Ok(Response::Session(None)) };
             let mut session_row = session_row(view, prices, &stored).await?;
             add_figures(view, prices, &stored, &mut session_row).await?;
+            session_row.findings = reflection.known(&stored);
             Ok(Response::Session(Some(Box::new(session_row))))
         }
         Query::Window { session, anchor, filter, size } => {
@@ -360,6 +366,7 @@ async fn session_row<V: View>(
         resume: resume(session),
         context: None,
         burn_rate: None,
+        findings: 0,
     })
 }
 

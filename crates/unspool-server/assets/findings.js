@@ -9,6 +9,9 @@ async function load() {
   const template = document.createElement("template");
   template.innerHTML = await response.text();
   panel.replaceChildren(template.content);
+  // On a small screen the panel lies over the transcript.
+  const fold = panel.querySelector("details");
+  if (fold && matchMedia("(max-width: 60rem)").matches) fold.open = false;
   panel.hidden = panel.childElementCount === 0;
 }
 

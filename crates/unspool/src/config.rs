@@ -310,7 +310,7 @@ pub fn reflection() -> Result<Reflection> {
     };
     let rules = Config::load()?.reflect.rules.into_iter();
     let checks = (1..).zip(rules).map(check).collect::<Result<_>>()?;
-    Ok(Reflection::new(redaction()?, checks))
+    Ok(Reflection::new(redaction()?, checks).looking_ahead())
 }
 
 /// What a recording process reads from these folders, and how it notices changes.

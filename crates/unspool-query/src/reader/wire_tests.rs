@@ -207,6 +207,7 @@ fn session_row() -> SessionRow {
             compacts_at: Some(150),
         }),
         burn_rate: Some(BurnRate { tokens_per_minute: 7, usd_per_hour: Some(0.5) }),
+        findings: 3,
     }
 }
 

@@ -43,7 +43,7 @@ struct ListedSession {
     stored: StoredSession,
     activity: Option<Activity>,
     scope: UsageScope,
-    findings: usize,
+    findings: u64,
 }
 
 impl ListedSession {
@@ -70,18 +70,13 @@ async fn with_activity<S: Store>(
 ) -> Result<Vec<ListedSession>, StoreError> {
     let mut shown = Vec::with_capacity(found.len());
     let reflection = &app.settings.reflection;
-    let mut unknown = Vec::new();
     for stored in found {
         let activity = activity(&app.view(), &stored).await?;
-        let findings = reflection.kept(&stored);
-        if findings.is_none() {
-            unknown.push(stored.clone());
-        }
-        let findings = findings.map_or(0, |found| found.count());
+        let findings = reflection.known(&stored);
         shown.push(ListedSession { stored, activity, scope, findings });
     }
     // The list does not wait for them: the next view has their marks.
-    reflection.look_later(app.view(), unknown);
+    reflection.look_later(app.view(), shown.iter().map(|one| one.stored.clone()).collect());
     Ok(shown)
 }
 

@@ -194,6 +194,9 @@ impl Columns {
         line.push(glyph, Style::tone(tone));
         line.push(" ", Style::default());
         let mut more = Line::default();
+        if session_row.findings > 0 {
+            more.push(&format!("  !{}", session_row.findings), Style::tone(Tone::Warning));
+        }
         for tag in &session_row.tags {
             more.push(&format!("  #{tag}"), Style::tone(Tone::Accent));
         }

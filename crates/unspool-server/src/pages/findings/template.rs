@@ -143,13 +143,14 @@ pub fn panel(session: SessionId, findings: &[PlacedFinding<'_>]) -> Markup {
                         @if let Some((session, _, evidence)) = &placed.place {
                             li {
                                 a href=(address(*session, evidence)) title=(safe(&placed.finding.title)) {
-                                    (safe(&format::first_line(&placed.finding.title, 120)))
+                                    span.number { (format::number(placed.finding.count)) "×" }
+                                    span.said { (safe(&format::first_line(&placed.finding.title, 120))) }
                                 }
                             }
                         }
                     }
                 }
-                p {
+                p.dim {
                     a href={ "/s/" (session) "/findings" } {
                         @if more > 0 { "All " (findings.len()) } @else { "With their cost" }
                     }

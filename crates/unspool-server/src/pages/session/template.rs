@@ -106,7 +106,7 @@ pub fn session(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 nav.beside aria-label="Sessions" hidden {}
                 (notes(&page.figures.notes))
                 (tasks(page.tasks))
-                aside.tasks id="findings" aria-label="Findings" hidden {}
+                aside.notes id="findings" aria-label="Findings" hidden {}
             }
             article.transcript {
                 (head)

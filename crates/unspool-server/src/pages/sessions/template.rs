@@ -24,7 +24,7 @@ pub struct ListRow<'a> {
     /// Own, if the list has rows for sub-agents: what a sub-agent used stands in its own row.
     pub scope: UsageScope,
     /// The number of findings, as far as it is known.
-    pub findings: usize,
+    pub findings: u64,
 }
 
 /// The newest sessions of a project.
@@ -223,7 +223,7 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
                     }
                     @if row.findings > 0 {
                         span.tone-warning title="What went wrong: open the session" {
-                            (format::count(row.findings, "finding"))
+                            (format::count(row.findings as usize, "finding"))
                         }
                     }
                     @for tag in &summary.tags { span.tag { (safe(tag)) } }
