@@ -19,6 +19,7 @@ use unspool_view::present::prompt::{CallRow, PieceView, PromptCalls, PromptView,
 use unspool_view::present::tools::Tasks;
 
 use super::*;
+use crate::findings::FindingEntry;
 use crate::prompts::{CallTarget, PromptAnswer, PromptQuery};
 use crate::reader::{SearchHit, SessionRow, WindowData};
 use crate::search::{Reading, Suggestion};
@@ -259,6 +260,11 @@ fn everything_that_is_said_is_what_it_was() {
         Response::Session(Some(Box::new(session_row()))),
         Response::Window(Box::new(loaded)),
         Response::Hits { hits: vec![found], reading },
+        Response::Findings(vec![FindingEntry {
+            title: "Read failed 3 times".to_owned(),
+            figures: "3 of 20 calls".to_owned(),
+            position: edge,
+        }]),
         Response::Notes(vec![PlacedNote {
             note,
             turn: None,
@@ -357,6 +363,7 @@ fn every_query_round_trips() {
         Query::Search { query: "a \"b c\"".to_owned(), session: None, limit: 3 },
         Query::Changes { session: session(), turn: Some(3) },
         Query::Notes { session: session() },
+        Query::Findings { session: session() },
         prompts(PromptQuery::Calls { find: Some("<b>".to_owned()) }),
         prompts(PromptQuery::Call { target: CallTarget::At(at), find: None }),
         prompts(PromptQuery::Call { target: CallTarget::Request("r".to_owned()), find: None }),

@@ -17,10 +17,12 @@ use unspool_redact::Redactor;
 use unspool_server::templates;
 use unspool_server::templates::UrlQuery;
 use unspool_store::stats::{HourFigures, UsageFigures};
+use unspool_view::finding::{Cost, Evidence, Finding, Rule};
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
 use unspool_view::present::changes::{ChangesBuilder, EditRef};
+use unspool_view::present::findings::PlacedFinding;
 use unspool_view::present::tools::Tasks;
 
 use crate::by_source::by_source;
@@ -424,6 +426,44 @@ fn attacked_choices() -> Vec<templates::filters::FilterMenu> {
     let list =
         vec![templates::filters::FilterOption { label: value.clone(), value, count: Some(3) }];
     vec![templates::filters::FilterMenu { name: "agent", label: "Agent", any: "All agents", list }]
+}
+
+#[test]
+fn law_8_no_attack_becomes_markup_in_findings() {
+    let attacks = ATTACKS.concat();
+    let evidence = Evidence { turn: 1, step: None, part: None, what: attacks.clone() };
+    let finding = |rule: &Rule| Finding {
+        rule: *rule,
+        signature: attacks.clone(),
+        title: attacks.clone(),
+        count: 3,
+        opportunities: 4,
+        cost: Cost::default(),
+        evidence: vec![evidence.clone()],
+    };
+    let found: Vec<Finding> = Rule::ALL.iter().map(finding).collect();
+    let summary = attacked();
+    let session = summary.session.id;
+    let place = |finding| PlacedFinding {
+        finding,
+        sessions: 2,
+        place: Some((session, Some(attacks.as_str()), &evidence)),
+    };
+    let placed: Vec<PlacedFinding<'_>> = found.iter().map(place).collect();
+    let (chosen, choices) = (attacked_query(), attacked_choices());
+    let page = templates::findings::FindingsPage {
+        findings: &placed,
+        sessions: 2,
+        is_cut: true,
+        rule: None,
+        chosen: &chosen,
+        choices: &choices,
+    };
+    check(&templates::findings::findings(&page).into_string(), "findings");
+    let of_session = templates::findings::of_session(&summary, &placed).into_string();
+    check(&of_session, "findings of a session");
+    assert!(of_session.contains("14 findings"), "{of_session}");
+    check(&templates::findings::panel(session, &placed).into_string(), "panel of findings");
 }
 
 #[test]
