@@ -122,7 +122,7 @@ fn one(placed: &PlacedFinding<'_>) -> Markup {
         }
     };
     html! {
-        li data-rule=(finding.rule.name()) {
+        li {
             @match &placed.place {
                 Some((session, _, evidence)) => a href=(address(*session, evidence)) { (inner) },
                 None => div { (inner) },
