@@ -195,7 +195,7 @@ impl Reflection {
     }
 
     /// The number of findings of a session, as far as it is known without looking.
-    pub fn known(&self, stored: &StoredSession) -> u64 {
+    pub fn count_kept(&self, stored: &StoredSession) -> u64 {
         self.kept(stored).map_or(0, |found| found.count() as u64)
     }
 

@@ -2,6 +2,7 @@
 //! redacted Markdown to copy. Both serialise, so the terminal application uses the same types in
 //! process and over a connection (`wire`).
 
+mod session_row;
 pub mod wire;
 
 use std::sync::Arc;
@@ -10,20 +11,17 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 use unspool_export::export::{self, ExportError};
 use unspool_export::project::{Excerpt, Options};
-use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
 use unspool_model::note::PlacedNote;
 use unspool_model::part::Place;
 use unspool_model::price::Prices;
-use unspool_model::session::{Session, SessionState, Turn};
+use unspool_model::session::{Session, Turn};
 use unspool_redact::Rules;
 use unspool_sources::agents::Agent;
 use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{ListPosition, SessionFilter, StoreError, StoredSession, View};
 use unspool_view::block::Block;
-use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
-use unspool_view::present::burn_rate::BurnRate;
 use unspool_view::present::changes::Changes;
 use unspool_view::present::notes::head_blocks;
 use unspool_view::present::tools::Tasks;
@@ -40,6 +38,7 @@ use crate::search::{self, Outcome, Reading};
 use crate::window::{
     Anchor, MAX_WINDOW_PARTS, PartFilter, Size, WindowRequest, WindowView, window,
 };
+pub use session_row::SessionRow;
 
 /// Maximum number of sessions or hits in a response to a remote client.
 const MAX_RESULTS: usize = 500;
@@ -144,58 +143,6 @@ pub enum Response {
     Failed(String),
 }
 
-/// A session as a row of a list.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SessionRow {
-    pub id: SessionId,
-    pub agent: String,
-    pub title: String,
-    pub project: Option<String>,
-    pub models: Vec<String>,
-    pub tags: Vec<String>,
-    pub started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
-    pub state: SessionState,
-    pub activity: Option<Activity>,
-    pub turns: u64,
-    pub parts: u64,
-    pub tools: u64,
-    pub errors: u64,
-    /// Including sub-agents.
-    pub tokens: u64,
-    /// Those of them that were read from a cache.
-    #[serde(default)]
-    pub cached_tokens: u64,
-    pub cost: String,
-    pub sub_agent: bool,
-    pub seq: u64,
-    /// The command that resumes it in its agent.
-    pub resume: Option<String>,
-    /// The time of its last record.
-    pub last_heard: Option<Timestamp>,
-    /// How full its context is. Not in lists, where no surface shows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextUse>,
-    /// How fast it uses tokens. Not in lists either.
-    #[serde(default)]
-    pub burn_rate: Option<BurnRate>,
-    /// The number of findings, as far as it is known.
-    #[serde(default)]
-    pub findings: u64,
-}
-
-impl SessionRow {
-    /// True if it, or one of its sub-agents, is live.
-    pub fn is_live(&self) -> bool {
-        self.state == SessionState::Live || self.activity.is_some()
-    }
-
-    /// Tokens that were not read from a cache.
-    pub fn fresh_tokens(&self) -> u64 {
-        self.tokens.saturating_sub(self.cached_tokens)
-    }
-}
-
 /// A window of a session, with the session's row and header blocks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WindowData {
@@ -253,7 +200,7 @@ async fn run<V: View>(
             let more = found.len() as u64 >= limit;
             let mut sessions = Vec::with_capacity(found.len());
             for stored in &found {
-                let findings = reflection.known(stored);
+                let findings = reflection.count_kept(stored);
                 sessions.push(SessionRow { findings, ..session_row(view, prices, stored).await? });
             }
             reflection.look_later(view.clone(), found);
@@ -265,7 +212,7 @@ async fn run<V: View>(
             let Some(stored) = only else { return Ok(Response::Session(None)) };
             let mut session_row = session_row(view, prices, &stored).await?;
             add_figures(view, prices, &stored, &mut session_row).await?;
-            session_row.findings = reflection.known(&stored);
+            session_row.findings = reflection.count_kept(&stored);
             Ok(Response::Session(Some(Box::new(session_row))))
         }
         Query::Window { session, anchor, filter, size } => {

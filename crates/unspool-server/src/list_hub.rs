@@ -255,7 +255,7 @@ async fn load_rows<S: Store>(
             sub_agent: session.stored.is_agent(),
             activity: session.activity.clone(),
             scope: UsageScope::WithAgents,
-            findings: app.settings.reflection.known(&session.stored),
+            findings: app.settings.reflection.count_kept(&session.stored),
         };
         let html = template::row(&row, &app.settings.prices).into_string();
         row.scope = UsageScope::Own;

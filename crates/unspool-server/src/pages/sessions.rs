@@ -72,7 +72,7 @@ async fn with_activity<S: Store>(
     let reflection = &app.settings.reflection;
     for stored in found {
         let activity = activity(&app.view(), &stored).await?;
-        let findings = reflection.known(&stored);
+        let findings = reflection.count_kept(&stored);
         shown.push(ListedSession { stored, activity, scope, findings });
     }
     // The list does not wait for them: the next view has their marks.

@@ -1,6 +1,7 @@
 //! Runs a search. The index proposes candidates; the stored text decides. Parts that are not in a
 //! segment yet are scanned one by one.
 
+mod filter;
 mod newest;
 mod notes;
 
@@ -10,7 +11,6 @@ use rustc_hash::FxHashMap;
 use unspool_index::{Candidates, Limits, TextQuery, candidates};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::part::Place;
-use unspool_model::tools::filtered_by;
 
 use super::block_store::SqliteBlockStore;
 use super::load::{Loader, RawPart, id, json_list};
@@ -18,6 +18,7 @@ use crate::pack::Extent;
 use crate::rows::RowId;
 use crate::search::{Hit, SearchRequest, SearchResults, verify, verify_fields, weight};
 use crate::store::StoreError;
+use filter::Filter;
 
 /// How many candidates to read the columns of in one query, and to score and sort at a time.
 const CANDIDATE_BATCH: usize = 256;
@@ -86,66 +87,6 @@ struct Search<'c, 'r> {
     filter: Filter,
     results: SearchResults,
     read: usize,
-}
-
-/// Conditions on the columns of a part, its turn and its session.
-struct Filter {
-    sql: String,
-    values: Vec<Value>,
-}
-
-impl Filter {
-    fn of(request: &SearchRequest) -> Filter {
-        let mut filter = Filter { sql: String::new(), values: Vec::new() };
-        let text = |value: &Option<String>| value.clone().map(Value::from);
-        let session = request.session.map(|id| Value::from(id.to_string()));
-        filter.require("session.id = ?", session);
-        filter.require("session.agent = ?", text(&request.agent));
-        filter.require("instr(session.project, ?) > 0", text(&request.project));
-        match request.kind.as_deref() {
-            Some("user") => filter.sql.push_str(" AND part.role = 'user'"),
-            // As everywhere: an error part or a failed call (`Landmark::Error`).
-            Some("error") => filter.sql.push_str(
-                " AND (part.kind = 'error' OR part.state = 'failed') AND part.role <> 'user'",
-            ),
-            Some(kind) => {
-                filter
-                    .require("part.kind = ? AND part.role <> 'user'", Some(kind.to_owned().into()));
-            }
-            None => {}
-        }
-        if let Some(tool) = &request.tool {
-            filter.require_any("part.tool", filtered_by(tool));
-        }
-        filter.require("part.state = ?", text(&request.state));
-        filter.require(
-            "EXISTS (SELECT 1 FROM step WHERE step.turn = part.turn AND step.id = part.step
-                 AND instr(step.model, ?) > 0)",
-            text(&request.model),
-        );
-        let time = "coalesce(part.started, part.ended, turn.started, turn.ended)";
-        filter.require(&format!("{time} >= ?"), request.since.map(Value::from));
-        filter.require(&format!("{time} < ?"), request.until.map(Value::from));
-        filter
-    }
-
-    fn require_any(&mut self, column: &str, values: Vec<&str>) {
-        let mut numbers = Vec::new();
-        for value in values {
-            self.values.push(value.to_owned().into());
-            numbers.push(format!("?{}", self.values.len() + 1));
-        }
-        self.sql.push_str(&format!(" AND {column} IN ({})", numbers.join(", ")));
-    }
-
-    fn require(&mut self, condition: &str, value: Option<Value>) {
-        if let Some(value) = value {
-            self.values.push(value);
-            let numbered = condition.replace('?', &format!("?{}", self.values.len() + 1));
-            self.sql.push_str(" AND ");
-            self.sql.push_str(&numbered);
-        }
-    }
 }
 
 /// A candidate with its columns.

@@ -52,10 +52,10 @@ impl PromptFacts {
     pub fn new<'a>(calls: impl IntoIterator<Item = Call<'a>>) -> PromptFacts {
         let mut facts = PromptFacts::default();
         let mut before: Option<Call<'a>> = None;
-        let mut known = Known::default();
+        let mut shared = SharedFacts::default();
         for call in calls {
             let Some((turn, step)) = call.step else { continue };
-            let (instructions, servers) = known.of(&call);
+            let (instructions, servers) = shared.of(&call);
             let change = before.as_ref().map(|before| change(before, &call));
             facts.calls.push(CallPromptFacts {
                 request: call.prompt.call().request.to_string(),
@@ -100,12 +100,12 @@ type Servers = std::sync::Arc<BTreeMap<String, u64>>;
 
 /// Most calls have the instructions and tools of the call before.
 #[derive(Default)]
-struct Known {
+struct SharedFacts {
     instructions: FxHashMap<InstructionKey, Instructions>,
     servers: FxHashMap<Option<MessageDigest>, Servers>,
 }
 
-impl Known {
+impl SharedFacts {
     fn of(&mut self, call: &Call<'_>) -> (Instructions, Servers) {
         let prompt = call.prompt;
         let instructions = self.instructions.entry(prompt.instruction_key()).or_insert_with(|| {

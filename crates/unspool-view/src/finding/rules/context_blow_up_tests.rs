@@ -42,7 +42,7 @@ fn an_output_that_fills_more_than_a_tenth_of_the_window_is_a_finding() {
 }
 
 #[test]
-fn a_window_that_is_not_known_has_no_share() {
+fn a_window_of_unreported_size_has_no_share() {
     assert!(find(&history(&[output(1_000_000)])).findings.is_empty());
 }
 

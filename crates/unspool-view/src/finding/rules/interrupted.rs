@@ -11,7 +11,7 @@ const AT_ONCE: SignedDuration = SignedDuration::from_mins(2);
 
 pub fn find(history: &History) -> Found {
     let turns: Vec<&TurnFacts> =
-        history.turns.iter().filter(|turn| turn.number > 0 && is_asked(turn)).collect();
+        history.turns.iter().filter(|turn| turn.number > 0 && is_by_user(turn)).collect();
     let stopped = turns.windows(2).filter_map(|pair| match pair {
         [stopped, next] if is_stopped(stopped, next) => Some((*stopped, *next)),
         _ => None,
@@ -46,7 +46,7 @@ pub fn find(history: &History) -> Found {
     Found { opportunities, findings: vec![finding] }
 }
 
-fn is_asked(turn: &TurnFacts) -> bool {
+fn is_by_user(turn: &TurnFacts) -> bool {
     matches!(turn.trigger, Trigger::User | Trigger::Command)
 }
 

@@ -15,7 +15,7 @@ fn stopped(after: i64) -> [Turn; 2] {
 }
 
 #[test]
-fn a_turn_that_is_stopped_and_asked_anew_is_a_finding() {
+fn a_turn_that_is_stopped_before_another_prompt_is_a_finding() {
     let found = find(&history(&stopped(30)));
     assert_eq!((found.findings.len(), found.opportunities), (1, 2));
     let finding = &found.findings[0];
