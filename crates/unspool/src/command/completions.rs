@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::Cli;
@@ -25,11 +25,21 @@ pub struct Completions {
     shell: Shell,
 }
 
+/// The program without the commands that only Unspool itself starts: some generators offer those.
+fn visible_commands() -> Command {
+    let whole = Cli::command();
+    let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    Command::new(whole.get_name().to_owned())
+        .version(whole.get_version().unwrap_or_default().to_owned())
+        .args(whole.get_arguments().cloned())
+        .subcommands(visible)
+}
+
 impl Completions {
     pub fn run(self) -> Result<()> {
         // Into memory first: the generator panics if it cannot write, for example to `head`.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "unspool", &mut script);
+        clap_complete::generate(self.shell, &mut visible_commands(), "unspool", &mut script);
         let mut out = io::stdout().lock();
         out.write_all(&script)?;
         Ok(out.flush()?)

@@ -1,7 +1,7 @@
 //! Law 1 (order is kept) for Copilot CLI: every recording against the independent reader.
 
 use unspool_model::part::{Body, ToolState};
-use unspool_model::session::Transcript;
+use unspool_model::session::{Transcript, Turn};
 
 use crate::case::{captures, cases, fold_in, name};
 use crate::independent::{Kind, copilot};
@@ -33,7 +33,8 @@ fn law_1_order_is_kept_by_copilot() {
             let (raw_session, transcript) = (&raw[id], session.transcript());
             agents += usize::from(session.is_sub_agent());
             assert_eq!(blocks(&transcript), raw_session.blocks, "{case} {id}");
-            let prompts = transcript.turns.iter().filter_map(|turn| turn.user.first()?.prose());
+            let said = |turn: &Turn| turn.user.iter().find_map(Body::prose).map(str::to_owned);
+            let prompts = transcript.turns.iter().filter_map(said);
             assert_eq!(prompts.collect::<Vec<_>>(), raw_session.prompts, "{case} {id}");
             let (usage, tokens) = (transcript.usage(), raw_session.tokens);
             let found = (usage.input, usage.output, usage.cache_read, usage.cache_write);

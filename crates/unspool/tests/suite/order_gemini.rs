@@ -145,7 +145,7 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
             continue;
         }
         let Ok(text) = std::fs::read_to_string(case.join("stream.jsonl")) else { continue };
-        // Consecutive text deltas join; a tool call separates them.
+        // Consecutive text deltas join; a tool call and the next run separate them.
         let mut chat: Vec<(Kind, String)> = Vec::new();
         for line in text.lines() {
             let Ok(frame) = serde_json::from_str::<serde_json::Value>(line) else { continue };
@@ -155,6 +155,7 @@ fn law_1_order_is_kept_by_the_stream_of_gemini_alone() {
                     Some((Kind::Text, said)) => said.push_str(&of("content")),
                     _ => chat.push((Kind::Text, of("content"))),
                 },
+                (Some("init"), _) if !chat.is_empty() => chat.push((Kind::Text, String::new())),
                 (Some("tool_use"), _) => {
                     between += usize::from(chat.len() > 1);
                     chat.push((Kind::Tool, of("tool_id")));

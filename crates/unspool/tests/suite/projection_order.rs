@@ -205,7 +205,7 @@ fn check(transcript: &Transcript) -> Result<(), String> {
                 let kinds = transcript.turns.iter().flat_map(|turn| &turn.parts);
                 let kinds: Vec<&str> = kinds.map(|part| part.body.kind().name()).collect();
                 let name = projection.name;
-                return Err(format!("{name} of {kinds:?}: {found:?}, not {expected:?}"));
+                return Err(format!("{name} of {kinds:?}: {found:?}, not {expected:?} {text}"));
             }
         }
     }
