@@ -29,8 +29,8 @@ pub struct Completions {
 fn visible_commands() -> Command {
     let whole = Cli::command();
     let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    Command::new(whole.get_name().to_owned())
-        .version(whole.get_version().unwrap_or_default().to_owned())
+    Command::new("unspool")
+        .version(env!("CARGO_PKG_VERSION"))
         .args(whole.get_arguments().cloned())
         .subcommands(visible)
 }
