@@ -20,6 +20,7 @@ fn client() -> &'static (Machine, Client) {
         let cases = ["claude-code/discovery-loop", "claude-code/odd-output", "codex/steered"];
         let machine = Machine::with_cases(&cases);
         let client = machine.server(Scope::All);
+        assert!(client.sessions().len() >= 3);
         (machine, client)
     })
 }

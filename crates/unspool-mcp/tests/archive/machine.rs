@@ -25,7 +25,10 @@ impl Machine {
     pub fn with_cases(cases: &[&str]) -> Machine {
         let machine = Machine::new();
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        machine.read(cases.iter().map(|case| fixtures.join(case)).collect());
+        let mut logs = Vec::new();
+        cases.iter().for_each(|case| add_logs(&fixtures.join(case), &mut logs));
+        assert!(logs.len() >= cases.len(), "{logs:?}");
+        machine.read(logs);
         machine
     }
 
@@ -61,6 +64,19 @@ impl Machine {
         let own_session = own_session.map(str::to_owned);
         let settings = Settings { rules, prices: Prices::default(), scope, own_session };
         Client(McpServer::new(Reader::new(self.archive().view().unwrap(), settings)))
+    }
+}
+
+/// The logs of a session and of its sub-agents below a folder.
+fn add_logs(folder: &Path, logs: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            add_logs(&path, logs);
+        } else if name == "log.jsonl" || name.starts_with("agent-") && name.ends_with(".jsonl") {
+            logs.push(path);
+        }
     }
 }
 
