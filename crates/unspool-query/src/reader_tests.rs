@@ -1,6 +1,6 @@
 //! The command that resumes a session: its id comes from an untrusted log.
 
-use unspool_model::session::Facts;
+use unspool_model::session::{Facts, SessionState};
 
 use super::*;
 
