@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use unspool_model::id::SessionId;
+use unspool_model::session::SessionState;
 use unspool_redact::{Redactor, Rules};
 use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
@@ -202,7 +203,9 @@ impl Reflection {
     /// Looks at sessions in a thread of its own, so that `kept` has their findings later. One such
     /// thread runs at a time.
     pub fn look_later<V: View>(self: &Arc<Self>, view: V, mut sessions: Vec<StoredSession>) {
-        sessions.retain(|stored| self.kept(stored).is_none());
+        // One that grows would be looked at again for each list.
+        let is_live = |stored: &StoredSession| stored.summary.session.state == SessionState::Live;
+        sessions.retain(|stored| !is_live(stored) && self.kept(stored).is_none());
         let is_idle = self.looks_ahead && !sessions.is_empty();
         if !is_idle || self.is_looking.swap(true, Ordering::AcqRel) {
             return;
