@@ -85,6 +85,10 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let mut answer = AnswerBuilder::new(arguments.limit(), head.done(), "failures");
     let more = results.hits.len() > limit && limit < MAX_FAILURES;
     for (at, hit) in results.hits.iter().enumerate().take(limit).skip(told) {
+        // To a search, a failed call is an error too.
+        if arguments.text("of") == Some("errors") && hit.tool.is_some() {
+            continue;
+        }
         let Some(stored) = visible(reader, hit.session, narrower.as_deref())? else { continue };
         let mut exit = reader.exit(&stored)?;
         let Some(item) = failure(reader, &mut exit, &stored, hit)? else { continue };
