@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::item::{Told, cut};
+use crate::item::{SafeValue, cut};
 
 /// The longest answer in characters of its JSON, unless a client asks for another length.
 pub const DEFAULT_LIMIT: usize = 8_000;
@@ -47,7 +47,7 @@ pub struct AnswerBuilder {
 
 impl AnswerBuilder {
     /// An answer with these fields, and items in the field `list`.
-    pub fn new(limit: usize, head: Told, list: &'static str) -> AnswerBuilder {
+    pub fn new(limit: usize, head: SafeValue, list: &'static str) -> AnswerBuilder {
         let room = limit.saturating_sub(END_CHARS + list.len()) / 2;
         let head = shrink(head.into_value(), room);
         let used = chars(&head) + list.len() + 6 + END_CHARS;
@@ -63,7 +63,7 @@ impl AnswerBuilder {
     /// Adds an item. False if it does not fit: the answer is full. The first item always fits, with
     /// shorter texts if it must, so that a client gets on.
     #[must_use]
-    pub fn push(&mut self, item: Told) -> bool {
+    pub fn push(&mut self, item: SafeValue) -> bool {
         let mut item = item.into_value();
         let mut length = chars(&item);
         if length > self.room() {

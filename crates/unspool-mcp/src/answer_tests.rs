@@ -4,7 +4,7 @@ use super::*;
 use crate::exit::Exit;
 use crate::item::{Item, TextPiece};
 
-fn item(text: &str) -> Told {
+fn item(text: &str) -> SafeValue {
     Item::new().text(&mut Exit::new(None), "text", text, usize::MAX).done()
 }
 

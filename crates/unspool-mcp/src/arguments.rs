@@ -27,7 +27,7 @@ impl Arguments {
             let known = tool.all_parameters().find(|parameter| parameter.name == name);
             let Some(parameter) = known else {
                 let names: Vec<&str> = tool.all_parameters().map(|known| known.name).collect();
-                return Err(ToolError::told(format!(
+                return Err(ToolError::message(format!(
                     "{} has no parameter {:?}; it has {}",
                     tool.name,
                     cut(&name, 40),
@@ -40,7 +40,7 @@ impl Arguments {
             .all_parameters()
             .find(|parameter| parameter.required && !checked.contains_key(parameter.name));
         match missing {
-            Some(parameter) => Err(ToolError::told(format!(
+            Some(parameter) => Err(ToolError::message(format!(
                 "{} needs `{}`: {}",
                 tool.name, parameter.name, parameter.description
             ))),
@@ -71,7 +71,7 @@ impl Arguments {
 
     pub fn time(&self, name: &str) -> Result<Option<i64>, ToolError> {
         let parsed = self.text(name).map(parse_time).transpose();
-        parsed.map_err(|error| ToolError::told(format!("`{name}`: {error}")))
+        parsed.map_err(|error| ToolError::message(format!("`{name}`: {error}")))
     }
 
     /// The longest answer, in characters.
@@ -85,7 +85,7 @@ impl Arguments {
         let Some(text) = self.text("after") else { return Ok(None) };
         let wrong = "`after` is no cursor of this tool: take `next` of the answer before, and leave \
                      it out for the beginning";
-        parse(text).map(Some).ok_or_else(|| ToolError::told(wrong))
+        parse(text).map(Some).ok_or_else(|| ToolError::message(wrong))
     }
 }
 
@@ -121,5 +121,5 @@ fn of_kind(tool: &str, parameter: &Parameter, value: Value) -> Result<Value, Too
         (ParameterKind::Flag, _) => "true or false".to_owned(),
     };
     let given = cut(&value.to_string(), 60);
-    Err(ToolError::told(format!("`{}` of {tool} must be {wanted}, not {given}", parameter.name)))
+    Err(ToolError::message(format!("`{}` of {tool} must be {wanted}, not {given}", parameter.name)))
 }

@@ -76,7 +76,7 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// The secrets of a session up to a state of the archive.
-struct KnownSecrets {
+struct SessionSecrets {
     session: SessionId,
     seq: u64,
     /// The last turn that was read: it may grow.
@@ -89,7 +89,7 @@ struct KnownSecrets {
 #[derive(Default)]
 pub struct SecretCache {
     /// The most recently used is the last.
-    known: Mutex<VecDeque<KnownSecrets>>,
+    known: Mutex<VecDeque<SessionSecrets>>,
 }
 
 impl SecretCache {
@@ -119,17 +119,17 @@ impl SecretCache {
         let mut redactor = Redactor::resume(rules, secrets);
         let last_turn = block_on(collect_secrets_from(view, stored, from, &mut redactor))?;
         let secrets = redactor.into_secrets();
-        self.put(KnownSecrets { session: id, seq, last_turn, secrets: secrets.clone() });
+        self.put(SessionSecrets { session: id, seq, last_turn, secrets: secrets.clone() });
         Ok(Exit { redactor: Redactor::resume(rules, secrets) })
     }
 
-    fn take(&self, session: SessionId) -> Option<KnownSecrets> {
+    fn take(&self, session: SessionId) -> Option<SessionSecrets> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let at = known.iter().position(|known| known.session == session)?;
         known.remove(at)
     }
 
-    fn put(&self, secrets: KnownSecrets) {
+    fn put(&self, secrets: SessionSecrets) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|known| known.session != secrets.session);
         known.push_back(secrets);

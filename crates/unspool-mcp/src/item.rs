@@ -21,9 +21,9 @@ impl OwnId for PartId {}
 
 /// What may leave: made only by an [`Item`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told(Value);
+pub struct SafeValue(Value);
 
-impl Told {
+impl SafeValue {
     pub fn into_value(self) -> Value {
         self.0
     }
@@ -152,20 +152,20 @@ impl Item {
         self
     }
 
-    pub fn list(&mut self, name: &str, items: Vec<Told>) -> &mut Item {
+    pub fn list(&mut self, name: &str, items: Vec<SafeValue>) -> &mut Item {
         if !items.is_empty() {
-            self.put(name, items.into_iter().map(Told::into_value).collect::<Vec<_>>());
+            self.put(name, items.into_iter().map(SafeValue::into_value).collect::<Vec<_>>());
         }
         self
     }
 
-    pub fn object(&mut self, name: &str, object: Told) -> &mut Item {
+    pub fn object(&mut self, name: &str, object: SafeValue) -> &mut Item {
         self.put(name, object.into_value());
         self
     }
 
     /// The object with only these fields.
-    pub fn only(&mut self, names: &[&str]) -> Told {
+    pub fn only(&mut self, names: &[&str]) -> SafeValue {
         self.fields.retain(|name, _| names.contains(&name.as_str()));
         self.done()
     }
@@ -176,8 +176,8 @@ impl Item {
         fields.map(|(name, value)| name.len() + value.to_string().chars().count() + 4).sum()
     }
 
-    pub fn done(&mut self) -> Told {
-        Told(Value::Object(std::mem::take(&mut self.fields)))
+    pub fn done(&mut self) -> SafeValue {
+        SafeValue(Value::Object(std::mem::take(&mut self.fields)))
     }
 }
 

@@ -7,7 +7,7 @@ use unspool_model::id::SessionId;
 use unspool_model::part::{Answer, Body, Part, Question, TaskItem, TaskState};
 
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 
 /// The texts of a part by name, in the order in which they are told.
 pub type Texts<'a> = Vec<(&'static str, Cow<'a, str>)>;
@@ -41,7 +41,7 @@ pub fn head(item: &mut Item, exit: &mut Exit<'_>, agent: &str, part: &Part) {
                     .word("state", sub_agent.state.name());
                 item.done()
             });
-            let told: Vec<Told> = told.collect();
+            let told: Vec<SafeValue> = told.collect();
             item.list("sub_agents", told);
         }
         Body::Error(failure) => {
@@ -91,8 +91,10 @@ pub fn texts(body: &Body, detail: Detail) -> Texts<'_> {
             texts.push(("input", input.into()));
             let earlier = tool.earlier.iter().map(|it| (&it.question, Some(&it.answer)));
             let last = tool.question.iter().map(|question| (question, tool.answer.as_ref()));
-            let asked: Vec<String> =
-                earlier.chain(last).map(|(question, answer)| asked(question, answer)).collect();
+            let asked: Vec<String> = earlier
+                .chain(last)
+                .map(|(question, answer)| question_text(question, answer))
+                .collect();
             texts.push(("question", asked.join("\n").into()));
             texts.push(("output", tool.output.as_deref().unwrap_or_default().into()));
             let result = tool.result.as_ref().map_or("", |json| json.text());
@@ -136,7 +138,7 @@ pub fn texts(body: &Body, detail: Detail) -> Texts<'_> {
     texts
 }
 
-fn asked(question: &Question, answer: Option<&Answer>) -> String {
+fn question_text(question: &Question, answer: Option<&Answer>) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for item in &question.items {

@@ -89,14 +89,14 @@ impl<V: View> Reader<V> {
         if visible.len() > 1 {
             let ids: Vec<String> =
                 visible.iter().take(8).map(|it| it.summary.session.id.to_string()).collect();
-            return Err(ToolError::told(format!(
+            return Err(ToolError::message(format!(
                 "{text:?} matches {} sessions; give more of the id: {}",
                 visible.len(),
                 ids.join(", ")
             )));
         }
         visible.pop().ok_or_else(|| {
-            ToolError::told(format!(
+            ToolError::message(format!(
                 "there is no session {text:?} {}; list_sessions has them",
                 self.settings.scope.words()
             ))
@@ -116,7 +116,7 @@ impl<V: View> Reader<V> {
         let (mut newest, _) = self.sessions(filter, 20)?;
         let live = newest.iter().position(|it| it.summary.session.state == SessionState::Live);
         let nothing = || {
-            ToolError::told(format!(
+            ToolError::message(format!(
                 "no session {} is recorded yet; `unspool serve` records while it runs, and `unspool \
                  sync` reads what is there",
                 self.settings.scope.words()

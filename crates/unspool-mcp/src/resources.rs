@@ -65,6 +65,6 @@ fn answer<V: View>(reader: &Reader<V>, id: &str, turn: Option<u32>) -> Result<An
     let Some(turn) = turn else { return outline(reader, &stored, None, DEFAULT_LIMIT) };
     let given = Map::from_iter([("turn".to_owned(), turn.into())]);
     let tool = crate::tools::tools().into_iter().find(|tool: &Tool<V>| tool.name == "get_turn");
-    let tool = tool.ok_or_else(|| ToolError::told("turns cannot be read"))?;
+    let tool = tool.ok_or_else(|| ToolError::message("turns cannot be read"))?;
     turn_answer(reader, &stored, &Arguments::check(&tool, given)?)
 }

@@ -156,7 +156,7 @@ impl<V: View> Tool<V> {
 pub enum ToolError {
     /// The arguments are wrong, or nothing is there.
     #[error("{0}")]
-    Told(String),
+    Message(String),
     #[error("cannot read the archive: {0}")]
     Store(#[from] StoreError),
     #[error("cannot read the session: {0}")]
@@ -164,7 +164,7 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    pub fn told(what: impl Into<String>) -> ToolError {
-        ToolError::Told(what.into())
+    pub fn message(what: impl Into<String>) -> ToolError {
+        ToolError::Message(what.into())
     }
 }

@@ -198,12 +198,7 @@ async fn run<V: View>(
             };
             let found = view.sessions(filter).await?;
             let more = found.len() as u64 >= limit;
-            let mut sessions = Vec::with_capacity(found.len());
-            for stored in &found {
-                let findings = reflection.count_kept(stored);
-                sessions.push(SessionRow { findings, ..session_row(view, prices, stored).await? });
-            }
-            reflection.look_later(view.clone(), found);
+            let sessions = session_rows(view, prices, reflection, found).await?;
             Ok(Response::List { sessions, more })
         }
         Query::Session { id } => {
@@ -264,6 +259,22 @@ async fn run<V: View>(
             }
         }
     }
+}
+
+/// The rows of a list, with the findings that are there already; the others are looked for later.
+async fn session_rows<V: View>(
+    view: &V,
+    prices: &Prices,
+    reflection: &Arc<Reflection>,
+    found: Vec<StoredSession>,
+) -> Result<Vec<SessionRow>, StoreError> {
+    let mut rows = Vec::with_capacity(found.len());
+    for stored in &found {
+        let findings = reflection.count_kept(stored);
+        rows.push(SessionRow { findings, ..session_row(view, prices, stored).await? });
+    }
+    reflection.look_later(view.clone(), found);
+    Ok(rows)
 }
 
 /// Adds what a single session's row has beyond that of a list.

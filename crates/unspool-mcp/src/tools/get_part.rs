@@ -38,7 +38,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let stored = reader.session(arguments)?;
     let session = stored.summary.session.id;
     let missing = || {
-        ToolError::told(format!(
+        ToolError::message(format!(
             "session {session} has no such part; get_turn lists the parts of a turn. `session` must \
              be the one that the part is of"
         ))
@@ -57,7 +57,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let turn = exit.turn(Turn { parts: loaded, ..turn });
     // The user's own messages have ids for search only: get_turn tells them.
     let part = turn.parts.iter().find(|part| part.id == id).ok_or_else(|| {
-        ToolError::told(format!(
+        ToolError::message(format!(
             "this is a message of the user: get_turn with session {session} and turn {number} has it"
         ))
     })?;

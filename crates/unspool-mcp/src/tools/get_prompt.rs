@@ -9,7 +9,7 @@ use unspool_view::present::prompt::{Call, PromptDifference, ShownPiece};
 use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
-use crate::item::{Item, TextPiece, Told};
+use crate::item::{Item, SafeValue, TextPiece};
 use crate::reader::Reader;
 use crate::tool::{AFTER, Parameter, SESSION, Tool, ToolError};
 
@@ -50,7 +50,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let prompts = block_on(prompts(&reader.view, &stored))?;
     let mut exit = reader.exit(&stored)?;
     if prompts.is_empty() {
-        return Err(ToolError::told(format!(
+        return Err(ToolError::message(format!(
             "nothing is known about the prompts of this session: {} does not write them down, or did \
              not in that version",
             exit.text(&stored.summary.session.agent)
@@ -74,7 +74,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
 
 fn one(prompts: &SessionPrompts, turn: u32, step: u32) -> Result<Call<'_>, ToolError> {
     prompts.calls_of(turn, Some(step)).into_iter().next().ok_or_else(|| {
-        ToolError::told(format!(
+        ToolError::message(format!(
             "no prompt is known of call {step} of turn {turn}; get_prompt without `turn` lists the \
              calls"
         ))
@@ -95,7 +95,7 @@ fn compared<'a>(
                 Some((turn.parse::<u32>().ok()?, step.parse::<u32>().ok()?))
             });
             let (turn, step) = place
-                .ok_or_else(|| ToolError::told("`compare` is `previous`, or TURN.STEP: 3.1"))?;
+                .ok_or_else(|| ToolError::message("`compare` is `previous`, or TURN.STEP: 3.1"))?;
             one(prompts, turn, step).map(Some)
         }
     }
@@ -109,7 +109,9 @@ fn calls(
     arguments: &Arguments,
 ) -> Result<Answer, ToolError> {
     if arguments.text("find").is_some() || arguments.text("compare").is_some() {
-        return Err(ToolError::told("`find` and `compare` need `turn`: they look into one call"));
+        return Err(ToolError::message(
+            "`find` and `compare` need `turn`: they look into one call",
+        ));
     }
     let skipped = arguments.after(|cursor| cursor.parse::<usize>().ok())?.unwrap_or(0);
     let head = Item::new().id("session", &stored.summary.session.id).done();
@@ -126,7 +128,7 @@ fn calls(
     Ok(answer.finish(None))
 }
 
-fn call_item(exit: &mut Exit<'_>, stored: &StoredSession, call: &Call<'_>) -> Told {
+fn call_item(exit: &mut Exit<'_>, stored: &StoredSession, call: &Call<'_>) -> SafeValue {
     let mut item = call_fields(exit, call);
     item.id("session", &stored.summary.session.id).done()
 }
@@ -146,7 +148,7 @@ fn call_fields(exit: &mut Exit<'_>, call: &Call<'_>) -> Item {
 /// The pieces of a call with their beginnings.
 fn all_pieces(
     exit: &mut Exit<'_>,
-    head: Told,
+    head: SafeValue,
     call: &Call<'_>,
     pieces: &[ShownPiece<'_>],
     before: Option<&Call<'_>>,
@@ -193,14 +195,14 @@ fn piece_fields(item: &mut Item, exit: &mut Exit<'_>, shown: &ShownPiece<'_>) {
 /// One piece in full.
 fn piece(
     exit: &mut Exit<'_>,
-    head: Told,
+    head: SafeValue,
     pieces: &[ShownPiece<'_>],
     number: u64,
     arguments: &Arguments,
 ) -> Result<Answer, ToolError> {
     let shown = usize::try_from(number).ok().and_then(|number| pieces.get(number));
     let Some(shown) = shown else {
-        return Err(ToolError::told(format!(
+        return Err(ToolError::message(format!(
             "the prompt has no piece {number}; it has {} pieces, counted from 0",
             pieces.len()
         )));

@@ -8,7 +8,7 @@ use unspool_store::store::{StoredSession, View};
 use super::list_sessions::session_fields;
 use crate::answer::{Answer, AnswerBuilder};
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 use crate::parts::{Detail, texts};
 use crate::reader::Reader;
 use crate::tool::{AFTER, Parameter, SESSION, Tool, ToolError};
@@ -86,7 +86,7 @@ fn head<V: View>(
     reader: &Reader<V>,
     exit: &mut Exit<'_>,
     stored: &StoredSession,
-) -> Result<Told, ToolError> {
+) -> Result<SafeValue, ToolError> {
     let mut item = Item::new();
     session_fields(&mut item, exit, stored);
     item.field(exit, "version", stored.summary.session.facts.version.as_deref());

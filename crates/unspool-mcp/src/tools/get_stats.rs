@@ -9,7 +9,7 @@ use super::search_sessions::visible;
 use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 use crate::reader::Reader;
 use crate::scope::Scope;
 use crate::tool::{AFTER, AGENT, PROJECT, Parameter, SINCE, Tool, ToolError, UNTIL};
@@ -66,7 +66,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     Ok(answer.finish(None))
 }
 
-fn totals(stats: &Stats) -> Told {
+fn totals(stats: &Stats) -> SafeValue {
     let totals = &stats.totals;
     let mut item = Item::new();
     item.number("sessions", totals.sessions).count("sub_agents", totals.sub_agents);
@@ -88,7 +88,7 @@ fn rows<V: View>(
     exit: &mut Exit<'_>,
     stats: &Stats,
     by: &str,
-) -> Result<Vec<Told>, ToolError> {
+) -> Result<Vec<SafeValue>, ToolError> {
     let groups = match by {
         "day" => &stats.by_day,
         "week" => &stats.by_week,
@@ -130,7 +130,7 @@ fn failures<V: View>(
     reader: &Reader<V>,
     exit: &mut Exit<'_>,
     stats: &Stats,
-) -> Result<Vec<Told>, ToolError> {
+) -> Result<Vec<SafeValue>, ToolError> {
     let mut told = Vec::new();
     for failure in &stats.failures {
         let Some((session, mut exit_of_last)) = last(reader, &failure.last.session)? else {
@@ -151,7 +151,7 @@ fn error_paths<V: View>(
     reader: &Reader<V>,
     exit: &mut Exit<'_>,
     stats: &Stats,
-) -> Result<Vec<Told>, ToolError> {
+) -> Result<Vec<SafeValue>, ToolError> {
     let mut told = Vec::new();
     for path in &stats.error_paths {
         let Some((session, _)) = last(reader, &path.last.session)? else { continue };

@@ -8,7 +8,7 @@ use unspool_store::store::View;
 use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 use crate::reader::Reader;
 use crate::tool::{AFTER, Parameter, SESSION, Tool, ToolError};
 
@@ -53,7 +53,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
         for (at, step) in conversation.steps.iter().enumerate() {
             let is_first = at + before == 0;
             let status = is_first.then(|| conversation.status.name());
-            let item = told(&mut exit, *number, status, step, most);
+            let item = step_item(&mut exit, *number, status, step, most);
             if !answer.push(item) {
                 return Ok(answer.finish(Some(format!("{number}.{}", before + at))));
             }
@@ -63,13 +63,13 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
 }
 
 /// A step; the first one of a run says how the run ended.
-fn told(
+fn step_item(
     exit: &mut Exit<'_>,
     turn: u32,
     status: Option<&'static str>,
     step: &FlowStep,
     most: usize,
-) -> Told {
+) -> SafeValue {
     let mut item = Item::new();
     item.number("turn", turn);
     if let Some(status) = status {

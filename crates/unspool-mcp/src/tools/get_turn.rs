@@ -81,7 +81,7 @@ pub fn turn_answer<V: View>(
         None => block_on(reader.view.sizes(stored.row))?.last().map_or(0, |size| size.number),
     };
     let Some(skeleton) = block_on(reader.view.skeleton(stored.row, number))? else {
-        return Err(ToolError::told(format!(
+        return Err(ToolError::message(format!(
             "the session has no turn {number}; get_session lists its turns"
         )));
     };
@@ -158,7 +158,7 @@ fn wanted(
         None | Some(Position::User(_)) => 0,
         Some(Position::Part(id)) => match skeletons.iter().position(|part| part.id == id) {
             Some(at) => at + 1,
-            None => return Err(ToolError::told("the turn no longer has the part of `after`")),
+            None => return Err(ToolError::message("the turn no longer has the part of `after`")),
         },
     };
     let kind = arguments.text("kind").and_then(Kind::of_name);

@@ -10,7 +10,7 @@ use super::search_sessions::{brief, visible};
 use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 use crate::parts::{self, Detail};
 use crate::reader::Reader;
 use crate::tool::{AFTER, AGENT, PROJECT, Parameter, SESSION, SINCE, Tool, ToolError, UNTIL};
@@ -104,7 +104,7 @@ fn failure<V: View>(
     exit: &mut Exit<'_>,
     stored: &StoredSession,
     hit: &Hit,
-) -> Result<Option<Told>, ToolError> {
+) -> Result<Option<SafeValue>, ToolError> {
     let (Some(number), Some(place)) = (hit.turn, hit.place) else { return Ok(None) };
     let Some(turn) = block_on(reader.view.head(stored.row, number))? else { return Ok(None) };
     let loaded = block_on(reader.view.parts(stored.row, number, vec![place]))?;

@@ -7,7 +7,7 @@ use unspool_store::store::{ListPosition, SessionFilter, StoredSession, View};
 use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
-use crate::item::{Item, Told};
+use crate::item::{Item, SafeValue};
 use crate::reader::Reader;
 use crate::tool::{AFTER, AGENT, PROJECT, Parameter, SINCE, Tool, ToolError, UNTIL};
 
@@ -64,7 +64,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
 }
 
 /// A session with its figures, without its turns.
-fn session<V: View>(exit: &mut Exit<'_>, stored: &StoredSession, reader: &Reader<V>) -> Told {
+fn session<V: View>(exit: &mut Exit<'_>, stored: &StoredSession, reader: &Reader<V>) -> SafeValue {
     let mut item = Item::new();
     session_fields(&mut item, exit, stored);
     let sub_agents = block_on(reader.view.subagents(stored.row)).unwrap_or_default();

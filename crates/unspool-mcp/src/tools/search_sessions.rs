@@ -78,7 +78,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
         ..SearchRequest::new(query)
     };
     if query.is_empty() && !request.is_about_parts() {
-        return Err(ToolError::told(
+        return Err(ToolError::message(
             "give `query`, or `kind`, `tool` or `state` for the newest parts",
         ));
     }
@@ -104,7 +104,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
             item.id("part", &part);
         }
         item.number_if("turn", hit.turn);
-        item.word("kind", known_kind(&hit.kind));
+        item.word("kind", kind_name(&hit.kind));
         item.field(&mut exit, "tool", hit.tool.as_deref());
         item.field(&mut exit, "state", hit.notable_state()).milliseconds("at", hit.at);
         item.text(&mut exit, "snippet", &text, SNIPPET_CHARS + 80);
@@ -132,13 +132,13 @@ pub fn visible<V: View>(
 pub fn brief(
     exit: &mut crate::exit::Exit<'_>,
     stored: &unspool_store::store::StoredSession,
-) -> crate::item::Told {
+) -> crate::item::SafeValue {
     let mut whole = Item::new();
     session_fields(&mut whole, exit, stored);
     whole.only(&["session", "agent", "title", "project", "started_at", "state"])
 }
 
 /// The kind as a word of the program.
-pub fn known_kind(kind: &str) -> &'static str {
+pub fn kind_name(kind: &str) -> &'static str {
     SEARCH_KINDS.iter().find(|known| **known == kind).copied().unwrap_or("part")
 }

@@ -28,7 +28,7 @@ fn machine() -> Machine {
 }
 
 /// All that any tool tells without a session.
-fn told(client: &Client) -> String {
+fn all_answers(client: &Client) -> String {
     let mut told = String::new();
     for (tool, arguments) in [
         ("list_sessions", json!({ "sub_agents": true })),
@@ -48,14 +48,14 @@ fn told(client: &Client) -> String {
 fn a_project_has_its_folder_and_what_is_below_and_no_neighbour() {
     let machine = machine();
     let ours = machine.server(Scope::folder(Path::new("/home/dev/app")));
-    let all = told(&ours);
+    let all = all_answers(&ours);
     assert!(all.contains("papaya") && all.contains("quince"), "{all}");
     assert!(!all.contains("medlar") && !all.contains("app-old"), "{all}");
     assert_eq!(ours.call("get_stats", json!({}))["sessions"], 2);
     let neighbour = SessionId::of("claude-code", NEIGHBOUR).to_string();
     let error = ours.try_call("get_session", json!({ "session": neighbour })).unwrap_err();
     assert!(error.contains("of the project /home/dev/app"), "{error}");
-    let everything = told(&machine.server(Scope::All));
+    let everything = all_answers(&machine.server(Scope::All));
     assert!(everything.contains("medlar"));
     let nothing = machine.server(Scope::folder(Path::new("/srv")));
     assert_eq!(nothing.sessions(), Vec::<Value>::new());
@@ -64,12 +64,12 @@ fn a_project_has_its_folder_and_what_is_below_and_no_neighbour() {
 }
 
 #[test]
-fn private_sessions_are_never_told() {
+fn private_sessions_are_in_no_answer() {
     let machine = machine();
     let session = SessionId::of("claude-code", BELOW);
     machine.submit(Request::Tag { session, add: vec!["private".to_owned()], remove: vec![] });
     let client = machine.server(Scope::All);
-    let all = told(&client);
+    let all = all_answers(&client);
     assert!(all.contains("papaya") && !all.contains("quince"), "{all}");
     for tool in ["get_session", "get_turn", "get_prompt", "get_thoughtflow"] {
         let error = client.try_call(tool, json!({ "session": session.to_string() })).unwrap_err();

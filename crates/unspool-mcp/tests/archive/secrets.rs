@@ -182,7 +182,7 @@ fn a_search_cannot_confirm_a_secret() {
 }
 
 #[test]
-fn what_a_person_does_not_see_is_not_told() {
+fn hidden_text_is_in_no_answer() {
     let machine = Machine::new();
     let hidden = "\u{e0049}\u{e0067}\u{202e}\u{200b}\u{1b}[31m\u{7}";
     let key = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
@@ -208,7 +208,7 @@ fn what_a_person_does_not_see_is_not_told() {
 }
 
 #[test]
-fn every_tool_of_the_server_is_asked_for_secrets() {
+fn every_tool_is_tried_for_secrets() {
     let (machine, _) = machine();
     let asked: Vec<String> = everything(&machine.server(Scope::All), &[])
         .into_iter()

@@ -169,7 +169,7 @@ fn statistics_and_flow_have_what_the_archive_has() {
 }
 
 #[test]
-fn a_prompt_is_told_in_pieces() {
+fn a_prompt_comes_in_pieces() {
     let machine = Machine::with_cases(&["codex/steered", CASE]);
     let client = machine.server(Scope::All);
     let mut seen = 0;

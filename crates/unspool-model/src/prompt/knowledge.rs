@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_named_with_the_next_step() {
+    fn a_gap_is_named_with_the_next_step() {
         for agent in PromptKnowledge::agents() {
             let knowledge = PromptKnowledge::of(agent);
             let text = knowledge.sentences().join("\n");

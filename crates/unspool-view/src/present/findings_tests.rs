@@ -52,7 +52,7 @@ fn a_long_list_says_how_to_see_the_rest() {
 }
 
 #[test]
-fn a_cost_says_what_is_known() {
+fn a_cost_says_what_was_measured() {
     let words = |it: Cost| cost(&it);
     assert_eq!(words(Cost::default()), "");
     let estimated = Cost {

@@ -204,8 +204,8 @@ fn prompts_are_shown_in_a_terminal_and_over_a_connection() {
         terminal.shows("prompt 1.2");
         terminal.press("r");
         terminal.shows("What each call was sent");
-        terminal.press("\x1b");
-        terminal.shows("call 2 of");
+        terminal.press("q");
+        terminal.shows("4 messages");
         terminal.press("q");
         terminal.shows("[ ] prompts");
     };

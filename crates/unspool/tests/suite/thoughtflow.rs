@@ -311,11 +311,12 @@ fn the_files_of_a_session_are_served() {
         assert_eq!(server.get(path).status, 404, "{path}");
     }
     let page = String::from_utf8(server.get(&format!("/s/{id}/thoughtflow")).body).unwrap();
-    assert_eq!(page.matches("<a class=\"flow-step").count(), 9);
+    // Nine steps and four snapshots of what the prompts were made of.
+    assert_eq!(page.matches("<a class=\"flow-step").count(), 13);
     assert!(page.contains("Run 1 · aborted"));
     let cut = server.get(&format!("/s/{id}/thoughtflow?turn=1&step=4"));
     let cut = String::from_utf8(cut.body).unwrap();
-    assert_eq!(cut.matches("<a class=\"flow-step").count(), 5);
+    assert_eq!(cut.matches("<a class=\"flow-step").count(), 9);
     assert!(cut.contains("continues from step 5") && cut.contains("From the beginning"));
     assert_eq!(server.get("/s/nosuchsession/thoughtflow").status, 404);
 }

@@ -276,7 +276,7 @@ fn check(html: &str, whose: &str) {
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
                 (_, "src" | "action") => {
-                    let ours = ["/", "/stats", "/demo", "/login"];
+                    let ours = ["/", "/stats", "/findings", "/demo", "/login"];
                     assert!(ours.contains(&value), "{whose}: {key}={value}");
                 }
                 (_, "href") => {
