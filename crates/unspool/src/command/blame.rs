@@ -105,7 +105,6 @@ fn mark(confidence: Confidence) -> char {
     match confidence {
         Confidence::Exact => '=',
         Confidence::Moved => '~',
-        Confidence::Time => '?',
     }
 }
 

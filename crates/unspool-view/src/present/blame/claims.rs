@@ -59,8 +59,6 @@ pub struct Claim {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Confidence {
-    /// The agent reported that it changed the file at that time, but not how.
-    Time,
     /// The text of that edit apart from white space, or that text at another place.
     Moved,
     /// The exact text of that edit.
@@ -70,7 +68,6 @@ pub enum Confidence {
 impl Confidence {
     pub fn name(self) -> &'static str {
         match self {
-            Confidence::Time => "time",
             Confidence::Moved => "moved",
             Confidence::Exact => "exact",
         }
@@ -127,7 +124,7 @@ impl Keys for Vec<WrittenLine> {
 
 /// Gives the lines of the commits, oldest first, to the edits that wrote them.
 pub fn claim_lines(edits: Vec<TimedEdit>, commits: &mut [CommitLines]) {
-    let (entries, reports) = entries(edits);
+    let entries = entries(edits);
     let mut order: Vec<usize> = (0..commits.len()).collect();
     order.sort_by_key(|at| commits[*at].author_time);
     let mut entries = entries.into_iter().peekable();
@@ -165,25 +162,22 @@ pub fn claim_lines(edits: Vec<TimedEdit>, commits: &mut [CommitLines]) {
             entry.claim(commit, &mut index, time);
         }
     }
-    claim_reported(&reports, commits);
+    for commit in commits {
+        leave_out_movable(&mut commit.lines);
+    }
 }
 
-/// The edits by time, and the times of reported changes.
-fn entries(edits: Vec<TimedEdit>) -> (Vec<Entry>, Vec<(i64, usize)>) {
+/// The edits by time.
+fn entries(edits: Vec<TimedEdit>) -> Vec<Entry> {
     let mut edits: Vec<(usize, TimedEdit)> = edits.into_iter().enumerate().collect();
     edits.sort_by_key(|(_, edit)| edit.at);
     let mut entries: Vec<Entry> = Vec::new();
-    let mut reports = Vec::new();
     // Distinctive lines that stand in the file, by their text.
     let mut standing: FxHashMap<LineKey, Vec<(usize, usize)>> = FxHashMap::default();
     for (number, edit) in edits {
         let at = edit.at.map_or(i64::MIN, |at| at.div_euclid(1000));
         let mut written = match edit.written {
             Written::Lines(written) => written,
-            Written::Unknown => {
-                reports.push((at, number));
-                continue;
-            }
             Written::Deleted => WrittenLines { is_whole_file: true, ..WrittenLines::default() },
         };
         let mut remove = |(entry, line): (usize, usize)| {
@@ -212,7 +206,7 @@ fn entries(edits: Vec<TimedEdit>) -> (Vec<Entry>, Vec<(i64, usize)>) {
         }
         entries.push(Entry::new(number, at, edit.place, written.lines));
     }
-    (entries, reports)
+    entries
 }
 
 impl Entry {
@@ -242,12 +236,14 @@ impl Entry {
             self.claim_around(commit, index, time, around, &mut found);
             self.extend(commit, time, &mut found);
         }
+        // Git's times are in seconds: a commit of the same second may be older than the edit.
+        let is_after = time > self.at;
         // Text alone is enough in the first commit after the edit only.
-        if self.commits_after == 0 && self.place == EditPlace::Here {
+        if is_after && self.commits_after == 0 && self.place == EditPlace::Here {
             self.claim_text(commit, index, time, &mut found);
             self.extend(commit, time, &mut found);
         }
-        self.commits_after += 1;
+        self.commits_after += usize::from(is_after);
         self.is_partly_found |=
             found.iter().any(Option::is_some) && self.found.iter().any(|found| *found);
     }
@@ -303,6 +299,9 @@ impl Entry {
             if let Some(place) = index.find_only(&commit.lines, &self.lines, at) {
                 *found = Some(place);
                 self.take(at, &mut commit.lines[place]);
+                if let Some(claim) = &mut commit.lines[place].claim {
+                    claim.confidence = Confidence::Moved;
+                }
             }
         }
     }
@@ -349,24 +348,27 @@ impl Entry {
     }
 }
 
-/// A commit with a file that an agent reported as changed before it, and of which no other edit is
-/// known.
-fn claim_reported(reports: &[(i64, usize)], commits: &mut [CommitLines]) {
-    let mut order: Vec<usize> = (0..commits.len()).collect();
-    order.sort_by_key(|at| commits[*at].author_time);
-    let mut last = i64::MIN;
-    for at in order {
-        let commit = &mut commits[at];
-        let in_time = reports.iter().rfind(|(at, _)| *at > last && *at <= commit.author_time);
-        last = commit.author_time;
-        let Some((_, edit)) = in_time else { continue };
-        if commit.lines.iter().any(|line| line.claim.is_some()) {
-            continue;
+/// Takes back the claims of lines at the ends of a block that may also be the same lines beside it:
+/// whoever inserts a function after another writes its last `}` or the other's, and a diff does not
+/// tell which.
+fn leave_out_movable(lines: &mut [CommitLine]) {
+    let edit_of = |line: &CommitLine| line.claim.map(|claim| claim.edit);
+    let mut from = 0;
+    while from < lines.len() {
+        let edit = edit_of(&lines[from]);
+        let length = lines[from..].iter().take_while(|line| edit_of(line) == edit).count();
+        let to = from + length;
+        if edit.is_some() {
+            let is_same = |one: usize, other: usize| {
+                lines[one].key != LineKey::BREAK && lines[one].key == lines[other].key
+            };
+            let up = (1..=length.min(from)).take_while(|by| is_same(from - by, to - by)).count();
+            let down = (0..length.min(lines.len() - to))
+                .take_while(|by| is_same(to + by, from + by))
+                .count();
+            let movable = (to - up..to).chain(from..from + down);
+            movable.for_each(|at| lines[at].claim = None);
         }
-        for line in commit.lines.iter_mut().filter(|line| line.is_added) {
-            if line.is_distinctive {
-                line.claim = Some(Claim { edit: *edit, confidence: Confidence::Time });
-            }
-        }
+        from = to;
     }
 }

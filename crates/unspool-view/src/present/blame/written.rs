@@ -19,8 +19,6 @@ pub struct FileWrite {
 
 pub enum Written {
     Lines(WrittenLines),
-    /// The agent reports that the file changed, but not how.
-    Unknown,
     Deleted,
 }
 
@@ -68,13 +66,9 @@ pub fn writes(part: &Part) -> Vec<FileWrite> {
         Body::Tool(tool) if edits::may_have_changed_files(tool) => {
             edits::of(&ParsedCall::new(tool)).into_iter().filter_map(file_write).collect()
         }
-        Body::Patch(patch) => patch
-            .path
-            .iter()
-            .filter(|_| patch.diff.is_empty())
-            .map(|path| FileWrite { path: path.clone(), moved_to: None, written: Written::Unknown })
-            .collect(),
-        Body::Tool(_)
+        // Such a part may say that a file changed during a step. A person may have changed it.
+        Body::Patch(_)
+        | Body::Tool(_)
         | Body::Text(_)
         | Body::Reasoning(_)
         | Body::Interjection(_)

@@ -126,19 +126,10 @@ pub fn of(call: &ParsedCall) -> Vec<FileEdit> {
 /// commands, and few of them have their changes.
 pub fn may_have_changed_files(tool: &Tool) -> bool {
     let Some(family) = Family::of(&tool.name) else { return false };
-    match tool.state {
-        ToolState::Completed if family.is_edit() => true,
-        // A failed command may have changed files before it failed.
-        ToolState::Completed | ToolState::Failed if family == Family::RunShell => {
-            tool.result.as_ref().is_some_and(|result| result.text().contains("bashEditDiff"))
-        }
-        ToolState::Completed
-        | ToolState::Failed
-        | ToolState::Denied
-        | ToolState::Interrupted
-        | ToolState::Pending
-        | ToolState::Running => false,
+    if family == Family::RunShell {
+        return recorded::may_list_changes(tool);
     }
+    family.is_edit() && tool.state == ToolState::Completed
 }
 
 /// True if the result of a command lists all files that it changed.

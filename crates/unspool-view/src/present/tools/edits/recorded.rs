@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use unspool_model::part::{Tool, ToolState};
 
 use super::{FileAction, FileEdit, Replacement, copilot, opencode, requested};
 use crate::block::Diff;
@@ -71,8 +72,40 @@ fn replaced(call: &ParsedCall, before: &str) -> Option<String> {
     made.iter().try_fold(before.to_owned(), |text, replacement| replacement.apply(&text))
 }
 
-/// Claude Code's `bashEditDiff`: the files that a command changed, and whether all are listed.
+/// The files that a command changed, and whether all are listed.
 pub fn by_command(call: &ParsedCall) -> Option<(Vec<FileEdit>, bool)> {
+    claude_command(call).or_else(|| codex_command(call))
+}
+
+/// Whether the result of a command may have such a list. Cheap: it is not parsed.
+pub fn may_list_changes(tool: &Tool) -> bool {
+    let has = |name| tool.result.as_ref().is_some_and(|result| result.text().contains(name));
+    match tool.state {
+        ToolState::Completed => has("\"bashEditDiff\"") || has("\"changes\""),
+        // A failed command may have changed files before it failed.
+        ToolState::Failed => has("\"bashEditDiff\""),
+        ToolState::Denied
+        | ToolState::Interrupted
+        | ToolState::Pending
+        | ToolState::Running => false,
+    }
+}
+
+/// Codex runs a command that only calls `apply_patch` as a patch. It lists the changes also if it
+/// could not make them.
+fn codex_command(call: &ParsedCall) -> Option<(Vec<FileEdit>, bool)> {
+    let found = call.result.get("changes")?;
+    let made = match call.result.get("status").and_then(Value::as_str) {
+        Some(status) => status == "completed",
+        None => call.result.get("success").and_then(Value::as_bool) == Some(true),
+    };
+    let made = made && call.tool.state == ToolState::Completed;
+    let edits = if made { codex(found) } else { Vec::new() };
+    (!edits.is_empty()).then_some((edits, true))
+}
+
+/// Claude Code's `bashEditDiff`.
+fn claude_command(call: &ParsedCall) -> Option<(Vec<FileEdit>, bool)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Changed {
