@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::line_index::{Around, Keys, LineIndex};
 use super::written::{Written, WrittenLine, WrittenLines};
-use super::{LineKey, is_distinctive, same_line};
+use super::{LineKey, same_line};
 
 /// An edit that no commit has after so many later commits of its file was undone.
 const MAX_COMMITS_AFTER: usize = 64;
@@ -41,7 +41,6 @@ pub struct CommitLines {
 pub struct CommitLine {
     pub(super) key: LineKey,
     pub text: String,
-    is_distinctive: bool,
     /// The commit added it.
     pub is_added: bool,
     /// Its number in the file of the commit, from 1.
@@ -76,14 +75,7 @@ impl Confidence {
 
 impl CommitLine {
     pub fn new(text: String, number: u32, is_added: bool) -> CommitLine {
-        CommitLine {
-            key: LineKey::of(&text),
-            is_distinctive: is_distinctive(&text),
-            text,
-            is_added,
-            number,
-            claim: None,
-        }
+        CommitLine { key: LineKey::of(&text), text, is_added, number, claim: None }
     }
 
     /// Between two hunks.
@@ -91,7 +83,6 @@ impl CommitLine {
         CommitLine {
             key: LineKey::BREAK,
             text: String::new(),
-            is_distinctive: false,
             is_added: false,
             number: 0,
             claim: None,
@@ -352,23 +343,28 @@ impl Entry {
 /// whoever inserts a function after another writes its last `}` or the other's, and a diff does not
 /// tell which.
 fn leave_out_movable(lines: &mut [CommitLine]) {
-    let edit_of = |line: &CommitLine| line.claim.map(|claim| claim.edit);
+    let edit_of = |at: usize| lines[at].claim.map(|claim: Claim| claim.edit);
+    // A line that another edit wrote is no line that a person wrote.
+    let is_same = |inside: usize, beside: usize| {
+        let (inside, beside) = (&lines[inside], &lines[beside]);
+        inside.key == beside.key && beside.key != LineKey::BREAK && beside.claim.is_none()
+    };
+    let mut movable = Vec::new();
     let mut from = 0;
     while from < lines.len() {
-        let edit = edit_of(&lines[from]);
-        let length = lines[from..].iter().take_while(|line| edit_of(line) == edit).count();
+        let edit = edit_of(from);
+        let length = (from..lines.len()).take_while(|at| edit_of(*at) == edit).count();
         let to = from + length;
         if edit.is_some() {
-            let is_same = |one: usize, other: usize| {
-                lines[one].key != LineKey::BREAK && lines[one].key == lines[other].key
-            };
-            let up = (1..=length.min(from)).take_while(|by| is_same(from - by, to - by)).count();
-            let down = (0..length.min(lines.len() - to))
-                .take_while(|by| is_same(to + by, from + by))
-                .count();
-            let movable = (to - up..to).chain(from..from + down);
-            movable.for_each(|at| lines[at].claim = None);
+            let before = length.min(from);
+            let up = (1..=before).take_while(|by| is_same(to - by, from - by)).count();
+            let after = length.min(lines.len() - to);
+            let down = (0..after).take_while(|by| is_same(from + by, to + by)).count();
+            movable.extend((to - up..to).chain(from..from + down));
         }
         from = to;
+    }
+    for at in movable {
+        lines[at].claim = None;
     }
 }

@@ -84,10 +84,9 @@ pub fn may_list_changes(tool: &Tool) -> bool {
         ToolState::Completed => has("\"bashEditDiff\"") || has("\"changes\""),
         // A failed command may have changed files before it failed.
         ToolState::Failed => has("\"bashEditDiff\""),
-        ToolState::Denied
-        | ToolState::Interrupted
-        | ToolState::Pending
-        | ToolState::Running => false,
+        ToolState::Denied | ToolState::Interrupted | ToolState::Pending | ToolState::Running => {
+            false
+        }
     }
 }
 
