@@ -5,6 +5,7 @@ pub mod commits;
 mod document;
 pub mod edits;
 mod file_history;
+mod line_claims;
 
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,10 @@ use thiserror::Error;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::Place;
 use unspool_store::store::{StoreError, View};
-use unspool_view::present::blame::{Claim, CommitLines, Confidence, claim_lines};
+use unspool_view::present::blame::{Confidence, claim_lines};
 
 pub use document::{BlameDocument, range_document};
 use edits::{FoundEdit, describe, load_edits};
-use file_history::{FileHistory, Origin};
 
 use crate::git::GitError;
 
@@ -98,7 +98,7 @@ pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, Bl
     }
     let (found, timed) = load_edits(view, &history.place).await?;
     claim_lines(timed, &mut history.commits);
-    let claims = history.claims();
+    let claims = line_claims::of(&mut history, &found);
     let mut numbers: FxHashMap<PartId, usize> = FxHashMap::default();
     let mut used: Vec<&FoundEdit> = Vec::new();
     let mut lines = Vec::new();
@@ -117,43 +117,4 @@ pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, Bl
     }
     let edits = describe(view, &used).await?;
     Ok(Blame { file: history.place.name, lines, edits })
-}
-
-impl FileHistory {
-    /// For each line of the file the edit that wrote it.
-    fn claims(&mut self) -> Vec<Option<Claim>> {
-        let numbered = |lines: &CommitLines| -> FxHashMap<u32, Option<Claim>> {
-            let added = lines.lines.iter().filter(|line| line.is_added);
-            added.map(|line| (line.number, line.claim)).collect()
-        };
-        let claims: Vec<FxHashMap<u32, Option<Claim>>> =
-            self.commits.iter().map(numbered).collect();
-        let claim =
-            |origin: &Origin| claims.get(origin.commit?)?.get(&origin.number).copied().flatten();
-        let mut found = Vec::with_capacity(self.lines.len());
-        for line in &self.lines {
-            let (Some(origin), earlier) = (&line.origin, &line.earlier) else {
-                found.push(None);
-                continue;
-            };
-            // Git found the line in an earlier commit. It was moved or reformatted only if the
-            // later commit removed it elsewhere; else it is a copy, which someone typed.
-            let was_moved = earlier.as_ref().is_some_and(|_| {
-                let removed = origin.commit.and_then(|commit| self.removed.get_mut(commit));
-                let count = removed.and_then(|removed| removed.get_mut(&line.key));
-                count.filter(|count| **count > 0).is_some_and(|count| {
-                    *count -= 1;
-                    true
-                })
-            });
-            found.push(match earlier.as_ref().filter(|_| was_moved) {
-                Some(earlier) => claim(earlier).map(|claim| Claim {
-                    confidence: claim.confidence.min(Confidence::Moved),
-                    ..claim
-                }),
-                None => claim(origin),
-            });
-        }
-        found
-    }
 }
