@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use unspool_model::id::{Id, PartId};
 use unspool_model::json::Json;
-use unspool_model::part::{Body, Origin, Part, Patch, Place, Tool, ToolState};
+use unspool_model::part::{Body, Part, Patch, Place, Tool, ToolState};
+use unspool_model::provenance::Origin;
 
 use super::*;
 
@@ -23,13 +24,13 @@ fn part(body: Body) -> Part {
 }
 
 fn call(name: &str, state: ToolState, input: Value, result: Value) -> Part {
-    part(Body::Tool(Tool {
+    part(Body::Tool(Box::new(Tool {
         name: name.to_owned(),
         state,
         input: Some(Json::from(input)),
         result: Some(Json::from(result)),
         ..Tool::default()
-    }))
+    })))
 }
 
 /// An edit of Codex, by the lines of its diff.
