@@ -2,20 +2,17 @@
 
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
-use unspool_view::present::blame::{Claim, CommitLines, Confidence, is_distinctive};
+use unspool_view::present::blame::{
+    Claim, CommitLine, CommitLines, Confidence, LineKey, is_distinctive,
+};
 
 use super::edits::FoundEdit;
 use super::file_history::{FileHistory, FileLine, Origin};
 
 /// For each line of the file the edit that wrote it.
 pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> {
-    let numbered = |lines: &CommitLines| -> FxHashMap<u32, Option<Claim>> {
-        let added = lines.lines.iter().filter(|line| line.is_added);
-        added.map(|line| (line.number, line.claim)).collect()
-    };
-    let claims: Vec<FxHashMap<u32, Option<Claim>>> = history.commits.iter().map(numbered).collect();
-    let claim =
-        |origin: &Origin| claims.get(origin.commit?)?.get(&origin.number).copied().flatten();
+    let claims: Vec<FxHashMap<u32, InCommit>> = history.commits.iter().map(in_commit).collect();
+    let claim = |origin: &Origin| claims.get(origin.commit?)?.get(&origin.number).copied();
     let followed = followed(&history.lines);
     let mut found = Vec::with_capacity(history.lines.len());
     for (line, is_followed) in history.lines.iter().zip(followed) {
@@ -34,17 +31,57 @@ pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> 
             })
         };
         found.push(match earlier.as_ref().filter(|_| was_moved) {
-            Some(earlier) => claim(earlier).map(|claim| Claim {
-                confidence: claim.confidence.min(Confidence::Moved),
-                ..claim
+            Some(earlier) => claim(earlier).map(|(claim, block)| {
+                let confidence = claim.confidence.min(Confidence::Moved);
+                (Claim { confidence, ..claim }, block)
             }),
             None => claim(origin),
         });
     }
-    let session = |claim: &Option<Claim>| claim.map(|claim| edits[claim.edit].session);
-    let writers: Vec<Option<SessionId>> = found.iter().map(session).collect();
-    for at in disputed(&history.lines, &writers) {
+    let session = |(claim, _): &InCommit| edits[claim.edit].session;
+    let writers: Vec<Option<SessionId>> = found.iter().map(|it| it.as_ref().map(session)).collect();
+    let blocks: Vec<usize> = found.iter().map(|it| it.map_or(0, |(_, block)| block)).collect();
+    let disputed = disputed(&history.lines, &writers);
+    let left_over = left_over(&history.lines, &writers, &blocks);
+    for at in disputed.into_iter().chain(left_over) {
         found[at] = None;
+    }
+    found.into_iter().map(|it| it.map(|(claim, _)| claim)).collect()
+}
+
+/// A claim in a commit, and how many lines of the same edit stand together there.
+type InCommit = (Claim, usize);
+
+fn in_commit(commit: &CommitLines) -> FxHashMap<u32, InCommit> {
+    let edit = |line: &CommitLine| line.claim.map(|claim| claim.edit);
+    let mut found = FxHashMap::default();
+    for block in commit.lines.chunk_by(|one, next| edit(one) == edit(next)) {
+        let claims = block.iter().filter_map(|line| Some((line.number, line.claim?)));
+        found.extend(claims.map(|(number, claim)| (number, (claim, block.len()))));
+    }
+    found
+}
+
+/// Lines that are left of a block whose other lines were replaced, if their text says nothing: whoever
+/// replaced the block may have written them again, and a diff shows them as kept.
+fn left_over<Writer: PartialEq>(
+    lines: &[FileLine],
+    writers: &[Option<Writer>],
+    blocks: &[usize],
+) -> Vec<usize> {
+    let mut counts: FxHashMap<LineKey, usize> = FxHashMap::default();
+    for line in lines {
+        *counts.entry(line.key).or_default() += 1;
+    }
+    let tells = |line: &FileLine| counts[&line.key] == 1 && is_distinctive(&line.text);
+    let mut found = Vec::new();
+    let mut from = 0;
+    for run in writers.chunk_by(|one, next| one == next) {
+        let to = from + run.len();
+        if run[0].is_some() && !lines[from..to].iter().any(tells) {
+            found.extend((from..to).filter(|at| blocks[*at] > run.len()));
+        }
+        from = to;
     }
     found
 }

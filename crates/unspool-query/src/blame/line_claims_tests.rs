@@ -40,3 +40,16 @@ fn a_line_that_says_nothing_is_followed_only_with_its_neighbours() {
     ];
     assert_eq!(followed(&lines), [false, false, true, true, false]);
 }
+
+#[test]
+fn what_is_left_of_a_replaced_block_is_nobodys_if_it_says_nothing() {
+    let lines = file(&[("x = load(widget)", 1), ("return None", 0), ("y = load(widget)", 1)]);
+    let writers = [None, Some("agent"), None];
+    assert_eq!(left_over(&lines, &writers, &[0, 6, 0]), [1]);
+    assert!(left_over(&lines, &writers, &[0, 1, 0]).is_empty(), "the edit wrote only this line");
+    let telling = file(&[("}", 1), ("load_order(invoice)", 0), ("return None", 0), ("}", 1)]);
+    let writers = [None, Some("agent"), Some("agent"), None];
+    assert!(left_over(&telling, &writers, &[0, 6, 6, 0]).is_empty(), "a line of it is unique");
+    let copies = file(&[("log.info(start)", 1), ("x = 1", 1), ("log.info(start)", 0)]);
+    assert_eq!(left_over(&copies, &[None, None, Some("agent")], &[0, 0, 6]), [2]);
+}
