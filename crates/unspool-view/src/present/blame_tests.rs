@@ -133,3 +133,14 @@ fn text_alone_is_not_looked_for_in_a_commit_of_the_same_second() {
     assert_eq!(claimed(&found[0]), []);
     assert_eq!(claimed(&found[1]), [("load_order(invoice, 12)", 0, "moved")]);
 }
+
+#[test]
+fn a_later_commit_gives_the_rest_of_an_edit_only_its_telling_lines() {
+    let edit = " load_page(widget)\n+return None\n check_page(widget)\n save_page(widget)\n\
+                +count_orders(invoice)\n";
+    let first = " save_page(widget)\n+count_orders(invoice)\n";
+    let later = " load_page(widget)\n+return None\n check_page(widget)\n";
+    let found = claims(&[(SECOND, patch(edit))], &[(2, first), (3, later)]);
+    assert_eq!(claimed(&found[0]), [("count_orders(invoice)", 0, "exact")]);
+    assert_eq!(claimed(&found[1]), []);
+}

@@ -265,7 +265,11 @@ impl Entry {
                 Around::Before => is_break(before),
                 Around::After => is_break(after),
             };
-            let tells = [before, Some(at), after].into_iter().any(|at| self.is_distinctive(at));
+            // The rest of an edit may have been dropped: its context alone says nothing later.
+            let tells = match self.is_partly_found {
+                true => self.is_distinctive(Some(at)),
+                false => [before, Some(at), after].into_iter().any(|at| self.is_distinctive(at)),
+            };
             if !tells || edge || found.is_some() || !self.is_wanted(at, time) {
                 continue;
             }
