@@ -99,7 +99,9 @@ fn a_patch_that_failed_wrote_nothing() {
     assert_eq!(run(ToolState::Completed, "failed", false), 0);
     assert_eq!(run(ToolState::Failed, "completed", true), 0);
     let old = json!({ "success": false, "changes": changes });
-    assert!(writes(&call("shell", ToolState::Completed, input, old)).is_empty());
+    assert!(writes(&call("shell", ToolState::Completed, input.clone(), old)).is_empty());
+    let other = json!({ "status": "completed", "changes": { "load_order": "renamed" } });
+    assert!(writes(&call("shell", ToolState::Completed, input, other)).is_empty());
 }
 
 #[test]

@@ -94,6 +94,11 @@ pub fn may_list_changes(tool: &Tool) -> bool {
 /// could not make them.
 fn codex_command(call: &ParsedCall) -> Option<(Vec<FileEdit>, bool)> {
     let found = call.result.get("changes")?;
+    // The result of another agent's command may have any `changes`.
+    let mut files = found.as_object()?.values();
+    if !files.all(|change| change.get("type").is_some_and(Value::is_string)) {
+        return None;
+    }
     let made = match call.result.get("status").and_then(Value::as_str) {
         Some(status) => status == "completed",
         None => call.result.get("success").and_then(Value::as_bool) == Some(true),
