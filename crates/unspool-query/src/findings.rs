@@ -5,6 +5,7 @@
 
 mod document;
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -21,7 +22,7 @@ use unspool_store::stats::StatsRequest;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, TurnWindow, View};
 use unspool_view::finding::{
     CallCheck, Found, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes, across,
-    findings,
+    findings, weight,
 };
 use unspool_view::present::UNTITLED;
 use unspool_view::present::findings::{self as present, PlacedFinding};
@@ -90,7 +91,7 @@ impl Findings {
         }
     }
 
-    /// All findings, those over several sessions first, each with the first place that shows it.
+    /// All findings, the most frequent first, each with the first place that shows it.
     pub fn placed(&self) -> Vec<PlacedFinding<'_>> {
         let titles: FxHashMap<SessionId, &str> =
             self.sessions.iter().map(|found| (found.session, found.title.as_str())).collect();
@@ -110,7 +111,9 @@ impl Findings {
                 place: finding.evidence.first().map(|evidence| (id, title(id), evidence)),
             })
         });
-        across.chain(of_sessions).collect()
+        let mut placed: Vec<PlacedFinding<'_>> = across.chain(of_sessions).collect();
+        placed.sort_by_key(|placed| Reverse(weight(placed.finding)));
+        placed
     }
 }
 

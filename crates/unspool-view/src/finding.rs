@@ -191,18 +191,18 @@ impl Cost {
     }
 }
 
-/// All findings of a session by rule, in the order of `Rule::ALL`, the costliest of a rule first.
+/// All findings of a session by rule, in the order of `Rule::ALL`, the most frequent of a rule first.
 pub fn findings(history: &History) -> Vec<(Rule, Found)> {
     let all = Rule::ALL.iter().map(|rule| (*rule, rule.find(history)));
     let sorted = all.map(|(rule, mut found)| {
-        found.findings.sort_by(|a, b| order(b).cmp(&order(a)).then(a.title.cmp(&b.title)));
+        found.findings.sort_by(|a, b| weight(b).cmp(&weight(a)).then(a.title.cmp(&b.title)));
         (rule, found)
     });
     sorted.collect()
 }
 
-/// Findings that cost more time, tokens or calls come first.
-fn order(finding: &Finding) -> (u64, u64, u64) {
+/// Findings that were made more often come first, of those the ones that cost more time or tokens.
+pub fn weight(finding: &Finding) -> (u64, u64, u64) {
     let Cost { duration_ms, tokens, .. } = finding.cost;
     (finding.count, duration_ms.unwrap_or(0), tokens.unwrap_or(0))
 }

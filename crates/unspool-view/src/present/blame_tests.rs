@@ -137,7 +137,7 @@ fn text_alone_is_not_looked_for_in_a_commit_of_the_same_second() {
 }
 
 #[test]
-fn a_later_commit_gives_the_rest_of_an_edit_only_its_telling_lines() {
+fn a_later_commit_gives_the_rest_of_an_edit_only_its_distinctive_lines() {
     let edit = " load_page(widget)\n+return None\n check_page(widget)\n save_page(widget)\n\
                 +count_orders(invoice)\n";
     let first = " save_page(widget)\n+count_orders(invoice)\n";

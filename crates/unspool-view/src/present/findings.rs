@@ -76,7 +76,7 @@ pub fn blocks(findings: &[PlacedFinding<'_>], all: bool) -> Vec<Block> {
         blocks.extend(of_rule.iter().take(shown).map(|placed| paragraph(placed)));
         let more = of_rule.len().saturating_sub(shown);
         if more > 0 {
-            let text = format!("and {more} more: unspool reflect … --rule {}", rule.name());
+            let text = format!("and {more} more: add `--rule {}`", rule.name());
             blocks.push(Block::Paragraph { spans: vec![Span::plain(text).dim()] });
         }
         let hint = Span::plain(format!("What may help: {}.", rule.hint()));

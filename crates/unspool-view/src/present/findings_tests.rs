@@ -47,7 +47,7 @@ fn a_long_list_says_how_to_see_the_rest() {
     let fails = finding(Rule::FailsAgain, "again");
     let many: Vec<PlacedFinding<'_>> = (0..8).map(|_| placed(&fails, None)).collect();
     let text = |all| plain::paint(&layout(&blocks(&many, all), 100, &LineOptions::default()));
-    assert!(text(false).contains("and 3 more: unspool reflect … --rule fails-again"));
+    assert!(text(false).contains("and 3 more: add `--rule fails-again`"));
     assert_eq!((text(false).matches('●').count(), text(true).matches('●').count()), (5, 8));
 }
 

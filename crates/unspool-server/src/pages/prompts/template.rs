@@ -71,12 +71,14 @@ pub fn calls(
                 header.changes-head {
                     p.kicker { a href={ "/s/" (page.summary.session.id) } { (title) } }
                     h1 { "Prompts" }
-                    p {
-                        "What each model call was sent. A bar is as long as the prompt; the longest has "
-                        (format::number(largest)) " characters."
+                    @if !calls.is_empty() {
+                        p {
+                            "What each model call was sent. A bar is as long as the prompt; the longest has "
+                            (format::number(largest)) " characters."
+                        }
                     }
                 }
-                (find_form(page, None))
+                @if !calls.is_empty() { (find_form(page, None)) }
                 @if let Shown::Found(found) = shown {
                     p role="status" {
                         "In the prompts of " (found.len()) " of "
