@@ -65,7 +65,8 @@ test("without scripts the picture scrolls", async (t) => {
   await page.goto(address);
   await page.click("a[href^='/s/']");
   await page.click("a:text-is('ThoughtFlow')");
-  assert.equal(await page.locator(".flow-step").count(), 9);
+  // Nine steps, and four snapshots of what the prompts were made of.
+  assert.equal(await page.locator(".flow-step").count(), 13);
   assert.equal(await page.locator("[data-zoom]:visible").count(), 0);
   assert.ok(await page.locator(".flow-lane.aborted").isVisible());
 });
