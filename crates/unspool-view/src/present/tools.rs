@@ -71,32 +71,24 @@ pub fn shell_command(tool: &Tool) -> Option<String> {
     runs.then(|| shell::command(&ParsedCall::new(tool)))?
 }
 
+/// What a call wrote into files. Empty if it wrote nothing or did not run.
+pub(super) fn edits_of(body: &Body) -> Vec<edits::FileEdit> {
+    let Body::Tool(tool) = body else { return Vec::new() };
+    if !edits::may_have_changed_files(tool) {
+        return Vec::new();
+    }
+    edits::of(&ParsedCall::new(tool))
+}
+
 /// The paths of the files that a part changed, as the log has them.
 pub fn edited_paths(body: &Body) -> Vec<String> {
     let mut paths = Vec::new();
-    match body {
-        Body::Tool(tool) if edits::may_have_changed_files(tool) => {
-            for edit in edits::of(&ParsedCall::new(tool)) {
-                paths.extend(edit.path);
-                paths.extend(edit.moved_to);
-            }
-        }
-        Body::Patch(patch) => paths.extend(patch.path.clone()),
-        Body::Tool(_)
-        | Body::Text(_)
-        | Body::Reasoning(_)
-        | Body::Interjection(_)
-        | Body::Agent(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => {}
+    if let Body::Patch(patch) = body {
+        paths.extend(patch.path.clone());
+    }
+    for edit in edits_of(body) {
+        paths.extend(edit.path);
+        paths.extend(edit.moved_to);
     }
     let mut seen = rustc_hash::FxHashSet::default();
     paths.retain(|path: &String| seen.insert(path.clone()));

@@ -1,12 +1,12 @@
 //! The lines that a call wrote: those that its edit added, not those that it repeated as context.
 
 use rustc_hash::FxHashMap;
-use unspool_model::part::{Body, Part};
+use unspool_model::part::Part;
 
 use super::{LineKey, is_distinctive};
 use crate::block::{Diff, DiffKind, Hunk};
-use crate::present::tools::ParsedCall;
-use crate::present::tools::edits::{self, FileAction, FileEdit};
+use crate::present::tools::edits::{FileAction, FileEdit};
+use crate::present::tools::edits_of;
 
 /// What a call did to one file.
 pub struct FileWrite {
@@ -60,30 +60,10 @@ impl WrittenLine {
     }
 }
 
-/// What a part wrote into files. Empty if it wrote nothing or did not run.
+/// What a part wrote into files. A patch part only says that a file changed during a step: a person
+/// may have changed it.
 pub fn writes(part: &Part) -> Vec<FileWrite> {
-    match &part.body {
-        Body::Tool(tool) if edits::may_have_changed_files(tool) => {
-            edits::of(&ParsedCall::new(tool)).into_iter().filter_map(file_write).collect()
-        }
-        // Such a part may say that a file changed during a step. A person may have changed it.
-        Body::Patch(_)
-        | Body::Tool(_)
-        | Body::Text(_)
-        | Body::Reasoning(_)
-        | Body::Interjection(_)
-        | Body::Agent(_)
-        | Body::TaskList(_)
-        | Body::SkillLoad(_)
-        | Body::McpSnapshot(_)
-        | Body::ContextInfo(_)
-        | Body::Compaction(_)
-        | Body::File(_)
-        | Body::Source(_)
-        | Body::Notice(_)
-        | Body::Error(_)
-        | Body::Data(_) => Vec::new(),
-    }
+    edits_of(&part.body).into_iter().filter_map(file_write).collect()
 }
 
 fn file_write(edit: FileEdit) -> Option<FileWrite> {
