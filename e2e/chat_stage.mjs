@@ -37,7 +37,8 @@ export async function stage(t, script, options = []) {
   const command = JSON.stringify([await puppet(), file, log]);
   await writeFile(join(home, ".config/unspool/config.toml"), `[chat]\nroots = [${JSON.stringify(data)}]\n[chat.agents.claude-code]\ncommand = ${command}\n`);
   const server = await serve(t, data, ["--chat", ...options]);
-  const received = async () => (existsSync(log) ? (await readFile(log, "utf8")).trim().split("\n").map((line) => JSON.parse(line)) : []);
+  // The puppet writes while this reads: a line without its end is not yet there.
+  const received = async () => (existsSync(log) ? (await readFile(log, "utf8")).split("\n").slice(0, -1).map((line) => JSON.parse(line)) : []);
   const answers = async () => (await received()).filter((line) => line.result && !line.method).map((line) => line.result);
   const prompts = async () => (await received()).filter((line) => line.method === "session/prompt").map((line) => line.params.prompt[0].text);
   return { data, project, server, received, answers, prompts };
