@@ -16,6 +16,7 @@ mod join;
 mod lookups;
 mod membership;
 mod merge;
+mod message_record;
 mod names;
 mod order;
 mod part;
@@ -193,6 +194,9 @@ impl Assembler {
                 self.start_turn(head, names, trigger, user);
             }
             EventKind::UserAdded(body) => self.add_user(head, body),
+            EventKind::MessageRecordNamed { is_reply, id, parent } => {
+                self.name_record(head, is_reply, id, parent);
+            }
             EventKind::ThinkingUpdated(thinking) => self.set_thinking(head, thinking),
             EventKind::TurnEnded(reason) => self.end_turn(head, reason),
             EventKind::TurnInherited => self.inherit(head),

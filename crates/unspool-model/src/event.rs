@@ -168,6 +168,8 @@ pub enum EventKind {
     TurnStarted { names: Vec<Name>, trigger: Trigger, user: Vec<Body> },
     /// Another part of the user's message: a mentioned file, an image.
     UserAdded(Body),
+    /// A record of the user's message or of the reply, with the source's own ids.
+    MessageRecordNamed { is_reply: bool, id: String, parent: Option<String> },
     /// Whether the request enabled thinking.
     ThinkingUpdated(bool),
     /// The turn ended, and why.
@@ -281,6 +283,7 @@ impl EventKind {
             | EventKind::SessionEnded
             | EventKind::TurnStarted { .. }
             | EventKind::UserAdded(_)
+            | EventKind::MessageRecordNamed { .. }
             | EventKind::ThinkingUpdated(_)
             | EventKind::TurnEnded(_)
             | EventKind::TurnInherited
@@ -383,6 +386,7 @@ impl EventKind {
             | EventKind::SessionEnded
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)
+            | EventKind::MessageRecordNamed { .. }
             | EventKind::ThinkingUpdated(_)
             | EventKind::TurnEnded(_)
             | EventKind::PromptRecorded(_)

@@ -3,6 +3,7 @@
 //!
 //! This file has the session as a whole. Its turns are in `turn`, their model calls in `step`.
 
+mod message_record;
 mod step;
 mod turn;
 
@@ -19,6 +20,7 @@ use crate::price::{ReportedCost, Spending};
 use crate::provenance::Evidence;
 use crate::rank::{Ranks, SessionField};
 
+pub use message_record::{MessageRecord, MessageRecords};
 use step::models;
 pub use step::{PromptPiece, Provenance, SnapshotUse, Step, Usage};
 pub use turn::{PendingWhitespace, ReservedPlace, Trigger, Turn, TurnEnd, TurnOrigin, TurnState};

@@ -140,8 +140,10 @@ impl Redactor<'_> {
             reserved_places: _,
             next_positions: _,
             source_starts: _,
+            records,
         } = origin;
         self.location = Location { turn: Some(*number), owner: Owner::User, field: String::new() };
+        self.message_records(records);
         user.iter_mut().for_each(|body| self.body(body));
         for Step { id, name: _, at: _, model, usage: _, stop_reason, request: _, provenance } in
             steps
@@ -349,7 +351,7 @@ impl Redactor<'_> {
     }
 
     /// An id. All ids that refer to it change with it.
-    fn id(&mut self, field: &str, id: &mut String) {
+    pub(super) fn id(&mut self, field: &str, id: &mut String) {
         self.value(field, id, OPAQUE);
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use unspool_model::prompt::{
     Piece, PieceKind, PieceSpan, PieceText, PromptCall, PromptMessage, RecordedPrompts,
 };
-use unspool_model::session::{PromptPiece, Provenance, SnapshotUse};
+use unspool_model::session::{MessageRecord, MessageRecords, PromptPiece, Provenance, SnapshotUse};
 
 use super::report::{Location, Owner};
 use super::scan::ScanContext;
@@ -17,6 +17,16 @@ use super::{Redactor, Shift};
 type RedactedText = (Arc<str>, Vec<Vec<Shift>>);
 
 impl Redactor<'_> {
+    /// The ids of the records that the messages of a turn begin with.
+    pub(super) fn message_records(&mut self, records: &mut MessageRecords) {
+        let MessageRecords { user, reply } = records;
+        for record in [user, reply].into_iter().flatten() {
+            let MessageRecord { at: _, id, parent } = &mut **record;
+            self.id("uuid", id);
+            self.optional_id("parentUuid", parent);
+        }
+    }
+
     /// Redacts the prompt and its pieces, and recomputes the span of each piece.
     pub(super) fn provenance(&mut self, provenance: &mut Provenance) {
         let Provenance { pieces, final_prompt, snapshots } = provenance;

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use unspool_model::part::Body;
-use unspool_model::session::{Session, Turn, TurnState, Usage};
+use unspool_model::session::{MessageRecord, Session, Turn, TurnState, Usage};
 use unspool_redact::Redacted;
 
 use super::{Options, ProjectError, Projection, Sdk, SessionStream, WriteMethod};
@@ -70,8 +70,12 @@ pub(super) fn messages(session: &Session, turn: &Turn, sdk: Sdk) -> Vec<UiMessag
     if !parts.is_empty() {
         let id =
             original::user_message_id(session, turn).unwrap_or_else(|| format!("{}-user", turn.id));
-        let message =
-            UiMessage { id, role: "user", metadata: common_metadata(session, turn), parts };
+        let message = UiMessage {
+            id,
+            role: "user",
+            metadata: common_metadata(session, turn, turn.origin.records.user.as_deref()),
+            parts,
+        };
         messages.push(original::restore_original(session, turn.user.iter(), message));
     }
     let reply = assistant_message(session, turn, sdk);
@@ -97,7 +101,7 @@ fn assistant_message(session: &Session, turn: &Turn, sdk: Sdk) -> UiMessage {
 }
 
 /// Metadata of every message: where it comes from (R-001-24).
-fn common_metadata(session: &Session, turn: &Turn) -> Value {
+fn common_metadata(session: &Session, turn: &Turn, record: Option<&MessageRecord>) -> Value {
     let facts = &session.facts;
     let mut all = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -110,6 +114,9 @@ fn common_metadata(session: &Session, turn: &Turn) -> Value {
     put("version", facts.version.as_ref().map(|version| json!(version)));
     put("cwd", facts.project.as_ref().map(|project| json!(project)));
     put("gitBranch", facts.branch.as_ref().map(|branch| json!(branch)));
+    // The record that the message begins with. Its parts say where their own records are.
+    put("uuid", record.map(|record| json!(record.id)));
+    put("parentUuid", record.map(|record| json!(record.parent)));
     put("createdAt", turn.started.map(time));
     put("trigger", Some(json!(turn.trigger.name())));
     // Rewound: it happened, but later model calls do not see it.
@@ -119,7 +126,7 @@ fn common_metadata(session: &Session, turn: &Turn) -> Value {
 }
 
 fn metadata(session: &Session, turn: &Turn) -> Value {
-    let mut all = common_metadata(session, turn);
+    let mut all = common_metadata(session, turn, turn.origin.records.reply.as_deref());
     let failed = turn.parts.iter().any(|part| matches!(part.body, Body::Error(_)));
     all["state"] = json!(turn.state.name());
     if failed || turn.state == TurnState::Failed {

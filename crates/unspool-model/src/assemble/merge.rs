@@ -210,6 +210,7 @@ impl TurnFold {
             (a, b) => a.or(b),
         };
         origin.ranks.join(gone.ranks);
+        origin.records.join(gone.records);
     }
 }
 

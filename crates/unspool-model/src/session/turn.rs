@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::message_record::MessageRecords;
 use super::step::{Step, Usage, models};
 use crate::event::{EndReason, ProseKind};
 use crate::id::{StepId, TurnId};
@@ -147,6 +148,9 @@ pub struct TurnOrigin {
     /// has in another turn. Later parts get the same positions whichever feed came first.
     #[serde(default, skip_serializing_if = "has_no_position")]
     pub next_positions: [u32; 3],
+    /// The records of the source that the turn's messages begin with.
+    #[serde(default, skip_serializing_if = "MessageRecords::is_empty")]
+    pub records: MessageRecords,
 }
 
 fn has_no_position(positions: &[u32; 3]) -> bool {

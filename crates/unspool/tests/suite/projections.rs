@@ -1,6 +1,8 @@
 //! Every projection of every fixture is deterministic, valid in its format, and contains every
 //! part's text exactly once and in order.
 
+use std::fs;
+
 use serde_json::Value;
 use unspool_export::project::{self, ALL, Options, Projection, Sdk, SessionStream, WriteMethod};
 use unspool_model::json::Json;
@@ -403,6 +405,17 @@ fn a_message_says_where_it_comes_from() {
         assert!(metadata["gitBranch"].is_string() && metadata["version"].is_string());
         assert!(metadata["createdAt"].as_str().unwrap().starts_with("2026-11-15T00:22:4"));
     }
+    // A message begins with a record of its role, whose ids it has.
+    let log = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
+    let log = fs::read_to_string(log).unwrap();
+    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let named = messages_of("claude-code/discovery-loop");
+    for message in &named {
+        let first = records.iter().find(|record| record["type"] == message["role"]).unwrap();
+        assert_eq!(message["metadata"]["uuid"], first["uuid"], "{message}");
+        assert_eq!(message["metadata"]["parentUuid"], first["parentUuid"], "{message}");
+    }
+    assert_eq!(named.len(), 2);
 }
 
 // R-001-23

@@ -10,6 +10,7 @@ use unspool_model::provenance::Name;
 use unspool_model::session::Trigger;
 
 use super::LogDecoder;
+use super::turns::name_record;
 use crate::decode::claude::NAME;
 use crate::decode::claude::context::record_name;
 use crate::decode::claude::marks::{Mark, mark};
@@ -83,6 +84,7 @@ impl LogDecoder {
         self.message = Some(id.clone());
         let model = message.string("model").filter(|_| !synthetic);
         emit.push(EventKind::StepStarted { step: Name::Message(id.clone()), model });
+        name_record(emit, fields, true);
         let request = fields.text("requestRef").unwrap_or_default();
         if !request.is_empty() {
             let (step, request) = (Name::Message(id.clone()), request.as_ref().into());

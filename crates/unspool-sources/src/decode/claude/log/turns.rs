@@ -13,6 +13,14 @@ use super::LogDecoder;
 use crate::decode::claude::message::message_text;
 use crate::decode::{Emitter, Fields};
 
+/// The record of a message, with the ids of the log.
+pub(super) fn name_record(emit: &mut Emitter<'_>, fields: &Fields<'_>, is_reply: bool) {
+    if let Some(id) = fields.string("uuid") {
+        let parent = fields.string("parentUuid");
+        emit.push(EventKind::MessageRecordNamed { is_reply, id, parent });
+    }
+}
+
 impl LogDecoder {
     /// Starts a turn, or adds to the current one if the prompt is the same.
     pub(in crate::decode::claude) fn start(
@@ -26,7 +34,8 @@ impl LogDecoder {
         if std::mem::take(&mut self.by_summary) {
             let by_text = self.prompt_names.next_of(&user);
             let names = self.tree.current().cloned().into_iter().chain(by_text).collect();
-            return emit.push(EventKind::TurnStarted { names, trigger, user });
+            emit.push(EventKind::TurnStarted { names, trigger, user });
+            return name_record(emit, fields, false);
         }
         let left = fields.text("parentUuid").map(|parent| self.tree.rewind(&parent));
         if let Some(turns) = left.filter(|turns| !turns.is_empty()) {
@@ -63,6 +72,7 @@ impl LogDecoder {
         self.answered = false;
         self.tree.begin(names.first().cloned().unwrap_or(Name::Preamble));
         emit.push(EventKind::TurnStarted { names, trigger, user });
+        name_record(emit, fields, false);
         self.inherited = self.is_copied(emit);
         if self.inherited {
             emit.push(EventKind::TurnInherited);
