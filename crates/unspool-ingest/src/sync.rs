@@ -25,7 +25,7 @@ use unspool_sources::discover::{LogFile, file_stamp};
 use unspool_sources::read::regular_file::open_regular;
 use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
-use unspool_store::rows::FileRow;
+use unspool_store::rows::{FileRow, forgotten_path};
 use unspool_store::store::{Maintenance, Store, StoreError};
 
 use crate::recorder::Recorder;
@@ -175,7 +175,10 @@ fn select_changed(
 ) -> Vec<ChangedFile> {
     let mut todo = Vec::new();
     for FileCandidate { path, stamp, .. } in candidates {
-        let seen = stored.get(&*path.to_string_lossy()).map(|file| file.stamp);
+        let name = path.to_string_lossy();
+        // A file whose path was forgotten is recognised, and read again if it changed.
+        let seen = stored.get(&*name).or_else(|| stored.get(&forgotten_path(&name)));
+        let seen = seen.map(|file| file.stamp);
         match (stamp, seen) {
             (Some(stamp), Some(seen)) if stamp == seen => {
                 Tally::add(&tally.unchanged, 1);

@@ -15,7 +15,7 @@ use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::rows;
 use unspool_sources::read::source::{self, Source};
 use unspool_store::blocking::block_on;
-use unspool_store::rows::RowId;
+use unspool_store::rows::{RowId, is_forgotten};
 use unspool_store::store::{StoreError, StoredSession, View};
 
 /// Maximum number of records returned: a streamed text has one for every few words.
@@ -50,6 +50,8 @@ pub struct RawRecord {
 pub enum Absent {
     /// The archive has no row for the file: the session was imported from an export.
     Unknown,
+    /// The archive was to forget where the file is.
+    Forgotten,
     /// The file no longer exists.
     Gone,
     /// The file has different content at that offset.
@@ -64,6 +66,7 @@ impl Absent {
     pub fn name(&self) -> &'static str {
         match self {
             Absent::Unknown => "unknown",
+            Absent::Forgotten => "forgotten",
             Absent::Gone => "gone",
             Absent::Changed => "changed",
             Absent::Large => "large",
@@ -77,6 +80,11 @@ impl Absent {
         match self {
             Absent::Unknown => {
                 "the archive does not record which file this part was read from".to_owned()
+            }
+            Absent::Forgotten => {
+                "the archive has forgotten where this log is (`unspool db forget-logs`); the stored \
+                 part is complete"
+                    .to_owned()
             }
             Absent::Gone => format!("{file} no longer exists; only the stored part is available"),
             Absent::Changed => format!(
@@ -167,7 +175,9 @@ impl RecordReader {
                     break;
                 }
                 // Report *changed* in preference to *missing*.
-                Err(why) if matches!(text, Err(Absent::Unknown | Absent::Gone)) => {
+                Err(why)
+                    if matches!(text, Err(Absent::Unknown | Absent::Forgotten | Absent::Gone)) =>
+                {
                     (text, file) = (Err(why), Some(*path));
                 }
                 Err(_) => {}
@@ -175,7 +185,7 @@ impl RecordReader {
         }
         RawRecord {
             feed: evidence.feed,
-            file: file.map(str::to_owned),
+            file: file.filter(|path| !is_forgotten(path)).map(str::to_owned),
             offset: evidence.offset,
             length: evidence.length,
             text,
@@ -184,6 +194,9 @@ impl RecordReader {
 
     fn text(&mut self, evidence: &Evidence, path: &str) -> Result<String, Absent> {
         let length = evidence.length as usize;
+        if is_forgotten(path) {
+            return Err(Absent::Forgotten);
+        }
         if !rows::exists(Path::new(path)) {
             return Err(Absent::Gone);
         }

@@ -192,6 +192,18 @@ pub struct FileRow {
     pub refused: Option<String>,
 }
 
+/// What stands for a path that the archive is to forget: enough to recognise the file, and no more.
+pub fn forgotten_path(path: &str) -> String {
+    format!("{FORGOTTEN}{:032x}", xxhash_rust::xxh3::xxh3_128(path.as_bytes()))
+}
+
+pub fn is_forgotten(path: &str) -> bool {
+    path.starts_with(FORGOTTEN)
+}
+
+/// No path begins like this: those of files are absolute.
+const FORGOTTEN: &str = "forgotten:";
+
 /// One file as a source of one session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SourceRow {

@@ -14,6 +14,7 @@ mod error_paths;
 mod facets;
 mod failures;
 mod file_identity;
+mod forgotten_logs;
 mod last_prompt;
 mod load;
 mod maintenance;
@@ -276,6 +277,10 @@ impl Store for Sqlite {
 
     async fn undelete(&self, id: SessionId) -> Result<bool, StoreError> {
         self.run_on_writer(move |connection| user_changes::undelete(connection, id)).await
+    }
+
+    async fn forget_logs(&self, before: i64) -> Result<u64, StoreError> {
+        self.run_on_writer(move |connection| forgotten_logs::forget(connection, before)).await
     }
 
     async fn setting(&self, name: String) -> Result<Option<String>, StoreError> {

@@ -366,6 +366,10 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Allows a deleted session to be recorded again. Returns true if it was deleted.
     fn undelete(&self, id: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
+    /// Forgets where the logs are that were last written before a time, in nanoseconds: their paths
+    /// and the digests of their content. Returns the number of files.
+    fn forget_logs(&self, before: i64) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
     fn setting(
         &self,
         name: String,

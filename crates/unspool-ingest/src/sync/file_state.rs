@@ -11,7 +11,7 @@ use unspool_sources::fingerprint;
 use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::source;
 use unspool_sources::unsupported;
-use unspool_store::rows::{FileRow, RowId};
+use unspool_store::rows::{FileRow, RowId, forgotten_path, is_forgotten};
 
 /// After this long without a write, the last line is read even without a line end.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
@@ -55,8 +55,12 @@ pub(crate) fn file_by_row(stored: &FxHashMap<String, FileRow>, row: RowId) -> Op
     stored.values().find(|file| file.row == row)
 }
 
-/// True if the file at `path` starts with everything that was read from `of`.
+/// True if the file at `path` starts with everything that was read from `of`, or is the file that
+/// the archive was to forget.
 pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
+    if is_forgotten(&of.path) {
+        return path.is_some_and(|path| forgotten_path(&path.to_string_lossy()) == of.path);
+    }
     let source = path.and_then(|path| source::open(path).ok());
     source.is_some_and(|mut source| fingerprint::matches(of.print, source.text()).unwrap_or(false))
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use unspool_ingest::sync::reread::{RereadReport, RereadScope, SkippedSession, reread};
 use unspool_store::blocking::block_on;
@@ -44,6 +45,13 @@ enum Command {
         /// earlier build has read
         #[arg(long, conflicts_with = "from_logs")]
         prompts: bool,
+    },
+    /// Forget where logs are: their paths and the digests of their content. Sessions stay complete;
+    /// only their raw records can no longer be shown
+    ForgetLogs {
+        /// Only logs that have not changed for so many days
+        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        older_than: u32,
     },
     /// Print the path of the database
     Path,
@@ -87,6 +95,17 @@ impl Db {
                 let recording = archive.record_alone()?;
                 let parts = block_on(recording.recorder.store().rebuild())?;
                 writeln!(io::stdout(), "rebuilt the search index and the totals of {parts} parts")?;
+                Ok(())
+            }
+            Command::ForgetLogs { older_than } => {
+                let days = SignedDuration::from_hours(24 * i64::from(older_than));
+                let before = Timestamp::now().saturating_sub(days)?.as_nanosecond();
+                let before = i64::try_from(before).unwrap_or(i64::MAX);
+                let recording = archive.record_alone()?;
+                let count = block_on(recording.recorder.store().forget_logs(before))?;
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let logs = format::count(count, "log");
+                writeln!(io::stdout(), "forgot the places of {logs}")?;
                 Ok(())
             }
             Command::Path => {

@@ -459,6 +459,52 @@ fn raw_records_come_from_the_log_itself() {
     assert_eq!((&record["text"], &record["absent"]), (&Value::Null, &json!("gone")));
 }
 
+// R-001-30
+#[test]
+fn an_archive_can_forget_where_its_logs_are() {
+    let machine = Machine::new();
+    machine.keep_turns_open();
+    let folder = machine.home().join(".claude/projects/-home-dev-forgotten-place");
+    fs::create_dir_all(&folder).unwrap();
+    let log = folder.join("112b2623-935f-4249-9e9a-c45c61ba0d98.jsonl");
+    let lines = root().join("fixtures/claude-code/discovery-loop/log.jsonl");
+    let lines = fs::read_to_string(lines).unwrap();
+    let half = lines.len() / 2 + lines[lines.len() / 2..].find('\n').unwrap() + 1;
+    fs::write(&log, &lines[..half]).unwrap();
+    machine.ok("data", &["sync"]);
+    let id = machine.json("data", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let show = |data: &str| machine.json(data, &["show", &id]);
+    let (before, part) = (show("data"), show("data")["turns"][0]["parts"][0]["id"].clone());
+    let raw = || {
+        let server = Server::begin(&machine, "data", &[]);
+        let path = format!("/api/sessions/{id}/parts/{}?raw=true", part.as_str().unwrap());
+        server.json(&path)["raw"]["records"][0].clone()
+    };
+    assert!(raw()["text"].is_string());
+    // A log that changed lately is left alone.
+    assert_eq!(machine.ok("data", &["db", "forget-logs"]), "forgot the places of 0 logs\n");
+    let forget = || machine.ok("data", &["db", "forget-logs", "--older-than", "0"]);
+    assert_eq!(forget(), "forgot the places of 1 log\n");
+    let record = raw();
+    assert_eq!((&record["text"], &record["file"]), (&Value::Null, &Value::Null), "{record}");
+    assert_eq!(record["absent"], "forgotten");
+    for file in fs::read_dir(machine.data("data")).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap_or_default();
+        assert!(!bytes.windows(15).any(|window| window == b"forgotten-place"));
+    }
+    // The session is whole, and its log is not read again until it grows.
+    assert_eq!(show("data"), before);
+    let report = machine.ok("data", &["sync"]);
+    assert!(report.contains("1 file unchanged"), "{report}");
+    fs::write(&log, &lines).unwrap();
+    machine.ok("data", &["sync"]);
+    machine.ok("other", &["sync"]);
+    assert_eq!(show("data"), show("other"));
+    assert_eq!(forget(), "forgot the places of 1 log\n");
+    assert_eq!(show("data"), show("other"));
+    assert!(machine.ok("data", &["db", "check"]).contains("no problems found"));
+}
+
 #[test]
 fn matching_etags_give_304() {
     let machine = Machine::new();

@@ -147,7 +147,7 @@ fn agent() -> Value {
 }
 
 pub fn raw() -> Value {
-    let absent = ["unknown", "gone", "changed", "large", "unreadable", ""];
+    let absent = ["unknown", "forgotten", "gone", "changed", "large", "unreadable", ""];
     let names: Vec<Value> = absent
         .iter()
         .map(|name| if name.is_empty() { Value::Null } else { (*name).into() })
