@@ -107,6 +107,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
         | EventKind::ContextWindowReported { .. }
         | EventKind::SessionEnded
         | EventKind::UserAdded(_)
+        | EventKind::MessageRecordNamed { .. }
         | EventKind::ThinkingUpdated(_)
         | EventKind::TurnEnded(_)
         | EventKind::Rewound { .. }

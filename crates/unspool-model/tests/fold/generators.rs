@@ -131,6 +131,9 @@ impl Alphabet {
             4 => names.prop_map(|names| started(names, vec![words("ask")]).kind),
             3 => reasons.prop_map(EventKind::TurnEnded),
             1 => any::<bool>().prop_map(EventKind::ThinkingUpdated),
+            1 => (any::<bool>(), 0..4).prop_map(|(is_reply, id)| {
+                EventKind::MessageRecordNamed { is_reply, id: format!("r{id}"), parent: None }
+            }),
             1 => prompts().prop_map(|to| EventKind::Rewound { turns: vec![to] }),
             1 => Just(EventKind::TurnInherited),
             3 => messages().prop_map(|step| EventKind::StepStarted { step, model: None }),
@@ -336,6 +339,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | EventKind::SessionEnded
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)
+            | EventKind::MessageRecordNamed { .. }
             | EventKind::ThinkingUpdated(_)
             | EventKind::TurnEnded(_)
             | EventKind::Rewound { .. }
