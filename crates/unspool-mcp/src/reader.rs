@@ -6,6 +6,7 @@ use unspool_model::price::Prices;
 use unspool_model::session::SessionState;
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
+use unspool_store::facets::FacetsRequest;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, View};
 
 use crate::arguments::Arguments;
@@ -18,6 +19,8 @@ use crate::tool::ToolError;
 const PRIVATE_TAG: &str = "private";
 /// Deepest nesting of sub-agents that is followed.
 const MAX_DEPTH: usize = 16;
+/// No path of a project has this character.
+const NO_PROJECT: &str = "\0";
 /// Sessions loaded at once while looking for those in scope.
 const SESSIONS_PER_LOAD: u64 = 50;
 
@@ -146,9 +149,7 @@ impl<V: View> Reader<V> {
             filter.after =
                 Some((last.summary.started.map(|at| at.as_millisecond()), last.summary.session.id));
             for stored in loaded {
-                let project = stored.summary.session.facts.project.as_deref().unwrap_or_default();
-                let is_asked = asked.as_ref().is_none_or(|asked| project.contains(asked.as_str()));
-                if is_asked && self.may_see(&stored)? {
+                if self.is_in_project(&stored, asked.as_deref()) && self.may_see(&stored)? {
                     if visible.len() == count {
                         return Ok((visible, true));
                     }
@@ -156,6 +157,31 @@ impl<V: View> Reader<V> {
                 }
             }
         }
+    }
+
+    /// True if the path of the project has this text, also after redaction: a filter must not tell
+    /// what an answer does not.
+    pub fn is_in_project(&self, stored: &StoredSession, text: Option<&str>) -> bool {
+        let project = stored.summary.session.facts.project.as_deref().unwrap_or_default();
+        text.is_none_or(|text| self.shows(project, text))
+    }
+
+    fn shows(&self, path: &str, text: &str) -> bool {
+        path.contains(text) && self.exit_of_none().text(path).contains(text)
+    }
+
+    /// The filter by project. A text that no redacted path has selects nothing: sums and numbers of
+    /// hits cannot be checked session by session.
+    pub fn project(&self, arguments: &Arguments) -> Result<Option<String>, StoreError> {
+        let Some(text) = arguments.owned("project") else { return Ok(None) };
+        let request = FacetsRequest {
+            filter: SessionFilter::default(),
+            times: Vec::new(),
+            prices: self.prices().clone(),
+        };
+        let projects = block_on(self.view.facets(request))?.projects;
+        let is_shown = projects.iter().any(|project| self.shows(&project.path, &text));
+        Ok(Some(if is_shown { text } else { NO_PROJECT.to_owned() }))
     }
 
     /// True if the session, or one that started it, is in scope, and none of them is private.

@@ -46,7 +46,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     };
     let request = StatsRequest {
         agent: arguments.owned("agent"),
-        project: arguments.owned("project"),
+        project: reader.project(arguments)?,
         folder,
         since: arguments.time("since")?,
         until: arguments.time("until")?,

@@ -59,7 +59,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
         None => None,
     };
     let told = arguments.after(|cursor| cursor.parse::<usize>().ok())?.unwrap_or(0);
-    let narrower = arguments.owned("project");
+    let narrower = reader.project(arguments)?;
     let (kind, state) = match arguments.text("of") {
         Some("errors") => (Some(Kind::Error.name().to_owned()), None),
         other => (None, Some(other.unwrap_or(ToolState::Failed.name()).to_owned())),

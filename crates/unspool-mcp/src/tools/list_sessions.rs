@@ -41,7 +41,7 @@ pub fn tool<V: View>() -> Tool<V> {
 fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, ToolError> {
     let filter = SessionFilter {
         agent: arguments.owned("agent"),
-        project: arguments.owned("project"),
+        project: reader.project(arguments)?,
         tag: arguments.owned("tag"),
         with_errors: arguments.flag("errors"),
         without_agents: !arguments.flag("sub_agents"),

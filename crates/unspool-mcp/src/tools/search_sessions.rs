@@ -63,7 +63,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     let asked = arguments.number("count").and_then(|count| usize::try_from(count).ok());
     let count = asked.unwrap_or(HITS).clamp(1, MAX_COUNT);
     let wanted = told.saturating_add(count).min(MAX_HITS);
-    let narrower = arguments.owned("project");
+    let narrower = reader.project(arguments)?;
     let request = SearchRequest {
         session,
         agent: arguments.owned("agent"),
@@ -123,9 +123,8 @@ pub fn visible<V: View>(
     project: Option<&str>,
 ) -> Result<Option<unspool_store::store::StoredSession>, ToolError> {
     let Some(stored) = block_on(reader.view.session(session))? else { return Ok(None) };
-    let of = stored.summary.session.facts.project.as_deref().unwrap_or_default();
-    let is_asked = project.is_none_or(|project| of.contains(project));
-    Ok((is_asked && reader.may_see(&stored)?).then_some(stored))
+    let is_seen = reader.is_in_project(&stored, project) && reader.may_see(&stored)?;
+    Ok(is_seen.then_some(stored))
 }
 
 /// What a hit says about its session.

@@ -219,3 +219,32 @@ fn every_tool_is_tried_for_secrets() {
         assert!(asked.iter().any(|asked| asked == tool.name), "{} is not asked", tool.name);
     }
 }
+
+#[test]
+fn a_filter_does_not_tell_what_an_answer_hides() {
+    let token = "ghp_0aZ9qWx7Rt2LmNpKsVb4Yc6Dd8Ee1Ff3Gg5H";
+    let machine = Machine::new();
+    let project = format!("/home/dev/{token}");
+    let mut log = Log::new("66666666-aaaa-4aaa-8aaa-666666666666", &project);
+    log.turn("Find fruit", "Hm.", "false", "fruit", "There.");
+    machine.read_text("secret.jsonl", log.text());
+    let client = machine.server(Scope::All);
+    let calls = [
+        ("list_sessions", json!({})),
+        ("search_sessions", json!({ "query": "fruit" })),
+        ("get_stats", json!({})),
+        ("get_stats", json!({ "by": "project" })),
+    ];
+    for (tool, arguments) in calls {
+        let answer = |text: &str| {
+            let mut arguments = arguments.clone();
+            arguments["project"] = json!(text);
+            client.try_call(tool, arguments).map_or_else(|it| it, |it| it.to_string())
+        };
+        assert_ne!(answer("/home/dev"), answer("/home/none"), "{tool}: what is shown can be found");
+        for known in [4, 5, 20, token.len() - 1] {
+            let (right, wrong) = (&token[..=known], format!("{}_", &token[..known]));
+            assert_eq!(answer(right), answer(&wrong), "{tool}: {known} characters");
+        }
+    }
+}
