@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +16,13 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 
 /// How long a client may take to send the head of a request, and how long an idle connection stays.
 const MAX_HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long a client may take nothing of a response that waits for it. Without this limit a few
+/// clients that ask and never read would hold every place.
+const MAX_STALL_TIME: Duration = Duration::from_secs(30);
 /// How long the end waits for open requests.
 const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// The largest number of connections at a time, if the system allows as many files.
@@ -48,7 +53,8 @@ pub async fn serve(
         // `ConnectInfo` is what the login limits attempts by.
         let service = router.clone().layer(Extension(ConnectInfo(address)));
         let service = TowerToHyperService::new(service);
-        let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let stream = TokioIo::new(with_write_limit(stream, MAX_STALL_TIME));
+        let connection = builder.serve_connection(stream, service).with_upgrades();
         let mut ended = end.subscribe();
         tokio::spawn(async move {
             tokio::pin!(connection);
@@ -68,6 +74,13 @@ pub async fn serve(
     let _ = end.send(());
     let _ = timeout(MAX_SHUTDOWN_TIME, end.closed()).await;
     Ok(())
+}
+
+/// A stream whose writes fail if the client takes nothing for so long.
+fn with_write_limit(stream: TcpStream, limit: Duration) -> Pin<Box<TimeoutStream<TcpStream>>> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(limit));
+    Box::pin(stream)
 }
 
 /// Waits for a place, then for a client. Errors of one client do not end the server.
@@ -116,3 +129,7 @@ fn file_limit() -> Option<u64> {
 fn file_limit() -> Option<u64> {
     None
 }
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;
