@@ -12,7 +12,7 @@ use unspool_model::summary::Summary;
 use unspool_redact::{CollectedSecrets, Redacted, Redactor, Rules};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{StoreError, StoredSession, View};
-use unspool_view::block::is_bidi;
+use unspool_view::block::is_deceptive;
 use unspool_view::present::ansi::plain_text;
 
 /// Sessions whose secrets are remembered.
@@ -72,7 +72,7 @@ fn is_unseen(c: char) -> bool {
         '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
             | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}'
     );
-    is_control || is_invisible || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
+    is_control || is_invisible || is_deceptive(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// The secrets of a session up to a state of the archive.

@@ -21,7 +21,7 @@ use unspool_model::part::TaskState;
 
 pub use card::{Answer, Card, Question, QuestionItem, QuestionOption};
 pub use diff::{Diff, DiffKind, DiffLine, DiffSpan, Hunk};
-pub use span::{Span, SpanStyle, is_bidi, safe_link, text_of};
+pub use span::{Span, SpanStyle, is_deceptive, safe_link, text_of};
 pub use terminal::{AnsiRun, AnsiStyle, Color, Terminal};
 pub use tone::{Badge, Icon, Tone};
 pub use unspool_model::part::{Decision, QuestionKind};

@@ -3,7 +3,7 @@ use unspool_model::json::Json;
 use unspool_model::part::{Body, Data, Notice, Tool, ToolState};
 
 use super::*;
-use crate::block::{Block, Code, Diff, Field, Span, is_bidi};
+use crate::block::{Block, Code, Diff, Field, Span, is_deceptive};
 use crate::plain::paint;
 use crate::present::{ansi, body, markdown};
 
@@ -106,6 +106,7 @@ fn a_path_gives_way_at_its_start() {
 fn marks_of_direction_and_controls_are_shown_not_obeyed() {
     let hostile = "a\x1b[31m\u{202e}b\u{2066}c\u{9b}d\re\u{7f}\u{0}";
     assert_eq!(make_visible(hostile), "a␛[31m‹U+202E›b‹U+2066›c�d␍e␡␀");
+    assert_eq!(make_visible("a\u{e0068}\u{fff9}b"), "a‹U+E0068›‹U+FFF9›b");
 }
 
 /// All blocks that can hold agent text.
@@ -180,9 +181,9 @@ proptest! {
             let lines = layout(&blocks_of(&text), width, &options);
             for line in &lines {
                 for run in &line.runs {
-                    prop_assert!(!run.text.chars().any(|c| c.is_control() || is_bidi(c)), "{:?}", run.text);
+                    prop_assert!(!run.text.chars().any(|c| c.is_control() || is_deceptive(c)), "{:?}", run.text);
                     let link = run.style.link.as_deref().unwrap_or_default();
-                    prop_assert!(!link.chars().any(|c| c.is_control() || is_bidi(c)));
+                    prop_assert!(!link.chars().any(|c| c.is_control() || is_deceptive(c)));
                 }
                 prop_assert!(line.width() <= width, "{} > {width}: {:?}", line.width(), line.text());
             }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-use unspool_view::block::is_bidi;
+use unspool_view::block::is_deceptive;
 
 /// Standard output for data that contains what agents wrote.
 pub fn stdout() -> Box<dyn Write> {
@@ -49,7 +49,7 @@ impl<W: Write> Write for TerminalWriter<W> {
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && !matches!(c, '\n' | '\t') || is_bidi(c) {
+        if c.is_control() && !matches!(c, '\n' | '\t') || is_deceptive(c) {
             // Writing to a string does not fail.
             let _ = write!(out, "\\u{:04x}", c as u32);
         } else {

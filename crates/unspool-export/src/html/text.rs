@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use maud::{Markup, html};
-use unspool_view::block::{Span, SpanStyle, Tone, is_bidi};
+use unspool_view::block::{Span, SpanStyle, Tone, is_deceptive};
 
 /// Makes every control character visible except newlines and tabs.
 pub fn safe(text: &str) -> Cow<'_, str> {
@@ -20,7 +20,7 @@ pub fn safe(text: &str) -> Cow<'_, str> {
             '\u{7f}' => out.push('␡'),
             '\u{80}'..='\u{9f}' => out.push(char::REPLACEMENT_CHARACTER),
             '\u{2028}' | '\u{2029}' => out.push('\n'),
-            c if is_bidi(c) => out.push_str(&format!("‹U+{:04X}›", c as u32)),
+            c if is_deceptive(c) => out.push_str(&format!("‹U+{:04X}›", c as u32)),
             c => out.push(c),
         }
     }
@@ -29,7 +29,7 @@ pub fn safe(text: &str) -> Cow<'_, str> {
 
 fn is_unsafe(c: char) -> bool {
     let kept = matches!(c, '\n' | '\t');
-    !kept && (c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}'))
+    !kept && (c.is_control() || is_deceptive(c) || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
 /// Paints spans with their styles.

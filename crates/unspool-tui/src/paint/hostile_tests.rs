@@ -255,7 +255,7 @@ fn block() -> BoxedStrategy<Block> {
 
 /// Control characters, and bidi marks that would display text in another order.
 fn is_harmful(c: char) -> bool {
-    c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_control() || is_deceptive(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn check(blocks: &[Block], options: &LineOptions<'_>) -> Result<(), TestCaseError> {

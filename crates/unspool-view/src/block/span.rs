@@ -78,13 +78,15 @@ impl Span {
 pub fn safe_link(url: &str) -> Option<String> {
     let scheme = url.split_once(':')?.0.to_ascii_lowercase();
     let is_allowed = matches!(scheme.as_str(), "http" | "https" | "mailto");
-    let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace() || is_bidi(c));
+    let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace() || is_deceptive(c));
     (is_allowed && clean).then(|| url.to_owned())
 }
 
-/// Bidirectional control characters. They reorder the text that follows and can disguise it.
-pub fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
+/// Characters that disguise text: those that reorder what follows, annotations between lines, and
+/// tags, which are invisible letters that a model reads and a person does not.
+pub fn is_deceptive(c: char) -> bool {
+    let reorders = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}');
+    reorders || matches!(c, '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
 }
 
 /// The text of the spans without their styles.

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Line, Style};
-use crate::block::{Span, is_bidi};
+use crate::block::{Span, is_deceptive};
 
 const TAB_WIDTH: usize = 4;
 
@@ -38,7 +38,7 @@ pub fn make_visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, 
             '\u{7f}' => out.push('␡'),
             '\u{80}'..='\u{9f}' => out.push(char::REPLACEMENT_CHARACTER),
             '\u{2028}' | '\u{2029}' => out.push('␤'),
-            c if is_bidi(c) => out.push_str(&format!("‹U+{:04X}›", c as u32)),
+            c if is_deceptive(c) => out.push_str(&format!("‹U+{:04X}›", c as u32)),
             c => out.push(c),
         }
     }
@@ -46,7 +46,7 @@ pub fn make_visible_from(text: &str, column: impl FnOnce() -> usize) -> Cow<'_, 
 }
 
 fn is_unsafe(c: char) -> bool {
-    c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_control() || is_deceptive(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Where an overlong line may be broken.

@@ -262,8 +262,9 @@ fn render(transcript: &Transcript) -> String {
 }
 
 fn check(html: &str, whose: &str) {
-    let bad =
-        |c: char| (c.is_control() && c != '\n' && c != '\t') || unspool_view::block::is_bidi(c);
+    let bad = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || unspool_view::block::is_deceptive(c)
+    };
     assert!(!html.contains(bad), "{whose}: a character that no page may hold");
     let mut ids = BTreeSet::new();
     for Start { tag, attributes } in starts(html) {

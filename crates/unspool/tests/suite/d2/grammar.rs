@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use unspool_view::block::is_bidi;
+use unspool_view::block::is_deceptive;
 
 /// The content of a pair of braces.
 #[derive(Debug, Default)]
@@ -205,7 +205,11 @@ impl Reader<'_> {
                     Some('t') => text.push('\t'),
                     _ => return self.wrong("an escape that D2 does not have"),
                 },
-                Some(c) if c.is_control() || is_bidi(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                Some(c)
+                    if c.is_control()
+                        || is_deceptive(c)
+                        || matches!(c, '\u{fffe}' | '\u{ffff}') =>
+                {
                     return self.wrong(&format!("U+{:04X}", c as u32));
                 }
                 Some(c) => text.push(c),
