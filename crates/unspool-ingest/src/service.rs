@@ -6,6 +6,7 @@
 pub mod archive;
 mod inbox;
 mod missing_folders;
+pub mod projects;
 mod remote_folder;
 pub mod request;
 pub mod request_queue;
@@ -22,11 +23,13 @@ use std::time::{Duration, Instant};
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_sources::discover::{Discovery, Environment};
 use unspool_store::sqlite::{FileIdentity, Sqlite, SqliteView};
+use unspool_store::store::{Store, Viewer};
 
 use crate::hooks::spool;
 use crate::lock::DataFolder;
 use crate::report::{Progress, SyncReport};
 use crate::service::archive::{Archive, ArchiveError, Recording};
+use crate::service::projects::known_projects;
 use crate::service::silence::{SilenceCheck, SilencePolicy};
 #[cfg(unix)]
 use crate::service::socket::Follower;
@@ -73,6 +76,20 @@ impl Recording {
         spool::sweep(&self.folder);
         traces::sweep(&self.folder);
         Ok(report)
+    }
+
+    /// Ingests the logs in the folders of projects, which are known from the sessions that were
+    /// ingested so far.
+    pub fn sync_projects(
+        &self,
+        file_states: &mut FileStates,
+        environment: &Environment,
+        progress: &Progress,
+    ) -> Result<SyncReport, SyncError> {
+        let projects = known_projects(&self.recorder.store().view(Viewer::Sole))?;
+        let found = Environment { projects, ..environment.clone() }.logs_in_projects();
+        let candidates = found.into_iter().map(FileCandidate::from).collect();
+        sync(&self.recorder, file_states, candidates, progress)
     }
 
     /// Ends the turns whose agent is gone.

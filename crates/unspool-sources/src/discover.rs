@@ -1,6 +1,7 @@
 //! Discovery: the log folders of each agent and the files in them. Reads names and stamps only; it
 //! opens a file only to check documents in a folder that the user names. Writes nothing (law 7).
 
+mod projects;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::decode::Warning;
 use crate::read::regular_file::open_regular;
 use crate::read::{aider_history, cline, rows, side_file, trace_files};
 use crate::unsupported;
+pub use projects::{MAX_PROJECTS, Projects};
 pub use walk::SearchDepth;
 use walk::{SymlinkPolicy, WalkResult, walk};
 
@@ -33,6 +35,8 @@ pub struct LogLocation {
     pub depth: SearchDepth,
     /// True if a path is a log.
     pub is_log: fn(&Path) -> bool,
+    /// The name of a log that the agent keeps in the folder of each project.
+    pub in_projects: Option<&'static str>,
 }
 
 impl LogLocation {
@@ -62,6 +66,7 @@ static SPOOL: LogLocation = LogLocation {
     others: &[],
     depth: SearchDepth::TopLevel,
     is_log: |path| ends(path, ".jsonl"),
+    in_projects: None,
 };
 
 /// Unspool's own folder of what agents write down when `unspool run` starts them.
@@ -72,6 +77,7 @@ static TRACES: LogLocation = LogLocation {
     others: &[],
     depth: SearchDepth::Recursive,
     is_log: trace_files::is_index,
+    in_projects: None,
 };
 
 pub(crate) fn ends(path: &Path, with: &str) -> bool {
@@ -100,6 +106,8 @@ pub struct Environment {
     pub traces: Option<PathBuf>,
     /// The agents' environment variables that are set.
     pub variables: BTreeMap<&'static str, PathBuf>,
+    /// The folders of projects that are known from sessions. Some agents keep their logs there.
+    pub projects: Projects,
 }
 
 impl Environment {
@@ -115,12 +123,13 @@ impl Environment {
             spools: Vec::new(),
             traces: None,
             variables: variables.filter_map(|name| Some((name, set(name)?))).collect(),
+            projects: Projects::default(),
         }
     }
 
     /// All log folders with their agents. They need not exist.
     pub fn folders(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        self.locations().map(|(agent, _, folder)| (agent, folder))
+        self.log_folders().map(|(agent, _, folder)| (agent, folder))
     }
 
     /// The folder of an agent's logs and settings.
@@ -146,7 +155,8 @@ impl Environment {
 
     /// The log folders of one agent, each with the variable that named it.
     pub fn folders_of(&self, agent: &str) -> impl Iterator<Item = (PathBuf, Option<&'static str>)> {
-        self.locations().filter(move |(name, ..)| *name == agent).map(|(_, location, folder)| {
+        let mine = self.log_folders().filter(move |(name, ..)| *name == agent);
+        mine.map(|(_, location, folder)| {
             let names = |variable: &&str| {
                 let configured = self.variables.get(variable);
                 configured.is_some_and(|configured| folder.starts_with(configured))
@@ -158,7 +168,8 @@ impl Environment {
 
     /// The folders to watch for changes; true if they are watched recursively.
     pub fn watched_folders(&self) -> impl Iterator<Item = (PathBuf, bool)> {
-        self.locations().map(|(_, location, folder)| {
+        let logs = self.project_logs().filter(|(.., log)| log.is_file());
+        self.log_folders().chain(logs).map(|(_, location, folder)| {
             // Next to a database is its journal.
             match folder.parent().filter(|_| folder.is_file()) {
                 Some(parent) => (parent.to_owned(), false),
@@ -188,6 +199,31 @@ impl Environment {
     }
 
     fn locations(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
+        self.log_folders().chain(self.project_logs())
+    }
+
+    /// The logs in the folders of projects.
+    pub fn logs_in_projects(&self) -> Vec<LogFile> {
+        let found = self.project_logs().filter_map(|(agent, _, path)| {
+            let metadata = path.metadata().ok().filter(Metadata::is_file)?;
+            Some(LogFile { stamp: file_stamp(&metadata), path, agent })
+        });
+        found.collect()
+    }
+
+    /// Where the logs in the folders of projects are, if there are any.
+    fn project_logs(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
+        agents_with_logs().flat_map(|(agent, location)| {
+            let folders = location.in_projects.into_iter().flat_map(|name| {
+                self.projects.folders().iter().map(move |project| project.join(name))
+            });
+            folders.map(move |log| (agent, location, log))
+        })
+    }
+
+    fn log_folders(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
         let spool = self.spools.iter().map(|folder| ("hooks", &SPOOL, folder.clone()));
         let traces = self.traces.iter().map(|folder| ("traces", &TRACES, folder.clone()));
         let agents = agents_with_logs().flat_map(move |(agent, location)| {

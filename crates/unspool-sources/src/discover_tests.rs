@@ -185,3 +185,39 @@ fn a_variable_may_name_a_database() {
 /// A database of the fixtures, with sessions.
 const KILO_DATABASE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kilo/retries/log.db");
+
+#[test]
+fn a_log_in_a_known_project_is_found() {
+    // R-001-25
+    let scratch = Scratch::new("projects");
+    let history = scratch.write("work/app/.aider.chat.history.md");
+    scratch.write("work/app/notes.md");
+    // Known from a session that was started below the root of a repository.
+    let root = scratch.write("work/repository/.aider.chat.history.md");
+    scratch.write("work/repository/.git/HEAD");
+    fs::create_dir_all(scratch.0.join("work/repository/crates/one")).unwrap();
+    let unknown = scratch.write("work/other/.aider.chat.history.md");
+    let known = ["work/app", "work/repository/crates/one", "work/gone", "work/app"];
+    let known = known.iter().map(|folder| scratch.0.join(folder));
+    let projects = Projects::around(known.chain([PathBuf::from("relative")]));
+    assert_eq!(projects.folders().len(), 4, "{projects:?}");
+    let environment =
+        Environment { home: Some(scratch.0.join("home")), projects, ..Environment::default() };
+    let discovered = discover(&environment);
+    assert_eq!(discovered.warnings, []);
+    assert_eq!(paths(&discovered), [&*history, &*root]);
+    assert!(discovered.files.iter().all(|found| found.agent == "aider"));
+    assert_eq!(environment.logs_in_projects(), discovered.files);
+    // What is written to it is noticed, and nothing is watched where there is none.
+    assert_eq!(environment.logs_at(&history).len(), 1);
+    assert_eq!(environment.logs_at(&unknown), []);
+    let watched: Vec<_> = environment.watched_folders().collect();
+    assert!(watched.contains(&(scratch.0.join("work/app"), false)), "{watched:?}");
+    assert!(!watched.iter().any(|(folder, _)| folder.ends_with("gone")), "{watched:?}");
+}
+
+#[test]
+fn only_so_many_projects_are_looked_at() {
+    let many = (0..3 * MAX_PROJECTS).map(|number| PathBuf::from(format!("/none/{number}")));
+    assert_eq!(Projects::around(many).folders().len(), MAX_PROJECTS);
+}

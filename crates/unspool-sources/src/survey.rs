@@ -27,6 +27,8 @@ pub struct AgentSurvey {
     pub agent: &'static str,
     pub title: &'static str,
     pub folders: Vec<Folder>,
+    /// The log that it keeps in the folder of each project, and where that was looked for.
+    pub in_projects: Option<ProjectLogs>,
     pub files: u64,
     pub bytes: u64,
     /// When the newest log was written, in milliseconds since 1970.
@@ -37,6 +39,17 @@ pub struct AgentSurvey {
     /// Versions outside the recorded range: their records may not be understood.
     pub unknown_versions: Vec<String>,
     pub problems: Vec<Warning>,
+}
+
+/// Logs in the folders of projects.
+#[derive(Debug, Serialize)]
+pub struct ProjectLogs {
+    /// The name of such a log.
+    pub name: &'static str,
+    /// How many folders of known projects may hold one.
+    pub searched: u64,
+    /// How many do.
+    pub found: u64,
 }
 
 /// A folder that may hold logs.
@@ -80,12 +93,19 @@ fn survey_agent(
         path,
         variable,
     });
+    let in_projects = agent.logs.as_ref().and_then(|logs| logs.in_projects).map(|name| {
+        let projects = environment.projects.folders();
+        let holds = |found: &&LogFile| projects.iter().any(|folder| folder.join(name) == found.path);
+        let found = files.iter().filter(holds).count() as u64;
+        ProjectLogs { name, searched: projects.len() as u64, found }
+    });
     files.retain(|found| !side_file::is_side_file(&found.path));
     files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
     let mut surveyed = AgentSurvey {
         agent: agent.name,
         title: agent.title,
         folders: folders.collect(),
+        in_projects,
         files: files.len() as u64,
         bytes: files.iter().map(|found| found.stamp.size).sum(),
         newest: files.first().map(|found| found.stamp.modified / 1_000_000),

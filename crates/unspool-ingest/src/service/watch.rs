@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use rustc_hash::FxHashSet;
 use unspool_sources::discover::{Discovery, Environment, LogFile, discover};
-use unspool_store::store::Store;
+use unspool_store::store::{Store, Viewer};
 
 use crate::recorder::Recorder;
 use crate::report::{Progress, SyncReport};
 use crate::service::inbox::{Changed, Inbox, InboxFiles};
 use crate::service::missing_folders::{Found, MissingFolders};
+use crate::service::projects::known_projects;
 use crate::service::remote_folder::is_remote;
 use crate::service::request::execute;
 use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
@@ -50,6 +51,8 @@ pub struct Watch {
     /// Held so that the channel never closes.
     wakeup_sender: Sender<Wakeup>,
     inbox: Mutex<Inbox>,
+    /// Sessions were written since the folders of projects were read.
+    projects_changed: bool,
     /// When the next full scan is due.
     due: Instant,
     silence: Option<SilenceCheck>,
@@ -89,6 +92,7 @@ impl Watch {
             remote: false,
             wakeup_sender,
             inbox: Mutex::new(Inbox::new(wakeups)),
+            projects_changed: true,
             due,
             silence: None,
         }
@@ -166,6 +170,11 @@ impl Watch {
         }
         let found = if changed.anything {
             self.due = Instant::now() + every;
+            if std::mem::take(&mut self.projects_changed) {
+                let view = recorder.store().view(Viewer::Sole);
+                self.environment.projects = known_projects(&view)?;
+                self.watch_folders();
+            }
             discover(&self.environment).files
         } else {
             let look = |path: &PathBuf| self.environment.logs_at(path);
@@ -190,6 +199,7 @@ impl Watch {
         let live = InboxFiles { inbox: &self.inbox, environment: &self.environment };
         let report =
             sync_beside(recorder, &mut self.file_states, candidates, progress, Some(&live));
+        self.projects_changed |= report.as_ref().is_ok_and(|report| report.records > 0);
         if report.is_err() {
             // After a failure the in-memory state may differ from what was committed.
             self.file_states = FileStates::load(recorder)?;

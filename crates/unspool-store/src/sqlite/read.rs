@@ -22,7 +22,7 @@ use crate::store::{
     TurnWindow,
 };
 
-pub use self::session::{find, sessions_by_id, sessions_with_running_turns};
+pub use self::session::{find, project_folders, sessions_by_id, sessions_with_running_turns};
 pub(super) use self::session_list::NOT_EMPTY;
 pub use self::session_list::sessions;
 pub use self::sources::{file_row, files, records, saved, source_files, warnings};

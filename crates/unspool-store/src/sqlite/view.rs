@@ -66,6 +66,11 @@ impl View for SqliteView {
         self.run("sessions_by_id", move |connection| read::sessions_by_id(connection, &ids)).await
     }
 
+    async fn project_folders(&self, limit: u32) -> Result<Vec<String>, StoreError> {
+        self.run("project_folders", move |connection| read::project_folders(connection, limit))
+            .await
+    }
+
     async fn sessions_with_running_turns(&self) -> Result<Vec<SessionId>, StoreError> {
         self.run("sessions_with_running_turns", read::sessions_with_running_turns).await
     }

@@ -56,6 +56,12 @@ pub trait View: Clone + Send + Sync + 'static {
         ids: Vec<SessionId>,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
+    /// The working folders of sessions, the last used first.
+    fn project_folders(
+        &self,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+
     /// The sessions that have a turn without an end. It may be another than the last one.
     fn sessions_with_running_turns(
         &self,

@@ -10,9 +10,11 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unspool_ingest::hooks::{self, HookStatus};
+use unspool_ingest::service::projects::known_projects;
 use unspool_model::prompt::{PromptGrade, PromptKnowledge};
 use unspool_sources::agents::{Agent, VersionAge};
-use unspool_sources::survey::{AgentSurvey, survey};
+use unspool_sources::discover::Environment;
+use unspool_sources::survey::{AgentSurvey, ProjectLogs, survey};
 use unspool_store::blocking::block_on;
 use unspool_store::private_file;
 use unspool_store::sqlite::Sqlite;
@@ -97,7 +99,7 @@ const MAX_PROBLEMS_SHOWN: usize = 5;
 
 impl Doctor {
     pub fn run(self, archive: &Archive, log: Option<&Path>) -> Result<()> {
-        let environment = config::environment(&archive.folder()?)?;
+        let environment = with_projects(config::environment(&archive.folder()?)?, archive);
         let agents = survey(&environment)
             .into_iter()
             .map(|surveyed| AgentReport {
@@ -128,6 +130,17 @@ impl Doctor {
         }
         Ok(())
     }
+}
+
+/// Looks also in the folders of the projects that the archive knows. An archive that cannot be read
+/// is reported with the archive.
+fn with_projects(environment: Environment, archive: &Archive) -> Environment {
+    let path = archive.folder().map(|folder| folder.database());
+    let view = path.ok().filter(|path| path.exists()).and_then(|path| {
+        Some(Sqlite::open_to_read(&path).ok()?.view(Viewer::Sole))
+    });
+    let projects = view.and_then(|view| known_projects(&view).ok()).unwrap_or_default();
+    Environment { projects, ..environment }
 }
 
 fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
@@ -168,6 +181,11 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
         let from = folder.variable.map_or(String::new(), |name| format!(" (from ${name})"));
         let gone = if folder.exists { "" } else { " (does not exist)" };
         row(text, "looked in", &format!("{}{from}{gone}", home_short(&folder.path)));
+    }
+    if let Some(ProjectLogs { name, searched, found }) = &found.in_projects {
+        let of = format!("{} that other sessions worked in", count(*searched, "folder"));
+        row(text, "looked for", &format!("{name} in {of}: {found} found"));
+        row(text, "", "import others with `unspool import FILE`");
     }
     if found.folders.iter().all(|folder| !folder.exists) {
         row(text, "found", "nothing: it never ran here, or its sessions are in another folder");

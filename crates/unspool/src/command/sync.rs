@@ -67,7 +67,8 @@ impl Sync {
         let report = match writer.own_recording()? {
             Some((recording, file_states)) => {
                 let bar = ProgressBar::start();
-                let report = recording.sync(file_states, discovered, &bar.progress)?;
+                let mut report = recording.sync(file_states, discovered, &bar.progress)?;
+                report.add(recording.sync_projects(file_states, &environment, &bar.progress)?);
                 recording.end_lost_turns(config::silence(&folder, &environment)?)?;
                 report
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::harness::Machine;
+use crate::harness::{Machine, WatchProcess, recorded, until};
 
 /// Agents with a recording and its place in the home folder.
 const HOMES: [(&str, &str, &str); 8] = [
@@ -65,4 +65,60 @@ fn the_sessions_of_all_agents_are_found_in_their_homes() {
         assert!(found["files"].as_u64() > Some(0), "{found}");
         assert_eq!(found["problems"], serde_json::json!([]), "{found}");
     }
+}
+
+const CLAUDE: &str = "claude-code/discovery-loop/log.jsonl";
+const HISTORY: &str = "aider/discovery-loop/log.md";
+
+/// A machine with a session of Claude Code in `~/work/app`, which is a project of aider as well.
+fn project_machine() -> Machine {
+    let machine = Machine::new();
+    let project = machine.home().join("work/app");
+    let log = String::from_utf8(recorded(CLAUDE)).unwrap();
+    let log = log.replace("/home/dev/weather-app", project.to_str().unwrap());
+    machine.write(".claude/projects/-work-app/s.jsonl", log.as_bytes());
+    machine
+}
+
+fn agents(sessions: Option<Vec<Value>>) -> Vec<String> {
+    let agent = |held: &Value| held["session"]["agent"].as_str().unwrap_or_default().to_owned();
+    let mut agents: Vec<String> = sessions.iter().flatten().map(agent).collect();
+    agents.sort_unstable();
+    agents
+}
+
+#[test]
+fn the_history_of_aider_is_found_in_the_project_of_another_agent() {
+    // R-001-25
+    let machine = project_machine();
+    machine.put(HISTORY, "work/app/.aider.chat.history.md");
+    // Nobody worked there, as far as the archive knows.
+    machine.put(HISTORY, "work/other/.aider.chat.history.md");
+    machine.ok("d", &["sync"]);
+    assert_eq!(agents(machine.sessions("d")), ["aider", "claude-code"]);
+    assert_eq!(machine.json("d", &["sync"])["records"], 0);
+    let report = machine.json("d", &["doctor"]);
+    let aider = report["agents"].as_array().unwrap().iter().find(|of| of["agent"] == "aider");
+    let name = ".aider.chat.history.md";
+    let expected = serde_json::json!({ "name": name, "searched": 1, "found": 1 });
+    assert_eq!(aider.unwrap()["in_projects"], expected, "{report}");
+    let told = machine.ok("d", &["doctor"]);
+    let line = format!("looked for {name} in 1 folder that other sessions worked in: 1 found");
+    assert!(told.contains(&line), "{told}");
+}
+
+#[test]
+fn a_history_of_aider_that_begins_is_noticed() {
+    let machine = project_machine();
+    let command = machine.command("d", &["sync", "--watch", "--json"]);
+    let _watcher = WatchProcess::begin(command);
+    until("the session of Claude Code", || match agents(machine.sessions("d")) {
+        found if found == ["claude-code"] => Ok(()),
+        found => Err(found),
+    });
+    machine.put(HISTORY, "work/app/.aider.chat.history.md");
+    until("the history of aider", || match agents(machine.sessions("d")) {
+        found if found == ["aider", "claude-code"] => Ok(()),
+        found => Err(found),
+    });
 }

@@ -6,9 +6,9 @@ use crate::read::aider_history;
 
 pub const AGENT: Agent = Agent {
     recorded: Some(("0.86.2", "0.86.2")),
-    // The history is in the folder of each project, and nothing lists these. Only the one of a chat
-    // in the home folder itself is found, and the one that the variable names; others are imported
-    // by their path.
+    // The history is in the folder of each project, and nothing lists these. Found are the one of a
+    // chat in the home folder itself, the one that the variable names, and those in the projects of
+    // other sessions; others are imported by their path.
     logs: Some(LogLocation {
         variable: "",
         home: "",
@@ -16,6 +16,7 @@ pub const AGENT: Agent = Agent {
         others: &[("AIDER_CHAT_HISTORY_FILE", &[])],
         depth: SearchDepth::TopLevel,
         is_log: |path| path.file_name().is_some_and(|name| name == aider_history::FILE_NAME),
+        in_projects: Some(aider_history::FILE_NAME),
     }),
     ..Agent::new(super::NAME, "aider", &[super::LOG])
 };

@@ -15,6 +15,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") || agent_meta::is_agent_meta(path),
+        in_projects: None,
     }),
     hooks: Some(HookSetup {
         file: "settings.json",

@@ -21,6 +21,7 @@ pub const AGENT: Agent = Agent {
             let is_event_log = name.starts_with("hub-events-") && ends(path, ".db");
             is_event_log || cline::is_session_file(path)
         },
+        in_projects: None,
     }),
     resume: Some("cline -i --id"),
     ..Agent::new(super::NAME, "Cline", &[super::LOG, super::LIVE])

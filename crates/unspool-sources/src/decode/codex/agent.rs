@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") || ends(path, ".jsonl.zst"),
+        in_projects: None,
     }),
     hooks: Some(HookSetup {
         file: "hooks.json",

@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".json"),
+        in_projects: None,
     }),
     // `cn --resume` takes no session: it resumes the newest. A given one can only be forked.
     resume: Some("cn --fork"),

@@ -12,6 +12,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| path.file_name().is_some_and(|name| name == "events.jsonl"),
+        in_projects: None,
     }),
     hooks: Some(HookSetup {
         file: "hooks/unspool.json",

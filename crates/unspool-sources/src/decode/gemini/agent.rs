@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl") && path.iter().any(|piece| piece == "chats"),
+        in_projects: None,
     }),
     hooks: Some(HookSetup {
         file: "settings.json",

@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[("KILO_DB", &[])],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".db"),
+        in_projects: None,
     }),
     resume: Some("kilo -s"),
     ..Agent::new(

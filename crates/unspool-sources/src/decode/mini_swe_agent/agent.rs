@@ -19,6 +19,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".traj.json"),
+        in_projects: None,
     }),
     calls_come_late: true,
     ..Agent::new(super::NAME, "mini-swe-agent", &[super::LOG])

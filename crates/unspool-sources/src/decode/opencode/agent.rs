@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[],
         depth: SearchDepth::TopLevel,
         is_log: |path| ends(path, ".db"),
+        in_projects: None,
     }),
     resume: Some("opencode --session"),
     process_files: Some(("opencode/log/opencode.log", ProcessFiles::RunLog)),

@@ -13,6 +13,7 @@ pub const AGENT: Agent = Agent {
         others: &[("PI_CODING_AGENT_SESSION_DIR", &[""])],
         depth: SearchDepth::Recursive,
         is_log: |path| ends(path, ".jsonl"),
+        in_projects: None,
     }),
     resume: Some("pi --session"),
     ..Agent::new(super::NAME, "Pi", &[super::LOG, super::STREAM])

@@ -18,6 +18,7 @@ pub const AGENT: Agent = Agent {
             let in_logs = |piece| piece == "chats" || piece == "subagents";
             (ends(path, ".jsonl") || agent_meta::is_agent_meta(path)) && path.iter().any(in_logs)
         },
+        in_projects: None,
     }),
     hooks: Some(HookSetup {
         file: "settings.json",

@@ -112,6 +112,15 @@ pub fn sessions_by_id(
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
+pub fn project_folders(connection: &Connection, limit: u32) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT project FROM session WHERE project IS NOT NULL GROUP BY project
+         ORDER BY max(coalesce(ended, started, begun, 0)) DESC, project LIMIT ?1",
+    )?;
+    let folders = statement.query_map([limit], |row| row.get(0))?;
+    Ok(folders.collect::<Result<_, _>>()?)
+}
+
 pub fn sessions_with_running_turns(connection: &Connection) -> Result<Vec<SessionId>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM session WHERE row IN (SELECT session FROM turn WHERE state = 'running')",
