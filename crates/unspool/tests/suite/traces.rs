@@ -171,3 +171,32 @@ fn sync_reads_the_folder_of_runs_and_names_what_is_missing() {
     assert!(talk.contains("trace.jsonl:13: payloads/4.json: "), "{talk}");
     assert!(!talk.contains("unrecognised"), "{talk}");
 }
+
+/// Claude Code writes the requests of a sub-agent under the session that started it. The agent's own
+/// log has them, so they are no calls of that session.
+#[test]
+fn the_requests_of_a_sub_agent_are_not_calls_of_its_parent() {
+    // R-002-10
+    let machine = machine();
+    let before = imported(&machine, "without", CLAUDE);
+    let folder = machine.home().join("t/claude-bodies");
+    let index = folder.join("index.jsonl");
+    let mut text = fs::read_to_string(&index).unwrap();
+    let mut line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let body = folder.join(line["request_file"].as_str().unwrap());
+    fs::copy(body, folder.join("agent.request.json")).unwrap();
+    for (name, value) in [
+        ("timestamp", "2026-11-19T00:28:09.200Z"),
+        ("query_source", "agent:builtin:general-purpose"),
+        ("message_id", "r_000004"),
+        ("request_file", "agent.request.json"),
+    ] {
+        line[name] = value.into();
+    }
+    text.push_str(&format!("{line}\n"));
+    fs::write(&index, text).unwrap();
+    assert_eq!(imported(&machine, "with", CLAUDE), before);
+    let id = &machine.sessions("with").unwrap()[0]["session"]["id"];
+    let shown = machine.json("with", &["show", id.as_str().unwrap()]).to_string();
+    assert!(shown.contains("request of a sub-agent"), "{shown}");
+}

@@ -39,6 +39,12 @@ impl Decoder for BodiesDecoder {
         let Some(file) = index.text("request_file") else {
             return RecordOutcome::left_out("index line without a request");
         };
+        // The index names the session of the user for it, and no agent. The agent's own log has the
+        // same request, so here it would be a second call, in a session that did not make it.
+        let source = index.text("query_source").unwrap_or_default();
+        if source.starts_with("agent:") {
+            return RecordOutcome::left_out("request of a sub-agent");
+        }
         if !fields.has("payload") {
             return RecordOutcome::left_out("request whose body is not there");
         }
