@@ -212,9 +212,7 @@ impl Environment {
     }
 
     /// Where the logs in the folders of projects are, if there are any.
-    fn project_logs(
-        &self,
-    ) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
+    fn project_logs(&self) -> impl Iterator<Item = (&'static str, &'static LogLocation, PathBuf)> {
         agents_with_logs().flat_map(|(agent, location)| {
             let folders = location.in_projects.into_iter().flat_map(|name| {
                 self.projects.folders().iter().map(move |project| project.join(name))

@@ -95,7 +95,8 @@ fn survey_agent(
     });
     let in_projects = agent.logs.as_ref().and_then(|logs| logs.in_projects).map(|name| {
         let projects = environment.projects.folders();
-        let holds = |found: &&LogFile| projects.iter().any(|folder| folder.join(name) == found.path);
+        let holds =
+            |found: &&LogFile| projects.iter().any(|folder| folder.join(name) == found.path);
         let found = files.iter().filter(holds).count() as u64;
         ProjectLogs { name, searched: projects.len() as u64, found }
     });

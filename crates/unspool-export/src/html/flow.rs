@@ -8,7 +8,9 @@ use maud::{Markup, html};
 
 use crate::html::dom;
 use crate::html::text::safe;
-use crate::project::thoughtflow::{Conversation, FlowStep, Label, StepText, first_sentence};
+use crate::project::thoughtflow::{
+    Conversation, FlowStep, Label, StepText, first_sentence, part_of_step,
+};
 
 /// Maximum tooltip length in characters: there are many boxes.
 const MAX_HINT_CHARS: usize = 300;
@@ -69,20 +71,7 @@ fn draw_lane(session: &str, run: &FlowRun, lane: &Lane, width: i64, top: i64) ->
 /// The URL of a step in the transcript.
 fn address(session: &str, run: &FlowRun, step: &FlowStep) -> String {
     let number = run.number;
-    let part = match Label::of_name(&step.label) {
-        Label::AssistantMessage | Label::ToolCall | Label::ToolOutput | Label::ToolError => true,
-        Label::Generic => step.payload_completed.is_some(),
-        // A message during the turn is a part; the one that started the turn is above the parts.
-        Label::UserMessage => !step.step_id.contains('-'),
-        Label::AssistantCall
-        | Label::PolicySnapshot
-        | Label::ToolSchemasSnapshot
-        | Label::ContextPreamble
-        | Label::ChannelPreamble
-        | Label::PromptAdaptations => false,
-    };
-    let id = step.step_id.split('-').next().unwrap_or_default();
-    if part && !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric()) {
+    if let Some(id) = part_of_step(step) {
         return format!("/s/{session}?turn={number}&part={id}#{}", dom::part(id));
     }
     format!("/s/{session}?turn={number}#{}", dom::turn(safe(&run.conversation.conversation_id)))

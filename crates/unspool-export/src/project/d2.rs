@@ -9,8 +9,13 @@ mod write;
 
 use std::io::Write;
 
-use super::thoughtflow::{Conversation, Document, Flow, Head, Label, Status, StepText};
+use unspool_model::id::Id;
+
+use super::thoughtflow::{
+    Conversation, Document, Flow, FlowStep, Head, Label, Status, StepText, part_of_step,
+};
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
+use crate::html::dom;
 use write::{D2Keys, comment_text, quoted, tooltip_string};
 
 pub const PROJECTION: Projection = Projection {
@@ -49,7 +54,7 @@ fn draw(
             writeln!(out, "layers: {{")?;
         }
         let number = lanes.len() + 1;
-        board(&run, number, out)?;
+        board(&head.session_id, &run, number, out)?;
         lanes.push(Lane::of(&run, number));
     }
     if lanes.is_empty() {
@@ -69,7 +74,12 @@ fn draw(
 }
 
 /// The board of a run: its steps (R-002-22).
-fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), ProjectError> {
+fn board(
+    session: &str,
+    run: &Conversation,
+    number: usize,
+    out: &mut dyn Write,
+) -> Result<(), ProjectError> {
     writeln!(out, "  \"run-{number}\": {{")?;
     writeln!(out, "    direction: down")?;
     let heading = quoted(&format!("{} ↑ all runs", run.heading(number)));
@@ -85,7 +95,9 @@ fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), P
         let tooltip = format!("{} {}\n{}", step.label, step.step_id, times.join(" – "));
         let tooltip = format!("{}\n{}", tooltip.trim_end(), words.tooltip);
         let (label, tooltip) = (quoted(&words.title), tooltip_string(&tooltip));
-        writeln!(out, "    {key}: {label} {{ class: \"{class}\"; tooltip: {tooltip} }}")?;
+        let link = address(session, step).map(|to| format!("; link: {}", quoted(&to)));
+        let link = link.unwrap_or_default();
+        writeln!(out, "    {key}: {label} {{ class: \"{class}\"; tooltip: {tooltip}{link} }}")?;
     }
     if run.steps.is_empty() {
         let note = quoted("Nothing happened in this run.");
@@ -102,6 +114,13 @@ fn board(run: &Conversation, number: usize, out: &mut dyn Write) -> Result<(), P
     }
     writeln!(out, "  }}")?;
     Ok(())
+}
+
+/// The part of a step on the page of its session: a path, for a picture that `unspool serve` or a
+/// server beside it delivers.
+fn address(session: &str, step: &FlowStep) -> Option<String> {
+    let part = part_of_step(step).filter(|_| session.parse::<Id>().is_ok())?;
+    Some(format!("/s/{session}?part={part}#{}", dom::part(part)))
 }
 
 /// The swimlane of a run on the first board.
@@ -174,7 +193,7 @@ impl Lane {
     }
 }
 
-fn has(step: &super::thoughtflow::FlowStep, label: Label) -> bool {
+fn has(step: &FlowStep, label: Label) -> bool {
     Label::of_name(&step.label) == label
 }
 

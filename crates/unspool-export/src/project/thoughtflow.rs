@@ -1,6 +1,7 @@
 //! ThoughtFlow: a session as runs of dependent steps, as one JSON document (R-002-04).
 //! docs/thoughtflow.md describes the mapping.
 
+mod address;
 mod document;
 mod payload;
 mod prompt;
@@ -15,6 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::Value;
 use unspool_model::document::time;
+use unspool_model::id::Id;
 use unspool_model::json::Json;
 use unspool_model::part::{Body, Part};
 use unspool_model::session::{Session, Turn};
@@ -23,6 +25,7 @@ use recorded::PromptLog;
 use run::PromptSources;
 
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
+pub use address::part_of_step;
 pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
 pub use step_text::{
     MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS, StepText, first_sentence, format_duration,
@@ -64,8 +67,12 @@ impl<'a> Flow<'a> {
         let prompts = stream.prompts()?.map(PromptLog::new);
         // A document starts with its first run, whichever session that was copied from.
         let copied = stream.inherited_start();
+        // A document of another program keeps the id that it gave.
+        let session = &stream.head.session;
+        let given = Some(&session.agent_session_id)
+            .filter(|given| session.agent == AGENT && given.parse::<Id>().is_err());
         let head = Head {
-            session_id: stream.head.session.id.to_string(),
+            session_id: given.map_or_else(|| session.id.to_string(), Clone::clone),
             started_at: time(copied.into_iter().chain(stream.head.started).min()),
             ended_at: time(stream.head.ended),
         };
@@ -87,6 +94,10 @@ impl<'a> Flow<'a> {
                 return self.next_run();
             }
         }
+        if let Some(written) = self.written(&turn)? {
+            self.number = turn.number;
+            return Ok(Some(written));
+        }
         let channel = channel(&mut turn);
         self.number = turn.number;
         let Flow { session, stream, snapshots, prompts, .. } = self;
@@ -107,6 +118,26 @@ impl<'a> Flow<'a> {
             run::conversation(session, channel, &turn, &mut sources)
         };
         failed.map_or(Ok(Some(conversation)), Err)
+    }
+
+    /// The conversation as another program wrote it. None of its steps follows from a part: they have
+    /// ids, times and fields of their own.
+    fn written(&self, turn: &Turn) -> Result<Option<Conversation>, ProjectError> {
+        let source = turn.parts.iter().rev().find_map(|part| {
+            let Body::Data(data) = &part.body else { return None };
+            let kept =
+                Some(data.payload.value()).filter(|_| data.kind == CONVERSATION_DATA_KIND)?;
+            kept["source"].as_str().map(str::to_owned)
+        });
+        let Some(source) = source.filter(|_| self.session.agent_session_id == self.head.session_id)
+        else {
+            return Ok(None);
+        };
+        let written = self.stream.snapshot(&source)?;
+        Ok(written.and_then(|written| {
+            let run: Conversation = written.read()?;
+            Some(Conversation { source: Some(written), ..run })
+        }))
     }
 
     /// An imported document keeps its agent name in a data part before the first prompt. Restores
@@ -141,9 +172,13 @@ fn write(stream: SessionStream<'_>, _: &Options, out: &mut dyn Write) -> Result<
     write_list_start(out, &flow.head, "conversations")?;
     let mut between = "\n";
     while let Some(mut run) = flow.next_run()? {
-        let steps = std::mem::take(&mut run.steps);
         out.write_all(between.as_bytes())?;
         between = ",\n";
+        if run.source.is_some() {
+            out.write_all(to_json(&run)?.as_bytes())?;
+            continue;
+        }
+        let steps = std::mem::take(&mut run.steps);
         let head = to_json(&run)?;
         // `steps` is the last field and empty here: strip its end and append the steps.
         out.write_all(head.strip_suffix("]}").unwrap_or(&head).as_bytes())?;

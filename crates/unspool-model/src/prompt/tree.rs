@@ -22,6 +22,8 @@ pub struct PromptTree {
     calls: Vec<CallNode>,
     by_request: FxHashMap<Arc<str>, usize>,
     answers: FxHashMap<Arc<str>, Name>,
+    /// The calls that a step answers, as a source says that knows the requests themselves.
+    by_step: FxHashMap<Name, usize>,
     nodes: Vec<Node>,
     /// The message after another one: equal beginnings are the same nodes, however they were sent.
     next: FxHashMap<(Option<usize>, MessageDigest), usize>,
@@ -81,6 +83,11 @@ impl PromptTree {
             }
         }
         calls.into_iter().for_each(|call| tree.add_call(call));
+        for (at, node) in tree.calls.iter().enumerate() {
+            if let Some(step) = tree.answers.get(&node.call.request) {
+                tree.by_step.insert(step.clone(), at);
+            }
+        }
         tree
     }
 
@@ -190,6 +197,14 @@ impl PromptTree {
     pub fn call(&self, request: &str) -> Option<CallPrompt<'_>> {
         let at = *self.by_request.get(request)?;
         Some(CallPrompt { tree: self, at })
+    }
+
+    /// The call that a step answers: the one that its log names, or the request itself. If both are
+    /// there, the request counts if it is known whole.
+    pub fn call_of_step(&self, logged: Option<&str>, step: &Name) -> Option<CallPrompt<'_>> {
+        let logged = logged.and_then(|request| self.call(request));
+        let sent = self.by_step.get(step).map(|at| CallPrompt { tree: self, at: *at });
+        sent.filter(|sent| logged.is_none() || sent.is_whole()).or(logged)
     }
 
     /// The calls that were sent one of these messages.

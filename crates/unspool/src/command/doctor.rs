@@ -136,9 +136,10 @@ impl Doctor {
 /// is reported with the archive.
 fn with_projects(environment: Environment, archive: &Archive) -> Environment {
     let path = archive.folder().map(|folder| folder.database());
-    let view = path.ok().filter(|path| path.exists()).and_then(|path| {
-        Some(Sqlite::open_to_read(&path).ok()?.view(Viewer::Sole))
-    });
+    let view = path
+        .ok()
+        .filter(|path| path.exists())
+        .and_then(|path| Some(Sqlite::open_to_read(&path).ok()?.view(Viewer::Sole)));
     let projects = view.and_then(|view| known_projects(&view).ok()).unwrap_or_default();
     Environment { projects, ..environment }
 }

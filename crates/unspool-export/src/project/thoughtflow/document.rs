@@ -40,6 +40,9 @@ pub struct Conversation {
     pub duration_ms: Option<u64>,
     #[serde(default)]
     pub steps: Vec<FlowStep>,
+    /// The whole conversation as another program wrote it, with fields that are not read here.
+    #[serde(skip)]
+    pub source: Option<Json>,
 }
 
 /// How a run ended. Without an observed end it is `unknown`, never `completed` (R-002-07).
@@ -205,6 +208,9 @@ impl Conversation {
 impl Serialize for Conversation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
+        if let Some(source) = &self.source {
+            return source.serialize(serializer);
+        }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("conversation_id", &self.conversation_id)?;
         map.serialize_entry("channel", &self.channel)?;

@@ -14,6 +14,7 @@ use unspool_model::id::sha256;
 use unspool_model::prompt::{
     CallPrompt, InstructionKey, Piece, PieceKind, PromptGap, RecordedPrompts, adaptation_frames,
 };
+use unspool_model::provenance::Name;
 
 /// Characters of prompts that are put together for one document. A call after that says how long its
 /// instructions are. Claude Code's are 60,000 characters, so this is enough for some 500 calls.
@@ -134,9 +135,9 @@ impl PromptLog {
         PromptLog { prompts, last, produced, room: MAX_PROMPT_CHARS }
     }
 
-    /// The prompt of the call with this request.
-    pub fn prompt(&mut self, request: &str) -> Option<RecordedPrompt> {
-        let call = self.prompts.tree.call(request)?;
+    /// The prompt of the call that a step answers; `logged` is what its log calls the request.
+    pub fn prompt(&mut self, logged: Option<&str>, step: &Name) -> Option<RecordedPrompt> {
+        let call = self.prompts.tree.call_of_step(logged, step)?;
         let kinds = call.chars_by_kind().into_iter();
         let is_written = |kind: PieceKind| {
             kind.is_instruction()

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use unspool_model::prompt::{
-    MessageDigest, MessageList, PieceSpan, PieceText, PromptCall, PromptMessage, PromptRecord,
-    PromptTree, Role,
+    MessageDigest, MessageList, PieceSpan, PieceText, PromptAnswer, PromptCall, PromptMessage,
+    PromptRecord, PromptTree, Role,
 };
 
 use super::*;
@@ -29,6 +29,10 @@ fn log(pieces: Vec<(Piece, &str)>) -> PromptLog {
     };
     let tree = PromptTree::new([PromptRecord::Message(message), PromptRecord::Call(call)]);
     PromptLog::new(RecordedPrompts { tree, texts })
+}
+
+fn step() -> Name {
+    Name::Message("m".into())
 }
 
 fn piece(kind: PieceKind, text: &str) -> (Piece, &str) {
@@ -64,7 +68,7 @@ fn pieces_are_cut_at_spans_and_frames() {
         piece(PieceKind::UserInstruction, "Hello"),
     ];
     let mut log = log(pieces);
-    let prompt = log.prompt("r").unwrap();
+    let prompt = log.prompt(Some("r"), &step()).unwrap();
     let composed = prompt.composed.unwrap();
     assert_eq!(composed.final_prompt, format!("{text}\nBe good."));
     let types: Vec<&str> = composed.parts.iter().map(|part| part.kind.type_name()).collect();
@@ -93,7 +97,7 @@ fn an_unrecorded_text_is_counted_and_not_filled_in() {
     let place = (unknown.0.text.clone(), unknown.0.digest);
     let mut log = log(vec![known, unknown]);
     log.prompts.texts.remove(&place);
-    let prompt = log.prompt("r").unwrap();
+    let prompt = log.prompt(Some("r"), &step()).unwrap();
     assert_eq!(prompt.truth.unknown_pieces, 1);
     assert!(!prompt.truth.is_complete() && !prompt.truth.shows_adaptations());
     assert_eq!(prompt.composed.unwrap().final_prompt, "known");
@@ -103,7 +107,30 @@ fn an_unrecorded_text_is_counted_and_not_filled_in() {
 fn a_document_has_room_for_so_many_characters() {
     let text = "x".repeat(1024 * 1024);
     let mut log = log(vec![piece(PieceKind::Policy, &text)]);
-    let written = (0..100).filter(|_| log.prompt("r").unwrap().composed.is_some()).count();
+    let written =
+        (0..100).filter(|_| log.prompt(Some("r"), &step()).unwrap().composed.is_some()).count();
     assert!((31..=32).contains(&written), "{written}");
-    assert_eq!(log.prompt("r").unwrap().truth.chars, 1024 * 1024, "its length is still said");
+    assert_eq!(
+        log.prompt(Some("r"), &step()).unwrap().truth.chars,
+        1024 * 1024,
+        "its length is still said"
+    );
+}
+
+/// What a trace of requests has and the log has not.
+#[test]
+fn a_request_that_only_a_trace_has_is_found_by_its_step() {
+    // R-002-15
+    let mut log = log(vec![piece(PieceKind::Policy, "known")]);
+    assert!(log.prompt(None, &step()).is_none());
+    let answer = PromptAnswer { request: "r".into(), step: step() };
+    let digest = MessageDigest::of(b"message");
+    let message = log.prompts.tree.message(digest).unwrap().clone();
+    let call = log.prompts.tree.call("r").unwrap().call().clone();
+    let records =
+        [PromptRecord::Message(message), PromptRecord::Call(call), PromptRecord::Answer(answer)];
+    log.prompts.tree = PromptTree::new(records);
+    let prompt = log.prompt(None, &step()).unwrap();
+    assert_eq!(prompt.composed.unwrap().final_prompt, "known");
+    assert!(log.prompt(None, &Name::Message("other".into())).is_none());
 }

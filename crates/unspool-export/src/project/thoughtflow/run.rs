@@ -60,6 +60,7 @@ pub fn conversation(
         ended_at: time(turn.ended),
         duration_ms: duration(turn.started, turn.ended),
         steps: run.steps,
+        ..Conversation::default()
     }
 }
 
@@ -307,8 +308,8 @@ impl<'a> RunBuilder<'a> {
 impl PromptSources<'_> {
     /// What the agent recorded of a call. An imported call has its own provenance.
     fn recorded(&mut self, step: &Step) -> Option<RecordedPrompt> {
-        let request = step.request.as_deref().filter(|_| step.provenance.is_none())?;
-        self.log.as_mut()?.prompt(request)
+        let log = self.log.as_mut().filter(|_| step.provenance.is_none())?;
+        log.prompt(step.request.as_deref(), &step.name)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use unspool_model::event::{CallRef, EndReason, EventKind, ProseDetail, ProseKind};
-use unspool_model::id::digest;
+use unspool_model::id::{digest, sha256};
 use unspool_model::json::Json;
 use unspool_model::part::{Body, Data, Interjection, Text};
 use unspool_model::provenance::Name;
@@ -58,6 +58,7 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
             }
         }
         emit.at = None;
+        self.keep_source(emit, fields);
         if let Some(kept) = self.rest.data("thoughtflow-conversation") {
             let name = Name::Record(format!("{} rest", self.id).into());
             emit.push(EventKind::Part(Some(name), Body::Data(kept)));
@@ -100,6 +101,20 @@ impl<'r, 'a> ConversationDecoder<'r, 'a> {
         for (at, (raw, _)) in odd {
             self.rest.fields.insert(format!("steps[{at}]"), Json::checked(raw));
         }
+    }
+
+    /// Keeps the conversation of another program as it is, once it has ended: until then its program
+    /// writes it again for each step. Our own follow from their parts.
+    fn keep_source(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) {
+        let ends = ["completed", "aborted", "error"];
+        if self.steps.own || !ends.iter().any(|end| fields.is("status", end)) {
+            return;
+        }
+        let content = fields.whole();
+        let digest = sha256(content.text().as_bytes());
+        self.rest.source = Some(digest.clone());
+        let kind = "thoughtflow-conversation".to_owned();
+        emit.push(EventKind::SnapshotTaken { kind, sha256: digest, content });
     }
 
     fn start_turn(&mut self, emit: &mut Emitter<'_>) {

@@ -22,6 +22,9 @@ pub(super) struct UnmappedFields {
     /// Fields of its steps, by index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<usize, FieldMap>,
+    /// The digest of the conversation as another program wrote it: exports give it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl UnmappedFields {
@@ -43,7 +46,7 @@ impl UnmappedFields {
     }
 
     pub fn data(&self, kind: &str) -> Option<Data> {
-        if self.fields.is_empty() && self.steps.is_empty() {
+        if self.fields.is_empty() && self.steps.is_empty() && self.source.is_none() {
             return None;
         }
         data(kind, self)

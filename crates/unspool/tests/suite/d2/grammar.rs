@@ -229,7 +229,8 @@ pub fn follow(root: &Map) -> Result<(), String> {
     })?;
     for (name, board) in &boards {
         let map = board.map.as_ref().ok_or(format!("{name} is no board"))?;
-        shapes(map, &classes, &|link| link == "_")?;
+        // Parts are on the page of the session.
+        shapes(map, &classes, &|link| link == "_" || link.starts_with("/s/"))?;
     }
     Ok(())
 }
