@@ -3,6 +3,7 @@
 //! up where they are: in parts of the transcript, or in content that is kept once. A text is only
 //! given if it is the one that was sent (law 10).
 
+mod archive;
 mod calls;
 mod document;
 mod shown;
@@ -20,8 +21,9 @@ use unspool_store::rows::RowId;
 use unspool_store::store::{StoreError, StoredSession, View};
 use unspool_view::present::prompt::{Call, PromptContext, PromptDifference, ShownPiece};
 
+pub use archive::{ArchiveContext, context_of_sessions};
 use calls::CallOrder;
-pub use document::{ContextDocument, PromptDocument, PromptsDocument};
+pub use document::{ArchiveContextDocument, ContextDocument, PromptDocument, PromptsDocument};
 pub use shown::{CallTarget, PromptAnswer, PromptQuery, answer_prompts, request_at};
 
 /// The prompts of a session, with the steps that they belong to.

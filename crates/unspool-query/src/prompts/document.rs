@@ -3,7 +3,9 @@
 use serde::Serialize;
 use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap, PromptKnowledge, SourceShare};
 
-use unspool_view::present::prompt::{Call, PromptContext, ShownPiece};
+use unspool_view::present::prompt::{Call, PromptContext, ServerShare, ShownPiece};
+
+use super::ArchiveContext;
 
 /// Some calls of a session.
 #[derive(Serialize)]
@@ -24,6 +26,46 @@ pub struct ContextDocument<'a> {
     sources: Vec<SourceDocument<'a>>,
     /// Schemas of tools that the session never called.
     unused_tools: Vec<SourceDocument<'a>>,
+}
+
+/// What all calls of many sessions were sent.
+#[derive(Serialize)]
+pub struct ArchiveContextDocument<'a> {
+    sessions: u64,
+    calls: u64,
+    sessions_without_prompts: u64,
+    /// Most first, like the other lists.
+    servers: Vec<ServerDocument<'a>>,
+    #[serde(flatten)]
+    context: ContextDocument<'a>,
+}
+
+#[derive(Serialize)]
+struct ServerDocument<'a> {
+    mcp_server: &'a str,
+    chars: u64,
+    estimated_tokens: u64,
+}
+
+impl<'a> ArchiveContextDocument<'a> {
+    /// With at most so many rows in each list.
+    pub fn new(total: &'a ArchiveContext, limit: usize) -> ArchiveContextDocument<'a> {
+        let server = |share: ServerShare<'a>| ServerDocument {
+            mcp_server: share.server,
+            chars: share.chars,
+            estimated_tokens: share.tokens,
+        };
+        let mut context = ContextDocument::new(&total.context);
+        context.sources.truncate(limit);
+        context.unused_tools.truncate(limit);
+        ArchiveContextDocument {
+            sessions: total.sessions,
+            calls: total.calls,
+            sessions_without_prompts: total.without_prompts,
+            servers: total.context.servers().into_iter().take(limit).map(server).collect(),
+            context,
+        }
+    }
 }
 
 #[derive(Serialize)]

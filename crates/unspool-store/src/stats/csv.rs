@@ -1,6 +1,8 @@
 //! The tables of the statistics as CSV (RFC 4180), for spreadsheets. Column names are those of the
 //! JSON and a stable interface.
 
+use unspool_model::prompt::SourceShare;
+
 use super::{
     GroupFigures, HourFigures, SessionFigures, Stats, ToolFigures, UsageFigures, time_text,
 };
@@ -84,6 +86,17 @@ impl Stats {
             StatsTable::Session => sessions(&self.most_expensive),
         }
     }
+}
+
+/// What prompts consisted of, as CSV.
+pub fn pieces<'a>(sources: impl Iterator<Item = &'a SourceShare>) -> String {
+    let columns = ["kind", "source", "mcp_server", "chars", "estimated_tokens"];
+    let rows = sources.map(|share| {
+        let names = [Some(share.kind.name()), share.source.as_deref(), share.server()];
+        let figures = [share.chars, share.tokens].map(|count| count.to_string());
+        names.map(text).into_iter().chain(figures).collect()
+    });
+    written(columns, rows)
 }
 
 fn groups(table: StatsTable, groups: &[GroupFigures]) -> String {

@@ -13,7 +13,7 @@ use unspool_model::session::Usage;
 use super::format;
 use crate::block::{Alignment, Block, Code, Field, Fold, Notice, Span, Table, Tone};
 
-pub use context::{OWN_TOOLS, PromptContext, UnusedServer};
+pub use context::{CONTEXT_ROWS, OWN_TOOLS, PromptContext, ServerShare, UnusedServer};
 pub use view::{CallNeighbours, CallRow, PieceView, PromptCalls, PromptView, bar, since};
 
 /// Characters of a text that is looked for.

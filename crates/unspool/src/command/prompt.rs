@@ -13,7 +13,9 @@ use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_view::block::{Block, Span};
 use unspool_view::present::format;
-use unspool_view::present::prompt::{self, Call, PromptDifference, ShownPiece};
+use unspool_view::present::prompt::{
+    self, CONTEXT_ROWS, Call, PromptContext, PromptDifference, ShownPiece,
+};
 
 use crate::archive::{Archive, find};
 use crate::paint;
@@ -114,13 +116,7 @@ impl Prompt {
     /// What took the room, over all calls.
     fn context<V: View>(&self, view: &V, prompts: &SessionPrompts) -> Result<()> {
         let context = block_on(prompts.context(view))?;
-        let heading = |text: &str| Block::Heading { level: 2, spans: vec![Span::plain(text)] };
-        let mut blocks = vec![heading("By kind"), context.kinds_table()];
-        blocks.extend([heading("By source"), context.sources_table()]);
-        if let Some(unused) = context.unused_table() {
-            blocks.extend([heading("Tools that were never called"), unused]);
-        }
-        self.paint(&blocks)
+        self.paint(&context_blocks(&context, CONTEXT_ROWS))
     }
 
     /// The calls of a turn, each with its pieces.
@@ -183,6 +179,20 @@ impl Prompt {
         paint::blocks(blocks, &style, &mut io::BufWriter::new(io::stdout().lock()))?;
         Ok(())
     }
+}
+
+/// What calls were sent, as tables of at most this many rows.
+pub fn context_blocks(context: &PromptContext, limit: usize) -> Vec<Block> {
+    let heading = |text: &str| Block::Heading { level: 2, spans: vec![Span::plain(text)] };
+    let mut blocks = vec![heading("By kind"), context.kinds_table()];
+    if let Some(servers) = context.servers_table(limit) {
+        blocks.extend([heading("By MCP server"), servers]);
+    }
+    blocks.extend([heading("By source"), context.sources_table(limit)]);
+    if let Some(unused) = context.unused_table(limit) {
+        blocks.extend([heading("Tools that were never called"), unused]);
+    }
+    blocks
 }
 
 /// Splits `SESSION:TURN.STEP`.

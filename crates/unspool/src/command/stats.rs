@@ -3,6 +3,7 @@
 
 mod expensive;
 mod heat_map;
+mod pieces;
 mod tables;
 mod tools;
 
@@ -46,9 +47,10 @@ pub struct Stats {
     /// Only turns that started before this time; a day means its start (00:00 UTC)
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Show only this table, with all of its rows
+    /// Show only this table, with all of its rows. `piece` is what the prompts of the model calls
+    /// consisted of: kinds, MCP servers, files, hooks and tools
     #[arg(long, value_name = "TABLE", value_parser = table_parser())]
-    by: Option<StatsTable>,
+    by: Option<Table>,
     /// Maximum number of rows of each table: the latest days, weeks or months, else the largest rows
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -57,13 +59,28 @@ pub struct Stats {
     width: Option<u16>,
 }
 
-fn table_parser() -> impl TypedValueParser<Value = StatsTable> {
-    PossibleValuesParser::new(StatsTable::NAMES)
-        .map(|name| StatsTable::of_name(&name).unwrap_or(StatsTable::Day))
+/// A table that `--by` names.
+#[derive(Clone, Copy)]
+enum Table {
+    Stats(StatsTable),
+    /// Of prompts, which only some agents write down.
+    Pieces,
+}
+
+const PIECES: &str = "piece";
+
+fn table_parser() -> impl TypedValueParser<Value = Table> {
+    PossibleValuesParser::new(StatsTable::NAMES.iter().copied().chain([PIECES]))
+        .map(|name| StatsTable::of_name(&name).map_or(Table::Pieces, Table::Stats))
 }
 
 impl Stats {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        let by = match self.by {
+            Some(Table::Pieces) => return self.pieces(archive),
+            Some(Table::Stats(by)) => Some(by),
+            None => None,
+        };
         let request = StatsRequest {
             agent: self.agent,
             project: self.project,
@@ -83,7 +100,7 @@ impl Stats {
                 return super::write_json(&figures);
             }
             let mut out = io::stdout().lock();
-            out.write_all(figures.csv(self.by.unwrap_or(StatsTable::Day)).as_bytes())?;
+            out.write_all(figures.csv(by.unwrap_or(StatsTable::Day)).as_bytes())?;
             return Ok(out.flush()?);
         }
         super::warn_of_budgets(&view, &config::prices()?)?;
@@ -93,7 +110,7 @@ impl Stats {
         }
         let style = super::style(self.width, false, false);
         let mut out = io::BufWriter::new(io::stdout().lock());
-        match self.by {
+        match by {
             Some(by) => tables::one(&figures, by, self.limit, &style, &mut out)?,
             None => tables::all(&figures, self.limit, &style, &mut out)?,
         }

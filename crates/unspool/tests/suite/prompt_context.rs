@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::case::root;
-use crate::harness::Machine;
+use crate::harness::{Machine, recorded};
 
 const CASE: &str = "fixtures/claude-code/discovery-loop/log.jsonl";
 const COPY: &str = ".claude/projects/-home-dev-weather-app/one.jsonl";
@@ -158,4 +158,53 @@ fn an_interrupted_rebuild_is_completed_by_the_next() {
     // No sync finds this file by itself.
     machine.ok("d", &["db", "rebuild", "--prompts"]);
     assert_eq!(machine.json("d", &["prompt", &format!("{id}:1")]), before);
+}
+
+/// What fills prompts over all sessions is the sum of what fills those of each.
+#[test]
+fn stats_by_piece_add_up_the_sessions() {
+    // R-002-16
+    let (machine, one) = machine();
+    let mcp = recorded("claude-code/mcp-tools/log.jsonl");
+    machine.write(".claude/projects/-home-dev-weather-app/two.jsonl", &mcp);
+    machine.put("pi/discovery-loop/log.jsonl", ".pi/agent/sessions/--w--/2026_three.jsonl");
+    machine.ok("d", &["sync"]);
+    let listed = machine.json("d", &["list"]);
+    let is_other =
+        |listed: &&Value| listed["agent"] == "claude-code" && listed["id"] != one.as_str();
+    let two = array(&listed).iter().find(is_other).unwrap()["id"].as_str().unwrap();
+    let mut expected: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    let add = |sources: &Value, to: &mut BTreeMap<(String, String), (u64, u64)>| {
+        for source in array(sources) {
+            let name = |field: &str| source[field].as_str().unwrap_or_default().to_owned();
+            let sum = to.entry((name("kind"), name("source"))).or_default();
+            sum.0 += source["chars"].as_u64().unwrap();
+            sum.1 += source["estimated_tokens"].as_u64().unwrap();
+        }
+    };
+    let mut calls = 0;
+    for id in [one.as_str(), two] {
+        let prompts = machine.json("d", &["prompt", id]);
+        add(&prompts["context"]["sources"], &mut expected);
+        calls += array(&prompts["prompts"]).len();
+    }
+    let all = machine.json("d", &["stats", "--by", "piece"]);
+    let mut found = BTreeMap::new();
+    add(&all["sources"], &mut found);
+    assert_eq!(found, expected);
+    assert_eq!(all["calls"], calls, "{all}");
+    assert_eq!((&all["sessions"], &all["sessions_without_prompts"]), (&2.into(), &1.into()));
+    // The server of the tools, with all that they brought.
+    let of_server = |source: &&Value| source["mcp_server"].is_string();
+    let chars: u64 =
+        array(&all["sources"]).iter().filter(of_server).map(|s| s["chars"].as_u64().unwrap()).sum();
+    let servers: u64 = array(&all["servers"]).iter().map(|s| s["chars"].as_u64().unwrap()).sum();
+    assert!(chars > 0 && chars == servers, "{all}");
+    let none = machine.json("d", &["stats", "--by", "piece", "--agent", "pi"]);
+    assert_eq!((&none["sessions"], &none["sources"]), (&0.into(), &serde_json::json!([])));
+    let csv = machine.ok("d", &["stats", "--by", "piece", "--csv", "--limit", "3"]);
+    assert_eq!(csv.lines().count(), 4, "{csv}");
+    assert!(csv.starts_with("kind,source,mcp_server,chars,estimated_tokens"), "{csv}");
+    let text = machine.ok("d", &["stats", "--by", "piece"]);
+    assert!(text.contains("By MCP server") && text.contains("1 session"), "{text}");
 }

@@ -10,7 +10,8 @@ use unspool_export::html::text::safe;
 use unspool_model::prompt::PromptKnowledge;
 use unspool_model::summary::Summary;
 use unspool_view::present::prompt::{
-    self, Call, PromptContext, PromptDifference, Share, ShownPiece, head, piece, place, shares,
+    self, CONTEXT_ROWS, Call, PromptContext, PromptDifference, Share, ShownPiece, head, piece,
+    place, shares,
 };
 use unspool_view::present::{UNTITLED, format};
 
@@ -124,9 +125,13 @@ fn took_the_most(context: &PromptContext) -> Markup {
             }
             h3 { "By kind" }
             (blocks(&[context.kinds_table()]))
+            @if let Some(servers) = context.servers_table(CONTEXT_ROWS) {
+                h3 { "By MCP server" }
+                (blocks(&[servers]))
+            }
             h3 { "By source" }
-            (blocks(&[context.sources_table()]))
-            @if let Some(unused) = context.unused_table() {
+            (blocks(&[context.sources_table(CONTEXT_ROWS)]))
+            @if let Some(unused) = context.unused_table(CONTEXT_ROWS) {
                 h3 { "Tools that were never called" }
                 p.dim { "Each call was sent their schemas." }
                 (blocks(&[unused]))

@@ -1,25 +1,34 @@
-//! What took the room in the prompts of a session, over all of its calls, as tables: by kind, by
-//! source, and the tools that were sent and never called.
+//! What took the room in the prompts of one or more sessions, over all calls, as tables: by kind, by
+//! MCP server, by source, and the tools that were sent and never called.
 
+use rustc_hash::FxHashMap;
 use unspool_model::prompt::{PieceKind, SourceShare};
 
 use crate::block::{Alignment, Block, Span, Table};
 use crate::present::format;
 
-/// Rows of a table; the rest is one row.
-const MAX_ROWS: usize = 20;
+/// Rows of a table for people; the rest is one row.
+pub const CONTEXT_ROWS: usize = 20;
 /// Names of tools in a row.
 const MAX_NAMES: usize = 6;
 /// Tools of no MCP server.
 pub const OWN_TOOLS: &str = "the agent's own";
 
-/// What all calls of a session were sent.
+/// What all calls of one or more sessions were sent.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PromptContext {
     /// By source, most first.
     pub sources: Vec<SourceShare>,
-    /// Schemas of tools that the session never called, most first.
+    /// Schemas of tools that no session called, most first.
     pub unused_tools: Vec<SourceShare>,
+}
+
+/// What all calls were sent by the tools of one MCP server: schemas, calls and output.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ServerShare<'a> {
+    pub server: &'a str,
+    pub chars: u64,
+    pub tokens: u64,
 }
 
 /// Tools of one MCP server that were sent and never called.
@@ -65,6 +74,32 @@ impl PromptContext {
         servers
     }
 
+    /// MCP servers, most characters first.
+    pub fn servers(&self) -> Vec<ServerShare<'_>> {
+        let mut sums: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
+        for share in &self.sources {
+            let Some(server) = share.server() else { continue };
+            let sum = sums.entry(server).or_default();
+            sum.0 += share.chars;
+            sum.1 += share.tokens;
+        }
+        let share = |(server, (chars, tokens))| ServerShare { server, chars, tokens };
+        let mut servers: Vec<ServerShare<'_>> = sums.into_iter().map(share).collect();
+        servers.sort_by(|a, b| (b.chars, a.server).cmp(&(a.chars, b.server)));
+        servers
+    }
+
+    /// Which MCP servers took the most. `None` if there are none.
+    pub fn servers_table(&self, limit: usize) -> Option<Block> {
+        let row = |share: ServerShare<'_>| Row {
+            names: vec![format::first_line(share.server, 60)],
+            chars: share.chars,
+            tokens: share.tokens,
+        };
+        let rows: Vec<Row> = self.servers().into_iter().map(row).collect();
+        (!rows.is_empty()).then(|| self.table(&["MCP server"], rows, limit))
+    }
+
     /// Which kinds took the most.
     pub fn kinds_table(&self) -> Block {
         let mut sums = [(0_u64, 0_u64); PieceKind::ALL.len()];
@@ -84,22 +119,23 @@ impl PromptContext {
             })
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.chars));
-        self.table(&["What"], rows)
+        self.table(&["What"], rows, CONTEXT_ROWS)
     }
 
     /// Which sources took the most: instruction files, hooks, tools.
-    pub fn sources_table(&self) -> Block {
+    pub fn sources_table(&self, limit: usize) -> Block {
         let row = |share: &SourceShare| Row {
             names: vec![share.kind.label().to_owned(), source(share)],
             chars: share.chars,
             tokens: share.tokens,
         };
         let named = |share: &&SourceShare| share.source.is_some();
-        self.table(&["What", "From"], self.sources.iter().filter(named).map(row).collect())
+        let rows = self.sources.iter().filter(named).map(row).collect();
+        self.table(&["What", "From"], rows, limit)
     }
 
     /// Tools that were sent and never called, by MCP server. `None` if there are none.
-    pub fn unused_table(&self) -> Option<Block> {
+    pub fn unused_table(&self, limit: usize) -> Option<Block> {
         let row = |server: UnusedServer<'_>| {
             let names =
                 server.tools.iter().take(MAX_NAMES).map(|tool| format::first_line(tool, 60));
@@ -112,10 +148,10 @@ impl PromptContext {
             Row { names, chars: server.chars, tokens: server.tokens }
         };
         let rows: Vec<Row> = self.unused_servers().into_iter().map(row).collect();
-        (!rows.is_empty()).then(|| self.table(&["MCP server", "Never called"], rows))
+        (!rows.is_empty()).then(|| self.table(&["MCP server", "Never called"], rows, limit))
     }
 
-    fn table(&self, names: &[&str], rows: Vec<Row>) -> Block {
+    fn table(&self, names: &[&str], rows: Vec<Row>, limit: usize) -> Block {
         let all = self.chars().max(1);
         let measured = self.sources.iter().any(|share| share.tokens > 0);
         let cells = |row: Row| {
@@ -127,7 +163,7 @@ impl PromptContext {
             cells.map(|cell| vec![Span::plain(cell)]).collect()
         };
         let mut rows = rows;
-        let rest = rows.split_off(rows.len().min(MAX_ROWS));
+        let rest = rows.split_off(rows.len().min(limit));
         if !rest.is_empty() {
             let mut label = vec![format!("{} more", rest.len())];
             label.resize(names.len(), String::new());
