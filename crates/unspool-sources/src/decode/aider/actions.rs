@@ -106,26 +106,31 @@ impl Actions {
         self.rejected = true;
     }
 
-    /// The message that says which edits do not fit repeats their text.
-    pub fn explain_rejection(&mut self, emit: &mut Emitter<'_>, message: &str) {
-        if self.rejected && message.contains("SEARCH/REPLACE block") {
-            self.fail_edits(emit, Some(message));
+    /// The message that says which edits do not fit repeats their text. True if it is the output of
+    /// one of them.
+    pub fn explain_rejection(&mut self, emit: &mut Emitter<'_>, message: &str) -> bool {
+        let explains = self.rejected && message.contains("SEARCH/REPLACE block");
+        if explains {
             self.rejected = false;
         }
+        explains && self.fail_edits(emit, Some(message))
     }
 
-    fn fail_edits(&mut self, emit: &mut Emitter<'_>, message: Option<&str>) {
+    /// True if there is an edit that failed.
+    fn fail_edits(&mut self, emit: &mut Emitter<'_>, message: Option<&str>) -> bool {
         let edits = std::mem::take(&mut self.edits);
         let is_named = |edit: &OpenEdit| {
             message.is_some_and(|text| !edit.search.is_empty() && text.contains(&edit.search))
         };
         let names_some = edits.iter().any(is_named);
+        let has_failed = !edits.is_empty();
         for edit in edits {
             let failed = is_named(&edit) || !names_some;
             let end = if failed { ToolEnd::Failed } else { ToolEnd::Completed };
             let output = message.filter(|_| failed).map(str::to_owned);
             finish(emit, edit.id, end, output);
         }
+        has_failed
     }
 
     /// A question about a command or an edit, with its answer. `subject` is what it is about. False

@@ -219,7 +219,11 @@ impl ChatDecoder {
         if line.starts_with("The LLM did not conform to the edit format") {
             self.actions.reject_edits();
         }
-        self.actions.explain_rejection(emit, line);
+        if self.actions.explain_rejection(emit, line) {
+            self.notice = None;
+            self.end_again(emit);
+            return RecordOutcome::InParts;
+        }
         if line.starts_with("^C") {
             self.say_notice(emit, "interrupted", line);
             // Also written when nothing runs.
