@@ -1,7 +1,7 @@
 //! How a worker reads one input: from where the last read of a file stopped, or a stream from its
 //! start. Decoded events go to the sessions of the worker's current file.
 
-use std::io::Read;
+use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -21,6 +21,17 @@ use crate::sync::file_state::{file_row, is_idle, warning};
 use crate::sync::open_file::OpenFile;
 use crate::sync::worker::{Stop, Worker};
 
+/// How much of a file that has grown is read before the check that it still begins as it did.
+const NEXT_BYTES: u64 = 64 * 1024;
+
+/// The bytes behind an offset, as far as they are there.
+fn next_bytes(source: &mut Source, offset: u64) -> io::Result<Vec<u8>> {
+    let mut next = Vec::new();
+    let text = source.from(ReadPosition { offset, ..ReadPosition::default() })?;
+    text.take(NEXT_BYTES).read_to_end(&mut next)?;
+    Ok(next)
+}
+
 impl<S: Store> Worker<'_, S> {
     pub(super) fn decode_file(&mut self, path: &Path) -> Result<(), Stop> {
         let name = path.to_string_lossy().into_owned();
@@ -33,6 +44,10 @@ impl<S: Store> Worker<'_, S> {
         };
         let stored = self.shared.file(&name);
         let stored = stored.as_ref();
+        // Before the check: an agent may rewrite its log at this moment (Droid does, for the title).
+        // What is behind the offset would then begin in the middle of a line.
+        let offset = stored.map(|stored| stored.print.offset).filter(|offset| *offset > 0);
+        let next = offset.map(|offset| next_bytes(&mut source, offset).unwrap_or_default());
         let mut same = stored.is_some_and(|stored| {
             fingerprint::matches(stored.print, source.text()).unwrap_or(false)
         });
@@ -53,7 +68,8 @@ impl<S: Store> Worker<'_, S> {
             Some(stored) => self.saved(stored)?,
             None => None,
         };
-        let outcome = self.read_file(path, &mut source, stored.filter(|_| same), former);
+        let stored = stored.filter(|_| same);
+        let outcome = self.read_file(path, &mut source, stored, next, former);
         self.drop_current();
         outcome
     }
@@ -82,6 +98,7 @@ impl<S: Store> Worker<'_, S> {
         path: &Path,
         source: &mut Source,
         stored: Option<&FileRow>,
+        next: Option<Vec<u8>>,
         former: Option<Checkpoint>,
     ) -> Result<(), Stop> {
         let mut file_decoder =
@@ -94,19 +111,27 @@ impl<S: Store> Worker<'_, S> {
             position = ReadPosition { number: stored.line, offset: stored.print.offset };
         }
         let Source { mut stamp, length, .. } = *source;
-        let rest = is_idle(stamp);
-        let last = match (rest, self.shared.named) {
+        let idle = is_idle(stamp);
+        let last = match (idle, self.shared.named) {
             (true, _) => LastLine::TakeWhole,
             (false, true) => LastLine::TakeComplete,
             (false, false) => LastLine::Leave,
         };
-        let text = source.from(position);
+        // Fewer bytes than asked for end the file; the next scan reads what came since.
+        let next = next.filter(|_| position.offset > 0);
+        let rest = match &next {
+            Some(next) if (next.len() as u64) < NEXT_BYTES => 0,
+            Some(_) | None => u64::MAX,
+        };
+        let next = next.unwrap_or_default();
+        let from = ReadPosition { offset: position.offset + next.len() as u64, ..position };
+        let text = source.from(from).map(|text| Cursor::new(next).chain(text.take(rest)));
         let Some(verdict) = self.read(text, &mut file_decoder, &mut position, last)? else {
             return Ok(());
         };
         self.end_withdrawn(&file_decoder)?;
         let unfinished = length.is_some_and(|length| position.offset < length);
-        if !rest && (unfinished || file_decoder.is_undecided()) {
+        if !idle && (unfinished || file_decoder.is_undecided()) {
             // A zero mtime never matches, so the next scan reads this file again.
             stamp.modified = 0;
         }

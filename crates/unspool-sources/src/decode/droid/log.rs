@@ -42,6 +42,8 @@ pub(super) struct LogDecoder {
     has_listed: bool,
     /// The last text of this turn that only the user saw: if the turn fails, it says why.
     message_to_user: Option<(Arc<str>, String)>,
+    /// What the model is told before the next prompt.
+    context: Vec<ContextInfo>,
 }
 
 impl Decoder for LogDecoder {
@@ -157,6 +159,9 @@ impl LogDecoder {
             let content = Json::string(&text);
             let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
             emit.push(EventKind::SnapshotTaken { kind, sha256, content });
+            if id.starts_with("context-") {
+                self.context.push(ContextInfo { title: "Session context".to_owned(), text });
+            }
             return RecordOutcome::Metadata;
         }
         let name = Some(Name::Record(id.clone()));
@@ -191,6 +196,8 @@ impl LogDecoder {
         self.prompt = Some(id.clone());
         self.stopped.clear();
         self.message_to_user = None;
+        let context = std::mem::take(&mut self.context).into_iter().map(Body::ContextInfo);
+        let user = context.chain(user).collect();
         emit.push(EventKind::TurnStarted { names, trigger, user });
         if self.fork_point.is_some() {
             emit.push(EventKind::TurnInherited);

@@ -46,6 +46,12 @@ pub(super) struct ChatDecoder {
     /// The user cancelled the request of this turn.
     #[serde(default)]
     pub(super) cancelled: bool,
+    /// The context that stands before the next prompt, and the digest of the last one: it is told
+    /// again with each list.
+    #[serde(default)]
+    context: Option<String>,
+    #[serde(default)]
+    context_digest: u64,
     /// The current prompt has no reply yet.
     pub(super) waits: bool,
     /// The model calls of this turn: message id and number.
@@ -169,6 +175,11 @@ impl ChatDecoder {
         let content = Json::string(&text);
         let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
         emit.push(EventKind::SnapshotTaken { kind, sha256, content });
+        let found = digest(text.as_bytes());
+        if self.context_digest != found {
+            self.context_digest = found;
+            self.context = Some(text);
+        }
     }
 
     fn rewind(&mut self, emit: &mut Emitter<'_>, id: &str) -> RecordOutcome {
@@ -264,6 +275,8 @@ impl ChatDecoder {
             return RecordOutcome::InParts;
         }
         let by_text = self.prompt_names.next_of(&user);
+        let context = self.context.take().map(|text| separate_text(super::NAME, text));
+        let user = context.into_iter().flatten().chain(user).collect();
         let names = [Name::Prompt(id.clone())].into_iter().chain(by_text).collect();
         self.prompts.push(id.clone());
         self.waits = true;
