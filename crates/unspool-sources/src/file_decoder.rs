@@ -108,6 +108,8 @@ pub struct FileDecoder {
     fallback_id: Option<String>,
     /// What was read at the same path before: the session of records that name none.
     former: Option<Checkpoint>,
+    /// The file was read before with other content.
+    is_rewritten: bool,
     /// How many records failed the decoder's check and were decoded anyway.
     invalid_records: u32,
     pending: PendingRecords,
@@ -154,6 +156,7 @@ impl FileDecoder {
             named_by_file: false,
             fallback_id: None,
             former: None,
+            is_rewritten: false,
             invalid_records: 0,
             pending: PendingRecords::default(),
             prompt_history: None,
@@ -167,6 +170,15 @@ impl FileDecoder {
     /// continues the session of the former.
     pub fn replacing(self, former: Option<Checkpoint>) -> FileDecoder {
         FileDecoder { former, ..self }
+    }
+
+    /// Begins a file that was read before with other content, for whatever comes later in it, too.
+    pub fn rewritten(self, is_rewritten: bool) -> FileDecoder {
+        FileDecoder { is_rewritten, ..self }
+    }
+
+    pub fn is_rewritten(&self) -> bool {
+        self.is_rewritten
     }
 
     pub fn name(&self) -> &str {

@@ -22,6 +22,8 @@ pub struct Checkpoint {
     #[serde(rename = "whole")]
     file_digest: FileDigest,
     current: Option<usize>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_rewritten: bool,
     sessions: Vec<SessionCheckpoint>,
 }
 
@@ -79,6 +81,7 @@ impl FileDecoder {
             first: self.first,
             file_digest: self.file_digest,
             current: self.current.map(|handle| handle.0),
+            is_rewritten: self.is_rewritten,
             sessions: sessions.collect::<Option<_>>()?,
         })
     }
@@ -97,6 +100,7 @@ impl FileDecoder {
         }
         (file_decoder.format, file_decoder.first) = (format, saved.first);
         file_decoder.file_digest = saved.file_digest;
+        file_decoder.is_rewritten = saved.is_rewritten;
         for session in &saved.sessions {
             let decoder = match &session.decoder {
                 Some(state) => (format?.resume)(state)?,

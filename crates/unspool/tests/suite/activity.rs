@@ -145,6 +145,16 @@ fn an_idle_session_shows_its_background_agents() {
 /// else about it.
 #[test]
 fn a_prompt_that_was_taken_out_of_the_log_is_interrupted() {
+    take_prompt_out(false);
+}
+
+/// The new file is read before it goes on: seen on a busy machine.
+#[test]
+fn a_prompt_that_was_taken_out_is_interrupted_once_the_log_goes_on() {
+    take_prompt_out(true);
+}
+
+fn take_prompt_out(read_between: bool) {
     let machine = Machine::new();
     machine.keep_turns_open();
     let id = "fb8a447d-e0fd-4981-b1e1-38fd57316018";
@@ -177,7 +187,12 @@ fn a_prompt_that_was_taken_out_of_the_log_is_interrupted() {
         r#"{{"type":"session.usage_checkpoint","data":{{}},"id":"c","timestamp":"{}"}}"#,
         at("00:59")
     );
-    machine.write(&path, format!("{open}{checkpoint}\n").as_bytes());
+    machine.write(&path, open.as_bytes());
+    if read_between {
+        // The rest of the file may still come.
+        assert_ne!(last_turn().1, "interrupted");
+    }
+    machine.append(&path, format!("{checkpoint}\n").as_bytes());
     assert_eq!(last_turn(), (turns, "interrupted".to_owned()), "and nothing is lost");
 }
 

@@ -101,8 +101,10 @@ impl<S: Store> Worker<'_, S> {
         next: Option<Vec<u8>>,
         former: Option<Checkpoint>,
     ) -> Result<(), Stop> {
-        let mut file_decoder =
-            FileDecoder::new(display_name(&path.to_string_lossy())).replacing(former);
+        let replaced = self.current.as_ref().is_some_and(|current| current.replaced);
+        let mut file_decoder = FileDecoder::new(display_name(&path.to_string_lossy()))
+            .replacing(former)
+            .rewritten(replaced);
         let mut position = ReadPosition::default();
         if let Some(stored) = stored.filter(|stored| stored.print.offset > 0)
             && let Some(resumed) = self.resume(stored)?
@@ -141,10 +143,11 @@ impl<S: Store> Worker<'_, S> {
     }
 
     /// Ends running turns that a rewritten log no longer has. Copilot takes a prompt out that the
-    /// user cancels before the first word, and says nothing else about it.
+    /// user cancels before the first word, and says nothing else about it. The log is known to go on
+    /// without the prompt once it has a later record, which a later read may bring.
     fn end_withdrawn(&mut self, decoder: &FileDecoder) -> Result<(), Stop> {
         let recorder = self.shared.recorder;
-        let Some(current) = self.current.as_mut().filter(|current| current.replaced) else {
+        let Some(current) = self.current.as_mut().filter(|_| decoder.is_rewritten()) else {
             return Ok(());
         };
         for (handle, ident, _) in decoder.sessions() {
