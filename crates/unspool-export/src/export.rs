@@ -134,7 +134,7 @@ pub fn runs<V: View>(
     redactor: Redactor<'_>,
 ) -> Result<RunPage, ExportError> {
     let library = ArchiveLibrary::new(view, redactor);
-    let mut flow = Flow::new(library.stream_from(stored, from)?)?;
+    let mut flow = Flow::new(library.stream_from(stored, from)?)?.from_parts();
     let (mut runs, mut steps) = (Vec::new(), 0);
     while let Some(mut conversation) = flow.next_run()? {
         let number = flow.number();

@@ -59,6 +59,8 @@ pub struct Flow<'a> {
     snapshots: FxHashMap<String, Option<Json>>,
     /// What the agent recorded of its prompts.
     prompts: Option<PromptLog>,
+    /// Conversations of other programs are given back as they were.
+    gives_back: bool,
 }
 
 impl<'a> Flow<'a> {
@@ -83,7 +85,13 @@ impl<'a> Flow<'a> {
             number: 0,
             snapshots: FxHashMap::default(),
             prompts,
+            gives_back: true,
         })
+    }
+
+    /// Every run from its parts, whose ids its steps have: for links to them.
+    pub fn from_parts(self) -> Flow<'a> {
+        Flow { gives_back: false, ..self }
     }
 
     pub fn next_run(&mut self) -> Result<Option<Conversation>, ProjectError> {
@@ -129,7 +137,8 @@ impl<'a> Flow<'a> {
                 Some(data.payload.value()).filter(|_| data.kind == CONVERSATION_DATA_KIND)?;
             kept["source"].as_str().map(str::to_owned)
         });
-        let Some(source) = source.filter(|_| self.session.agent_session_id == self.head.session_id)
+        let Some(source) = source
+            .filter(|_| self.gives_back && self.session.agent_session_id == self.head.session_id)
         else {
             return Ok(None);
         };
