@@ -29,7 +29,7 @@ use crate::hooks::spool;
 use crate::lock::DataFolder;
 use crate::report::{Progress, SyncReport};
 use crate::service::archive::{Archive, ArchiveError, Recording};
-use crate::service::projects::known_projects;
+use crate::service::projects::projects_of_sessions;
 use crate::service::silence::{SilenceCheck, SilencePolicy};
 #[cfg(unix)]
 use crate::service::socket::Follower;
@@ -86,7 +86,7 @@ impl Recording {
         environment: &Environment,
         progress: &Progress,
     ) -> Result<SyncReport, SyncError> {
-        let projects = known_projects(&self.recorder.store().view(Viewer::Sole))?;
+        let projects = projects_of_sessions(&self.recorder.store().view(Viewer::Sole))?;
         let found = Environment { projects, ..environment.clone() }.logs_in_projects();
         let candidates = found.into_iter().map(FileCandidate::from).collect();
         sync(&self.recorder, file_states, candidates, progress)

@@ -17,7 +17,7 @@ use crate::recorder::Recorder;
 use crate::report::{Progress, SyncReport};
 use crate::service::inbox::{Changed, Inbox, InboxFiles};
 use crate::service::missing_folders::{Found, MissingFolders};
-use crate::service::projects::known_projects;
+use crate::service::projects::projects_of_sessions;
 use crate::service::remote_folder::is_remote;
 use crate::service::request::execute;
 use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
@@ -172,7 +172,7 @@ impl Watch {
             self.due = Instant::now() + every;
             if std::mem::take(&mut self.projects_changed) {
                 let view = recorder.store().view(Viewer::Sole);
-                self.environment.projects = known_projects(&view)?;
+                self.environment.projects = projects_of_sessions(&view)?;
                 self.watch_folders();
             }
             discover(&self.environment).files

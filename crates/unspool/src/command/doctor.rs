@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unspool_ingest::hooks::{self, HookStatus};
-use unspool_ingest::service::projects::known_projects;
+use unspool_ingest::service::projects::projects_of_sessions;
 use unspool_model::prompt::{PromptGrade, PromptKnowledge};
 use unspool_sources::agents::{Agent, VersionAge};
 use unspool_sources::discover::Environment;
@@ -140,7 +140,7 @@ fn with_projects(environment: Environment, archive: &Archive) -> Environment {
         .ok()
         .filter(|path| path.exists())
         .and_then(|path| Some(Sqlite::open_to_read(&path).ok()?.view(Viewer::Sole)));
-    let projects = view.and_then(|view| known_projects(&view).ok()).unwrap_or_default();
+    let projects = view.and_then(|view| projects_of_sessions(&view).ok()).unwrap_or_default();
     Environment { projects, ..environment }
 }
 
