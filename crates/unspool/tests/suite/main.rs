@@ -108,6 +108,7 @@ mod surfaces;
 mod terminal;
 mod test_server;
 mod thoughtflow;
+mod thoughtflow_import;
 mod thoughtflow_recorded;
 mod tidy;
 mod traces;
