@@ -2,6 +2,7 @@
 //! settings keep their bytes and their order. Functions return a plan; nothing is written until the
 //! caller carries it out.
 
+pub mod instructions;
 pub mod spool;
 
 use std::io;
@@ -23,6 +24,11 @@ pub enum HooksError {
          --answer (docs/chat.md says what other agents allow)"
     )]
     NoAnswers(String),
+    #[error(
+        "adaptations cannot be delivered to {0}: none of its hooks is known to add to a prompt; they \
+         can be for {agents}", agents = adapted_agents()
+    )]
+    NoAdaptations(String),
     #[error("cannot find the settings of {0}: there is no home folder; set HOME")]
     Nowhere(String),
     #[error("cannot read {path}")]
@@ -46,6 +52,8 @@ pub enum HookStatus {
         path: String,
         /// Questions can be answered from here.
         answers: bool,
+        /// Adaptations are delivered.
+        adapts: bool,
     },
     No,
     /// The settings are unreadable, or some hooks are missing.
@@ -66,6 +74,15 @@ pub fn supported_agents(before_last: &str) -> String {
     }
 }
 
+/// The names of the agents whose hooks can add to prompts, and OpenCode, which reads a file.
+pub fn adapted_agents() -> String {
+    let hooked = Agent::with_hooks()
+        .filter(|agent| agent.hooks.as_ref().is_some_and(|setup| !setup.adapt_events.is_empty()));
+    let mut names: Vec<&str> = hooked.map(|agent| agent.name).collect();
+    names.push(instructions::AGENT);
+    names.join(", ")
+}
+
 /// What the user must still do after the hooks of an agent are installed.
 pub fn after_install(agent: &str) -> Option<&'static str> {
     Agent::named(agent)?.hooks.as_ref()?.after_install
@@ -84,26 +101,50 @@ fn agent_of(name: &str) -> Result<HookedAgent, HooksError> {
     agent.ok_or_else(|| HooksError::Agent(name.to_owned()))
 }
 
-/// Plans the settings with which the agent runs `program hook`. With `answers`, the hook of a question
-/// waits until somebody answers it.
+/// What hooks do beside recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HookOptions {
+    /// The hook of a question waits until somebody answers it.
+    pub answers: bool,
+    /// A second hook adds adaptations to prompts. Without it one that is installed stays.
+    pub adapts: bool,
+}
+
+/// Plans the settings with which the agent runs `program hook`.
 pub fn plan_install(
     environment: &Environment,
     agent: &str,
     program: &str,
-    answers: bool,
+    options: HookOptions,
 ) -> Result<SettingsPlan, HooksError> {
+    let HookOptions { answers, adapts } = options;
     let agent = agent_of(agent)?;
+    let adapt_events = agent.setup.adapt_events;
+    if adapts && adapt_events.is_empty() {
+        return Err(HooksError::NoAdaptations(agent.name.to_owned()));
+    }
     let answer_event = agent.setup.answer_event.filter(|_| answers);
     if answers && answer_event.is_none() {
         return Err(HooksError::NoAnswers(agent.name.to_owned()));
     }
     let (path, before) = read(environment, agent)?;
+    let is_adapted = |text: &String| text.contains(&adapt_mark(agent));
+    let adapt_events =
+        if adapts || before.as_ref().is_some_and(is_adapted) { adapt_events } else { &[] };
     let after = match agent.setup.form {
-        HookForm::OwnFile => settings::own(
-            agent.setup.events,
-            |event| command(agent, program, event),
-            HOOK_TIMEOUT_SECONDS,
-        ),
+        HookForm::OwnFile => {
+            let adapted = |event: &str| {
+                let adapts = adapt_events.contains(&event);
+                adapts.then(|| format!("{program}{} --event {event}", adapt_mark(agent)))
+            };
+            let commands = |event: &str| {
+                [Some(command(agent, program, event)), adapted(event)]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            };
+            settings::own(agent.setup.events, commands, HOOK_TIMEOUT_SECONDS)
+        }
         HookForm::Settings { second } => {
             let group = |event: &str| {
                 let command = command(agent, program, "");
@@ -117,7 +158,14 @@ pub fn plan_install(
             };
             let groups: Vec<(&str, String)> =
                 agent.setup.events.iter().map(|event| (*event, group(event))).collect();
+            let adapted = settings::group(
+                &format!("{program}{}", adapt_mark(agent)),
+                HOOK_TIMEOUT_SECONDS * second,
+            );
+            let adapted: Vec<(&str, String)> =
+                adapt_events.iter().map(|event| (*event, adapted.clone())).collect();
             settings::with_hooks(before.as_deref(), &groups, &mark(agent))
+                .and_then(|text| settings::with_hooks(Some(&text), &adapted, &adapt_mark(agent)))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?
         }
     };
@@ -132,6 +180,7 @@ pub fn plan_remove(environment: &Environment, agent: &str) -> Result<SettingsPla
         (HookForm::OwnFile, _) | (_, None) => None,
         (HookForm::Settings { .. }, Some(text)) => Some(
             settings::without_hooks(text, &mark(agent))
+                .and_then(|text| settings::without_hooks(&text, &adapt_mark(agent)))
                 .map_err(|what| HooksError::Settings { path: path.clone(), what })?,
         ),
     };
@@ -170,7 +219,8 @@ pub fn status(environment: &Environment, agent: &str) -> Option<HookStatus> {
         HookStatus::Other { path, what }
     } else {
         let answers = text.contains(&format!("{}{ANSWER_OPTION}", mark(agent)));
-        HookStatus::Yes { path, answers }
+        let adapts = text.contains(&adapt_mark(agent));
+        HookStatus::Yes { path, answers, adapts }
     })
 }
 
@@ -204,6 +254,11 @@ fn program_of(settings: &str, agent: HookedAgent) -> Option<PathBuf> {
 /// The substring that identifies our hook commands, whatever the program's path.
 fn mark(agent: HookedAgent) -> String {
     format!(" hook --agent {}", agent.name)
+}
+
+/// The same for the hook that adds adaptations.
+fn adapt_mark(agent: HookedAgent) -> String {
+    format!(" hook --adapt --agent {}", agent.name)
 }
 
 fn command(agent: HookedAgent, program: &str, event: &str) -> String {

@@ -72,15 +72,18 @@ const AGENTS: [McpAgent; 5] = [
     },
     McpAgent {
         name: "opencode",
-        file: |environment| {
-            let folder = environment.home.as_ref()?.join(".config/opencode");
-            let names = ["opencode.jsonc", "opencode.json"];
-            let known = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
-            Some(known.unwrap_or_else(|| folder.join("opencode.json")))
-        },
+        file: opencode_settings,
         form: Form::Json { section: "mcp", entry: opencode_entry },
     },
 ];
+
+/// The settings of OpenCode.
+pub fn opencode_settings(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment.home.as_ref()?.join(".config/opencode");
+    let names = ["opencode.jsonc", "opencode.json"];
+    let existing = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
+    Some(existing.unwrap_or_else(|| folder.join("opencode.json")))
+}
 
 /// The names of the agents that the server can be registered with.
 pub fn agents() -> [&'static str; 5] {

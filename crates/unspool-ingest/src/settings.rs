@@ -14,7 +14,7 @@ use thiserror::Error;
 use unspool_sources::read::regular_file::open_regular;
 use unspool_store::replace_file::{FileReplacement, replace_file};
 
-pub use entry::{with_entry, without_entry};
+pub use entry::{with_entry, with_listed, without_entry};
 pub use hooks::{group, own, with_hooks, without_hooks};
 pub use object::NotSettings;
 pub use toml_table::{with_table, without_table};

@@ -69,6 +69,11 @@ impl Arguments {
         self.given.get(name).and_then(Value::as_bool).unwrap_or_default()
     }
 
+    /// `None` if it is not given.
+    pub fn flag_if(&self, name: &str) -> Option<bool> {
+        self.given.get(name).and_then(Value::as_bool)
+    }
+
     pub fn time(&self, name: &str) -> Result<Option<i64>, ToolError> {
         let parsed = self.text(name).map(parse_time).transpose();
         parsed.map_err(|error| ToolError::message(format!("`{name}`: {error}")))

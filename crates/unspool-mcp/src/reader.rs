@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use unspool_model::price::Prices;
 use unspool_model::session::SessionState;
+use unspool_query::adaptations::AdaptationStore;
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::facets::FacetsRequest;
@@ -35,23 +36,42 @@ pub struct Settings {
     pub own_session: Option<String>,
 }
 
+/// The adaptations that a client may see.
+#[derive(Clone)]
+pub struct Adaptations {
+    pub store: AdaptationStore,
+    /// The client may change them. Without it, it may propose.
+    pub allows_edits: bool,
+}
+
 /// The archive as a client may see it.
 pub struct Reader<V: View> {
     pub view: V,
     settings: Settings,
     /// Shared by the readers of all scopes.
     secrets: Arc<SecretCache>,
+    adaptations: Option<Adaptations>,
 }
 
 impl<V: View> Reader<V> {
     pub fn new(view: V, settings: Settings) -> Reader<V> {
-        Reader { view, settings, secrets: Arc::default() }
+        Reader { view, settings, secrets: Arc::default(), adaptations: None }
+    }
+
+    /// With adaptations, which a client may see.
+    pub fn with_adaptations(self, adaptations: Adaptations) -> Reader<V> {
+        Reader { adaptations: Some(adaptations), ..self }
+    }
+
+    pub fn adaptations(&self) -> Option<&Adaptations> {
+        self.adaptations.as_ref()
     }
 
     /// The same archive for a client with another scope.
     pub fn in_scope(&self, scope: Scope) -> Reader<V> {
         let settings = Settings { scope, ..self.settings.clone() };
-        Reader { view: self.view.clone(), settings, secrets: self.secrets.clone() }
+        let (view, secrets) = (self.view.clone(), self.secrets.clone());
+        Reader { view, settings, secrets, adaptations: self.adaptations.clone() }
     }
 
     pub fn scope(&self) -> &Scope {

@@ -9,7 +9,7 @@ use crate::answer::{Answer, DEFAULT_LIMIT, MAX_LIMIT, MIN_LIMIT};
 use crate::arguments::Arguments;
 use crate::reader::Reader;
 
-/// A tool of the server. It only reads.
+/// A tool of the server. It reads the archive and never writes to it.
 pub struct Tool<V: View> {
     pub name: &'static str,
     pub title: &'static str,

@@ -1,5 +1,7 @@
 //! The tools, one file each. To add one, write its file and its line here.
 
+mod adaptation_changes;
+mod adaptations;
 mod get_part;
 mod get_prompt;
 mod get_session;
@@ -29,5 +31,19 @@ pub fn tools<V: View>() -> Vec<Tool<V>> {
         get_prompt::tool(),
         get_thoughtflow::tool(),
         get_stats::tool(),
+        adaptations::list(),
+        adaptations::get(),
+        adaptations::preview(),
+        adaptation_changes::propose(),
+        adaptation_changes::update(),
+        adaptation_changes::reload(),
     ]
 }
+
+/// Tools that need a client that may change adaptations.
+pub const EDITS: &[&str] = &["update_adaptation", "reload_adaptations"];
+/// Tools that change something: a proposal is written down.
+pub const WRITES: &[&str] = &["propose_adaptation", "update_adaptation", "reload_adaptations"];
+/// Tools of servers that have adaptations.
+pub const OF_ADAPTATIONS: &[&str] =
+    &["list_adaptations", "get_adaptation", "preview_adaptations", "propose_adaptation"];

@@ -4,6 +4,7 @@
 //! records into events, the assembler folds events into changes, and changes build a transcript.
 //! `unspool-view` turns a transcript into blocks for painters.
 
+pub mod adaptation;
 pub mod agent;
 pub mod assemble;
 pub mod change;
@@ -29,3 +30,4 @@ pub mod summary;
 pub mod tool_time;
 pub mod tools;
 pub mod transcript;
+pub mod verdict;

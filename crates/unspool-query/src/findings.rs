@@ -4,6 +4,7 @@
 //! ask for it again and again.
 
 mod document;
+mod session;
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,17 +22,20 @@ use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, TurnWindow, View};
 use unspool_view::finding::{
-    CallCheck, Found, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes, across,
+    CallCheck, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes, across,
     findings, weight,
 };
 use unspool_view::present::UNTITLED;
 use unspool_view::present::findings::{self as present, PlacedFinding};
 
-use crate::prompts::prompts;
+use crate::prompts::{ContextFrames, SessionPrompts, prompts};
 use crate::window::Position;
+use session::most_first;
+
 pub use document::{
     CostDocument, EvidenceDocument, FindingDocument, FindingsDocument, SessionFindingsDocument,
 };
+pub use session::SessionFindings;
 
 /// Turns loaded at once.
 const TURNS_PER_LOAD: u32 = 16;
@@ -41,28 +45,6 @@ const SESSIONS_PER_LOAD: u64 = 200;
 const MAX_KEPT: usize = 20_000;
 /// How long what is usual for a tool stays so.
 const TIMES_LAST: Duration = Duration::from_mins(10);
-
-/// What a session says, redacted.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SessionFindings {
-    pub session: SessionId,
-    pub agent: String,
-    pub title: String,
-    pub project: Option<String>,
-    pub started: Option<Timestamp>,
-    pub sub_agent: bool,
-    /// By rule, in the order of `Rule::ALL`.
-    pub rules: Vec<(Rule, Found)>,
-    /// What counts only together with other sessions.
-    shared: Shared,
-}
-
-impl SessionFindings {
-    /// The number of findings.
-    pub fn count(&self) -> usize {
-        self.rules.iter().map(|(_, found)| found.findings.len()).sum()
-    }
-}
 
 /// A finding as a line of a list, and where it is to be seen.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -262,6 +244,8 @@ impl Reflection {
         let mut redactor = Redactor::new(&self.rules);
         let head = redactor.release_summary(stored.summary.clone());
         let mut builder = HistoryBuilder::new(&head.session);
+        let mut models: FxHashMap<String, u64> = FxHashMap::default();
+        let mut frames = ContextFrames::default();
         let mut number = 0;
         loop {
             let window = TurnWindow::From { number, count: TURNS_PER_LOAD };
@@ -272,11 +256,21 @@ impl Reflection {
             for turn in turns {
                 // Sections of a text that a rule quotes are cut from what is redacted already: half
                 // a secret is not recognised.
-                builder.add(&redactor.release_turn(turn));
+                frames.add(&turn);
+                let turn = redactor.release_turn(turn);
+                for step in turn.steps.iter().filter_map(|step| step.model.as_deref()) {
+                    *models.entry(step.to_owned()).or_default() += 1;
+                }
+                builder.add(&turn);
             }
         }
+        let session = prompts(view, stored).await?;
+        let mut adaptations = session.adaptations(view).await?;
+        if session.is_empty() {
+            adaptations = frames.finish(&head.session.agent);
+        }
         let history = builder
-            .with_prompts(self.prompts(view, stored).await?)
+            .with_prompts(self.prompts(view, stored, &session).await?)
             .with_times(self.times(view).await?)
             .with_checks(self.checks.clone())
             .finish();
@@ -292,6 +286,7 @@ impl Reflection {
         shared.for_each_text(&mut redact);
         Ok(SessionFindings {
             session: stored.summary.session.id,
+            agent_session: head.session.agent_session_id.clone(),
             agent: head.session.agent.clone(),
             title: stored
                 .name
@@ -302,6 +297,10 @@ impl Reflection {
             project: head.session.facts.project.clone(),
             started: stored.summary.started,
             sub_agent: stored.is_agent(),
+            ended: stored.summary.ended,
+            models: most_first(models),
+            version: head.session.facts.version.clone(),
+            adaptations,
             rules,
             shared,
         })
@@ -311,8 +310,8 @@ impl Reflection {
         &self,
         view: &V,
         stored: &StoredSession,
+        session: &SessionPrompts,
     ) -> Result<PromptFacts, StoreError> {
-        let session = prompts(view, stored).await?;
         if session.is_empty() {
             return Ok(PromptFacts::default());
         }

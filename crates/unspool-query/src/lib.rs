@@ -3,6 +3,7 @@
 //! `request` is how a surface asks for a change.
 
 pub mod activity;
+pub mod adaptations;
 pub mod artifacts;
 pub mod attention;
 pub mod blame;

@@ -3,6 +3,7 @@
 //! up where they are: in parts of the transcript, or in content that is kept once. A text is only
 //! given if it is the one that was sent (law 10).
 
+mod adaptations;
 mod archive;
 mod calls;
 mod document;
@@ -21,6 +22,7 @@ use unspool_store::rows::RowId;
 use unspool_store::store::{StoreError, StoredSession, View};
 use unspool_view::present::prompt::{Call, PromptContext, PromptDifference, ShownPiece};
 
+pub use adaptations::{ContextFrames, SeenAdaptation, SeenAdaptations};
 pub use archive::{ArchiveContext, context_of_sessions};
 use calls::CallOrder;
 pub use document::{ArchiveContextDocument, ContextDocument, PromptDocument, PromptsDocument};

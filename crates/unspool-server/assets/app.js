@@ -95,10 +95,11 @@ for (const [name, keys, run] of [
   ["Go to a session, a page or an action", "Ctrl K", null],
   ["Sessions", "g s", () => go("/")], ["Stats", "g t", () => go("/stats")],
   ["Findings", "g f", () => go("/findings")],
+  ["Adaptations", "g a", () => go("/adaptations")],
   ["Switch between light and dark", "", toggleTheme], ["Log out", "", () => go("/logout")], ["Keyboard shortcuts", "?", openHelp], ["Close", "Esc", null],
 ]) addAction({ name, keys, run, everywhere: true });
 
-const places = { s: "/", t: "/stats", f: "/findings" };
+const places = { s: "/", t: "/stats", f: "/findings", a: "/adaptations" };
 let leader = -Infinity;
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {

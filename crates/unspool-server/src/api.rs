@@ -1,9 +1,10 @@
-//! The REST API: the JSON of the command line (`--json`) under the same names. One route writes
-//! (`edits`); all others read.
+//! The REST API: the JSON of the command line (`--json`) under the same names. The routes of
+//! `edits` and `adaptations` write; all others read.
 //!
 //! `route` is the table of all routes, `request_params` validates a request against it, `response`
 //! is what handlers return. The other files are the handlers.
 
+mod adaptations;
 mod archive;
 mod changes;
 mod chat;
@@ -36,6 +37,7 @@ use crate::problem::Problem;
 use request_params::RequestParams;
 use route::{Endpoint, ROUTES, Route};
 
+pub use adaptations::{Adaptations, facts_of, of as adaptations_of};
 pub use edits::change;
 pub use openapi::{openapi, table};
 pub use request_params::{etag_matches, percent_encode};
@@ -57,7 +59,13 @@ pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> 
         };
         let handler = match route.path == edits::PATH {
             true => handler.post(edits::edit::<S>),
-            false => handler,
+            false => match route.path {
+                adaptations::LIST => handler.post(adaptations::reload::<S>),
+                adaptations::ONE => {
+                    handler.put(adaptations::change::<S>).patch(adaptations::change::<S>)
+                }
+                _ => handler,
+            },
         };
         router = router.route(route.path, handler);
     }
@@ -110,6 +118,11 @@ async fn handle<S: Store>(
         Endpoint::Prompts => prompts::many(app, params).await,
         Endpoint::SessionFindings => findings::one(app, params).await,
         Endpoint::Findings => findings::many(app, params).await,
+        Endpoint::Adaptations => adaptations::list(app, params).await,
+        Endpoint::Adaptation => adaptations::one(app, params).await,
+        Endpoint::AdaptationPreview => adaptations::preview(app, params).await,
+        Endpoint::AdaptationHistory => adaptations::history(app, params).await,
+        Endpoint::AdaptationSeen => adaptations::seen(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,

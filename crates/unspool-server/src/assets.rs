@@ -21,6 +21,7 @@ macro_rules! modules {
 }
 
 const MODULES: &[(&str, &str)] = modules![
+    "adaptations.js",
     "app.js",
     "ask.js",
     "attention.js",

@@ -39,7 +39,7 @@ use unspool_query::reader::Settings;
 use unspool_query::request::ChangeHandler;
 use unspool_store::store::{Store, Viewer};
 
-pub use api::{openapi, session_schema, table};
+pub use api::{Adaptations, openapi, session_schema, table};
 pub use auth::{Auth, LoginStore, RemoteAccess, hash_password, is_password_hash};
 pub use pages::{Onboarding, OpenDemo, SearchedFolder};
 pub use secret::random_secret;
@@ -48,6 +48,7 @@ pub use shares::{GUEST_PATH, Share, ShareStore};
 /// The templates of the pages, public so that tests can paint hostile content without a server.
 pub mod templates {
     pub use crate::auth::login::template as login;
+    pub use crate::pages::adaptations::template as adaptations;
     pub use crate::pages::beside::template as beside;
     pub use crate::pages::changes::template as changes;
     pub use crate::pages::filters;
@@ -84,6 +85,8 @@ pub struct App<S: Store> {
     onboarding: OnceLock<Onboarding>,
     /// Executes the user's changes. Unset in a server that only reads.
     change_handler: OnceLock<ChangeHandler>,
+    /// Unset in a demo.
+    adaptations: OnceLock<Adaptations>,
     large_responses: LargeResponses,
     /// Pages of guests, apart from the others: a guest who reads slowly holds up guests only.
     guest_pages: LargeResponses,
@@ -106,6 +109,7 @@ impl<S: Store> App<S> {
             list_hub: ListHub::default(),
             onboarding: OnceLock::new(),
             change_handler: OnceLock::new(),
+            adaptations: OnceLock::new(),
             large_responses: LargeResponses::default(),
             guest_pages: LargeResponses::default(),
             #[cfg(unix)]
@@ -121,6 +125,11 @@ impl<S: Store> App<S> {
     /// Sets who executes the user's changes. Only the first call has an effect.
     pub fn change_handler(&self, handler: ChangeHandler) {
         let _ = self.change_handler.set(handler);
+    }
+
+    /// Sets the adaptations to show. Only the first call has an effect.
+    pub fn adaptations(&self, adaptations: Adaptations) {
+        let _ = self.adaptations.set(adaptations);
     }
 
     /// Lets browsers drive agents. Only the first call has an effect.
@@ -153,6 +162,7 @@ pub async fn serve<S: Store>(
 
 fn router<S: Store>(app: Arc<App<S>>) -> Router {
     let router = Router::new();
+    let adaptations = app.adaptations.get().map(|adaptations| adaptations.store.clone());
     #[cfg(unix)]
     let router = router
         .route("/new", get(pages::new_chat).post(chat::start))
@@ -172,6 +182,8 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/tools", get(pages::tools))
         .route("/s/{id}/raw", get(pages::raw))
         .route("/s/{id}/markdown", get(pages::copy_markdown))
+        .route("/adaptations", get(pages::adaptations::adaptations))
+        .route("/adaptations/{id}", get(pages::adaptations::adaptation))
         .route("/findings", get(pages::findings::findings))
         .route("/s/{id}/findings", get(pages::findings::of_session))
         .route("/s/{id}/changes", get(pages::changes))
@@ -179,7 +191,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))
         .route("/guest/{token}", get(pages::guest))
-        .route(mcp::PATH, mcp::route(app.view(), &app.settings))
+        .route(mcp::PATH, mcp::route(app.view(), &app.settings, adaptations.as_ref()))
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
         .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))

@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::extract::{Query, Request};
 use axum::routing::{MethodRouter, any};
 use serde::Deserialize;
-use unspool_mcp::{McpServer, Reader, Scope, Settings, http_service};
+use unspool_mcp::{Adaptations, McpServer, Reader, Scope, Settings, http_service};
+use unspool_query::adaptations::AdaptationStore;
 use unspool_query::reader::Settings as ReaderSettings;
 use unspool_store::store::View;
 
@@ -21,7 +22,11 @@ pub struct McpParams {
 }
 
 /// The route of the MCP server, for all methods.
-pub fn route<V: View, T>(view: V, settings: &ReaderSettings) -> MethodRouter<T>
+pub fn route<V: View, T>(
+    view: V,
+    settings: &ReaderSettings,
+    adaptations: Option<&AdaptationStore>,
+) -> MethodRouter<T>
 where
     T: Clone + Send + Sync + 'static,
 {
@@ -31,7 +36,12 @@ where
         scope: Scope::All,
         own_session: None,
     };
-    let server = McpServer::new(Reader::new(view, settings));
+    let mut reader = Reader::new(view, settings);
+    if let Some(store) = adaptations {
+        // Whoever has the token may propose; changes are made by hand.
+        reader = reader.with_adaptations(Adaptations { store: store.clone(), allows_edits: false });
+    }
+    let server = McpServer::new(reader);
     any(async move |Query(params): Query<McpParams>, request: Request| {
         let project = params.project.filter(|project| !project.is_empty());
         let scope = project.map_or(Scope::All, |project| Scope::folder(Path::new(&project)));

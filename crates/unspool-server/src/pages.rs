@@ -1,6 +1,7 @@
 //! The HTML pages. Each is a handler that reads the archive, `pages/<name>.rs`, and the template
 //! that it fills, `pages/<name>/template.rs`. `shell` is the frame of all pages.
 
+pub mod adaptations;
 pub mod beside;
 pub mod changes;
 mod chart;

@@ -101,6 +101,8 @@ pub struct HookSetup {
     /// The event whose hook can answer a question while the agent's own dialog stands. None if that
     /// is not known to be possible.
     pub answer_event: Option<&'static str>,
+    /// The events whose hooks may add a text to the prompt of a session or a sub-agent.
+    pub adapt_events: &'static [&'static str],
     /// A field that identifies a payload without the agent's folder in its transcript path.
     pub payload_field: Option<&'static str>,
     /// What the user must still do after the hooks are installed.

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 pub mod acp;
+pub mod adapt;
 pub mod attach;
 pub mod blame;
 pub mod changes;

@@ -47,6 +47,40 @@ pub fn without_entry(text: &str, section: &'static str, name: &str) -> Result<St
     Ok(format!("{mark}{}", render(&fields)))
 }
 
+/// The settings with this text in the list `name`, or without it.
+pub fn with_listed(
+    text: Option<&str>,
+    name: &str,
+    listed: &str,
+    is_wanted: bool,
+) -> Result<String, NotSettings> {
+    let (mark, mut fields) = parse(text.unwrap_or_default())?;
+    let found = fields.iter().position(|(known, _)| known == name);
+    let mut entries: Vec<Box<RawValue>> = match found {
+        Some(at) => serde_json::from_str(fields[at].1.get())?,
+        None => Vec::new(),
+    };
+    let is_it = |entry: &RawValue| {
+        serde_json::from_str::<String>(entry.get()).is_ok_and(|entry| entry == listed)
+    };
+    if entries.iter().any(|entry| is_it(entry)) == is_wanted {
+        return Ok(text.unwrap_or_default().to_owned());
+    }
+    if is_wanted {
+        entries.push(RawValue::from_string(quoted(listed))?);
+    } else {
+        entries.retain(|entry| !is_it(entry));
+    }
+    let entries: Vec<&str> = entries.iter().map(|entry| entry.get()).collect();
+    let value = RawValue::from_string(format!("[{}]", entries.join(", ")))?;
+    match found {
+        Some(at) if entries.is_empty() => _ = fields.remove(at),
+        Some(at) => fields[at].1 = value,
+        None => fields.push((name.to_owned(), value)),
+    }
+    Ok(format!("{mark}{}", render(&fields)))
+}
+
 type Fields = Vec<(String, Box<RawValue>)>;
 
 fn parse(text: &str) -> Result<(&str, Fields), NotSettings> {

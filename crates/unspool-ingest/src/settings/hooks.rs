@@ -98,15 +98,17 @@ fn put_hooks(fields: &mut Vec<(String, Box<RawValue>)>, hooks: &Groups) -> Resul
     Ok(())
 }
 
-/// A separate hooks file in Copilot's format.
-pub fn own(events: &[&str], command: impl Fn(&str) -> String, timeout: u32) -> String {
+/// A separate hooks file in Copilot's format. `commands` has those of an event.
+pub fn own(events: &[&str], commands: impl Fn(&str) -> Vec<String>, timeout: u32) -> String {
+    let hook = |command: &String| {
+        let command = quoted(command);
+        format!(r#"{{ "type": "command", "bash": {command}, "timeoutSec": {timeout} }}"#)
+    };
     let events: Vec<String> = events
         .iter()
         .map(|event| {
-            let (name, command) = (quoted(event), quoted(&command(event)));
-            format!(
-                r#"    {name}: [{{ "type": "command", "bash": {command}, "timeoutSec": {timeout} }}]"#
-            )
+            let hooks: Vec<String> = commands(event).iter().map(hook).collect();
+            format!("    {}: [{}]", quoted(event), hooks.join(", "))
         })
         .collect();
     format!("{{\n  \"version\": 1,\n  \"hooks\": {{\n{}\n  }}\n}}\n", events.join(",\n"))

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use unspool_ingest::report::Progress;
 use unspool_ingest::service::archive::Archive;
-use unspool_mcp::{MAX_LIMIT, McpServer, Reader, Scope, Settings};
+use unspool_mcp::{Adaptations, MAX_LIMIT, McpServer, Reader, Scope, Settings};
 use unspool_model::price::Prices;
+use unspool_query::adaptations::AdaptationStore;
 use unspool_query::request::{ReadReason, Request};
 use unspool_redact::Rules;
 use unspool_store::sqlite::SqliteView;
@@ -63,7 +64,10 @@ impl Machine {
     ) -> Client {
         let own_session = own_session.map(str::to_owned);
         let settings = Settings { rules, prices: Prices::default(), scope, own_session };
-        Client(McpServer::new(Reader::new(self.archive().view().unwrap(), settings)))
+        let store = AdaptationStore::new(&self.folder.path().join("data"), None);
+        let reader = Reader::new(self.archive().view().unwrap(), settings)
+            .with_adaptations(Adaptations { store, allows_edits: true });
+        Client(McpServer::new(reader))
     }
 }
 

@@ -119,6 +119,19 @@ fn everything(client: &Client, secrets: &[String]) -> Vec<(String, String)> {
         ask("get_stats", "rows", json!({ "by": by }));
     }
     ask("list_failures", "failures", json!({}));
+    let item = "adn.tools.edit-reread";
+    // Without a session around it, only a secret with a form of its own is known.
+    let token = secrets.iter().find(|secret| secret.starts_with("ghp_")).cloned();
+    let content = format!("Use {}.", token.unwrap_or_default());
+    let read = client.call("get_adaptation", json!({ "id": item }));
+    let version = &read["adaptations"][0]["version"];
+    let change = json!({ "id": item, "version": version, "content": content, "enabled": true });
+    ask("update_adaptation", "adaptations", change);
+    ask("list_adaptations", "adaptations", json!({ "enabled": true }));
+    ask("get_adaptation", "adaptations", json!({ "id": item, "limit": 40_000 }));
+    ask("preview_adaptations", "included_ids", json!({ "agent": "codex", "limit": 40_000 }));
+    ask("propose_adaptation", "proposals", json!({ "id": item, "content": content, "why": "x" }));
+    ask("reload_adaptations", "changed", json!({}));
     for kind in ["user", "text", "reasoning", "tool", "title"] {
         ask("search_sessions", "hits", json!({ "kind": kind, "query": "e*", "count": 50 }));
     }

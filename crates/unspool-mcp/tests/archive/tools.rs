@@ -214,6 +214,12 @@ fn schemas_are_objects_that_name_every_parameter() {
             "get_prompt",
             "get_thoughtflow",
             "get_stats",
+            "list_adaptations",
+            "get_adaptation",
+            "preview_adaptations",
+            "propose_adaptation",
+            "update_adaptation",
+            "reload_adaptations",
         ]
     );
     let docs = std::fs::read_to_string(

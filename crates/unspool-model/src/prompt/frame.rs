@@ -3,6 +3,8 @@
 //!
 //! `<unspool-adaptations version="7" ids="short metric" sha256="…">…</unspool-adaptations>`
 
+use crate::id::sha256;
+
 const START: &str = "<unspool-adaptations";
 const END: &str = "</unspool-adaptations>";
 
@@ -17,6 +19,18 @@ pub struct AdaptationFrame<'t> {
     pub version: Option<&'t str>,
     /// The adaptations in it, if it names them.
     pub ids: Option<Vec<&'t str>>,
+    /// The digest of its text, or the beginning of it.
+    pub sha256: Option<&'t str>,
+}
+
+impl AdaptationFrame<'_> {
+    /// True if the text is another one than its digest says.
+    pub fn is_altered(&self) -> bool {
+        let agrees = |digest: &str| {
+            !digest.is_empty() && sha256(self.content.as_bytes()).starts_with(digest)
+        };
+        self.sha256.is_some_and(|digest| !agrees(digest))
+    }
 }
 
 /// The frames in a text, in order. A frame without an end is none.
@@ -44,7 +58,8 @@ pub fn adaptation_frames(text: &str) -> Vec<AdaptationFrame<'_>> {
             ids.filter(|id| !id.is_empty()).collect()
         });
         let version = attribute(attributes, "version");
-        frames.push(AdaptationFrame { start, end, content, version, ids });
+        let sha256 = attribute(attributes, "sha256");
+        frames.push(AdaptationFrame { start, end, content, version, ids, sha256 });
         from = end;
     }
     frames

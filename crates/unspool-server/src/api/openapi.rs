@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::edits;
 use super::parameter::Parameter;
 use super::request_params::path_parameter;
 use super::route::{ROUTES, ResponseKind, Route};
 use super::schema::{self, named};
+use super::{adaptations, edits};
 
 /// What is served under `/api`, as an OpenAPI 3.1 document.
 pub fn openapi() -> Value {
@@ -14,8 +14,8 @@ pub fn openapi() -> Value {
         .iter()
         .map(|route| {
             let mut methods = json!({ "get": operation(route) });
-            if route.path == edits::PATH {
-                methods["post"] = edit_operation(route);
+            for change in changes_of(route) {
+                methods[change.method] = change_operation(route, &change);
             }
             (route.path.to_owned(), methods)
         })
@@ -26,8 +26,8 @@ pub fn openapi() -> Value {
             "title": "Unspool",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "What AI agents did, in the order in which it happened. Requests need the \
-                token that `unspool serve` printed. All read, except the one that changes a \
-                session's name, tags or notes. Paginated lists have a Link header with \
+                token that `unspool serve` printed. All read, except those that change a \
+                session's name, tags or notes, and adaptations. Paginated lists have a Link header with \
                 rel=\"next\". Responses have an ETag; If-None-Match is answered with 304.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
@@ -40,18 +40,77 @@ pub fn openapi() -> Value {
     })
 }
 
-/// The operation that changes a session.
-fn edit_operation(route: &Route) -> Value {
-    json!({
-        "operationId": "EditSession",
-        "summary": edits::SUMMARY,
-        "parameters": path_parameters(route).collect::<Vec<_>>(),
-        "requestBody": {
+/// A method that changes something.
+struct Change {
+    method: &'static str,
+    operation: &'static str,
+    summary: &'static str,
+    body: Option<&'static str>,
+    response: &'static str,
+    /// It needs the version that it was made for.
+    is_conditional: bool,
+}
+
+/// The methods of a route beside GET.
+fn changes_of(route: &Route) -> Vec<Change> {
+    let change = |method, operation, summary, body, response| Change {
+        method,
+        operation,
+        summary,
+        body,
+        response,
+        is_conditional: false,
+    };
+    match route.path {
+        edits::PATH => {
+            let (body, response) = (Some("SessionEdit"), "SessionEdits");
+            vec![change("post", "EditSession", edits::SUMMARY, body, response)]
+        }
+        adaptations::LIST => {
+            let summary = adaptations::RELOAD_SUMMARY;
+            vec![change("post", "ReloadAdaptations", summary, None, "AdaptationsReloaded")]
+        }
+        adaptations::ONE => {
+            let names = [("put", "PutAdaptation"), ("patch", "PatchAdaptation")];
+            let of = |(method, operation)| Change {
+                is_conditional: true,
+                ..change(
+                    method,
+                    operation,
+                    adaptations::CHANGE_SUMMARY,
+                    Some("AdaptationEdit"),
+                    "Adaptation",
+                )
+            };
+            names.map(of).into()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An operation that changes something.
+fn change_operation(route: &Route, change: &Change) -> Value {
+    let mut parameters: Vec<Value> = path_parameters(route).collect();
+    if change.is_conditional {
+        parameters.push(json!({
+            "name": "If-Match", "in": "header", "required": true,
+            "description": "the version that the change was made for, in quotes",
+            "schema": { "type": "string" },
+        }));
+    }
+    let mut operation = json!({
+        "operationId": change.operation,
+        "summary": change.summary,
+        "parameters": parameters,
+        "responses": responses(ResponseKind::One(change.response)),
+    });
+    if let Some(body) = change.body {
+        operation["requestBody"] = json!({
             "required": true,
-            "content": { "application/json": { "schema": named("SessionEdit") } },
-        },
-        "responses": responses(ResponseKind::One("SessionEdits")),
-    })
+            "content": { "application/json": { "schema": named(body) } },
+        });
+    }
+    operation
 }
 
 /// The parameters in the path of a route.
@@ -136,8 +195,9 @@ pub fn table() -> String {
         let mark = if names.is_empty() { "" } else { "?" };
         let request = format!("`GET {}{mark}{}`", route.path, names.join("&"));
         table.push_str(&format!("| {request} | {} |\n", route.summary));
-        if route.path == edits::PATH {
-            table.push_str(&format!("| `POST {}` | {} |\n", route.path, edits::SUMMARY));
+        for change in changes_of(route) {
+            let (method, summary) = (change.method.to_uppercase(), change.summary);
+            table.push_str(&format!("| `{method} {}` | {summary} |\n", route.path));
         }
     }
     table

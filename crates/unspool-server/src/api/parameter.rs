@@ -56,6 +56,12 @@ pub const NOTES: Parameter = optional(
     ParameterKind::Flag,
     "1 includes the user's notes, in formats that have a place for them",
 );
+/// Adaptations only.
+pub const PROJECT_FOLDER: Parameter = optional(
+    "project",
+    ParameterKind::Text,
+    "the folder of a project, whose own adaptations count too",
+);
 pub const AGENT: Parameter =
     optional("agent", ParameterKind::Text, "only sessions of this agent: claude-code, codex, …");
 pub const PROJECT: Parameter =

@@ -197,6 +197,7 @@ pub fn path_parameter(name: &str) -> (ParameterKind, &'static str) {
             (kind, "the number of a turn")
         }
         "part" => (ParameterKind::Id, "the id of a part"),
+        "item" => (ParameterKind::Text, "the id of an adaptation"),
         _ => (
             ParameterKind::Text,
             "our session id, a unique prefix of it, or the agent's own session id",

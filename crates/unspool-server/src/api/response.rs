@@ -54,6 +54,17 @@ impl ApiResponse {
         Ok(ApiResponse::Json { body, tag, next, permit: None })
     }
 
+    /// The same response with an ETag that says more than that of its content.
+    pub fn with_tag(mut self, tag: String) -> ApiResponse {
+        match &mut self {
+            ApiResponse::Json { tag: held, .. } | ApiResponse::NotModified { tag: held } => {
+                *held = tag
+            }
+            ApiResponse::Events(_) | ApiResponse::NoContent | ApiResponse::File { .. } => {}
+        }
+        self
+    }
+
     /// The same response, which holds a permit until a large body is sent.
     pub fn within(mut self, held: ResponsePermit) -> ApiResponse {
         if let ApiResponse::Json { permit, .. } = &mut self {

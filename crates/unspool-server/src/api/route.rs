@@ -33,6 +33,11 @@ pub enum Endpoint {
     Prompts,
     SessionFindings,
     Findings,
+    Adaptations,
+    Adaptation,
+    AdaptationPreview,
+    AdaptationHistory,
+    AdaptationSeen,
     Export,
     Chat,
     Search,
@@ -60,6 +65,7 @@ impl Endpoint {
                 | Endpoint::Prompts
                 | Endpoint::SessionFindings
                 | Endpoint::Findings
+                | Endpoint::AdaptationSeen
         )
     }
 }
@@ -330,6 +336,51 @@ pub const ROUTES: &[Route] = &[
             limit(MAX_PAGE_SIZE, "the number of sessions; default 200"),
         ],
         response: ResponseKind::One("Findings"),
+    },
+    Route {
+        path: "/api/adaptations",
+        endpoint: Endpoint::Adaptations,
+        summary: "Texts that agents get in their prompts: what `unspool adapt list --json` writes",
+        parameters: &[
+            optional("agent", ParameterKind::Text, "only those for this agent"),
+            optional("channel", ParameterKind::Text, "only those for this channel"),
+            optional("tag", ParameterKind::Text, "only those with this tag"),
+            optional("enabled", ParameterKind::Flag, "only the enabled or only the disabled ones"),
+            PROJECT_FOLDER,
+        ],
+        response: ResponseKind::One("Adaptations"),
+    },
+    Route {
+        path: "/api/adaptations/preview",
+        endpoint: Endpoint::AdaptationPreview,
+        summary: "What an agent gets: what `unspool adapt preview --json` writes",
+        parameters: &[
+            required("agent", ParameterKind::Text, "the agent: claude-code, codex, …"),
+            optional("channel", ParameterKind::Text, "the channel; `text` by default"),
+            PROJECT_FOLDER,
+        ],
+        response: ResponseKind::One("AdaptationPreview"),
+    },
+    Route {
+        path: "/api/adaptations/{item}",
+        endpoint: Endpoint::Adaptation,
+        summary: "One adaptation; its ETag is its version",
+        parameters: &[PROJECT_FOLDER],
+        response: ResponseKind::One("Adaptation"),
+    },
+    Route {
+        path: "/api/adaptations/{item}/history",
+        endpoint: Endpoint::AdaptationHistory,
+        summary: "The versions of an adaptation: what `unspool adapt history --json` writes",
+        parameters: &[PROJECT_FOLDER],
+        response: ResponseKind::One("AdaptationHistory"),
+    },
+    Route {
+        path: "/api/adaptations/{item}/seen",
+        endpoint: Endpoint::AdaptationSeen,
+        summary: "Where an adaptation was delivered, and where it was seen in prompts",
+        parameters: &[PROJECT_FOLDER],
+        response: ResponseKind::One("AdaptationSeen"),
     },
     Route {
         path: "/api/stats",

@@ -1,6 +1,7 @@
 //! JSON Schemas of the responses. A test checks every response both ways: no field of the schema is
 //! missing, and no field is undeclared. Fields may be added in later versions.
 
+mod adaptation;
 mod archive;
 mod finding;
 mod json_schema;
@@ -68,6 +69,13 @@ pub fn all() -> Value {
         ),
     );
     add("Findings", findings());
+    add("Adaptations", adaptation::adaptations());
+    add("Adaptation", adaptation::adaptation());
+    add("AdaptationEdit", adaptation::adaptation_edit());
+    add("AdaptationPreview", adaptation::preview());
+    add("AdaptationHistory", adaptation::history());
+    add("AdaptationSeen", adaptation::seen());
+    add("AdaptationsReloaded", adaptation::reloaded());
     add("Hit", hit());
     add("Stats", stats());
     add(

@@ -32,6 +32,7 @@ pub fn shell_with(title: &str, module: &str, query: &str, main: Markup) -> Marku
                         a href="/" { "Sessions" }
                         a href="/stats" { "Stats" }
                         a href="/findings" { "Findings" }
+                        a href="/adaptations" { "Adaptations" }
                     }
                     form.find action="/" method="get" role="search" {
                         input type="search" name="q" value=(unspool_export::html::text::safe(query)) placeholder="Search all sessions" autocomplete="off"

@@ -215,7 +215,7 @@ fn write_agent(text: &mut String, agent: &AgentReport) {
     }
     write_prompts(text, &agent.prompt_knowledge);
     match &agent.hooks {
-        Some(HookStatus::Yes { path, answers }) => {
+        Some(HookStatus::Yes { path, answers, .. }) => {
             let with = if *answers { ", with answers" } else { "" };
             row(text, "hooks", &format!("installed in {path}{with}"));
         }

@@ -2,6 +2,7 @@
 //! prints nothing and succeeds: recording must never break the agent. With `--answer` it then waits
 //! for the answer to a question (`hook/answer.rs`); the agent does not wait for it.
 
+mod adapt;
 #[cfg(unix)]
 mod answer;
 
@@ -37,6 +38,9 @@ pub struct Hook {
     /// Wait until the question of the payload is answered in unspool, and print the answer
     #[arg(long)]
     answer: bool,
+    /// Print the adaptations that the session gets, instead of recording the payload
+    #[arg(long, conflicts_with = "answer", requires = "agent")]
+    adapt: bool,
 }
 
 /// The agent waits for us, so neither stalled input nor a stalled disk may keep it. On a busy machine
@@ -49,6 +53,11 @@ impl Hook {
     /// Ignores all errors, because the agent must not see them.
     pub fn run(self, archive: &Archive) {
         let Ok(folder) = archive.folder() else { return };
+        if self.adapt {
+            let agent = self.agent.unwrap_or_default();
+            let data = folder.path().to_owned();
+            return adapt::run(data, agent, self.event);
+        }
         let (done, wait) = channel();
         let data = folder.clone();
         thread::spawn(move || {

@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use unspool_ingest::hooks::{
-    HookStatus, after_install, plan_install, plan_remove, status, supported_agents,
+    HookOptions, HookStatus, after_install, instructions, plan_install, plan_remove, status,
+    supported_agents,
 };
+use unspool_query::adaptations::Author;
 use unspool_sources::agents::{AGENTS, Agent};
 use unspool_view::lines::make_visible;
 
@@ -37,6 +39,12 @@ enum Action {
         /// is: nothing is allowed because time passed. Only for claude-code.
         #[arg(long)]
         answer: bool,
+        /// Also add the enabled adaptations to the prompts of new sessions (`unspool adapt`)
+        ///
+        /// A second hook prints them and returns within milliseconds. OpenCode has no hooks: its
+        /// settings get a file with them, and it does not record whether it sent it.
+        #[arg(long)]
+        adapt: bool,
     },
     /// Show what would be removed from the agent's settings; with --yes, remove it
     Remove(Change),
@@ -63,12 +71,33 @@ impl Hooks {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let environment = config::environment(&archive.folder()?)?;
         match self.action {
-            Action::Install { change, answer } => {
-                let plan = plan_install(&environment, &change.agent, &program(archive)?, answer)?;
-                settings_file::apply(&plan, change.yes, "the hooks are already installed")?;
+            Action::Install { change, adapt: true, .. } if change.agent == instructions::AGENT => {
+                let store = super::adapt::store(archive)?;
+                // The file is there before the settings name it.
+                store.reload(Author { who: "file", why: None })?;
+                let file = std::path::absolute(store.instructions_file())?;
+                let plan = instructions::plan(&environment, &file, true)?;
+                settings_file::ask_and_apply(&plan, change.yes, "the file is already listed")?;
+                Ok(())
+            }
+            Action::Install { change, answer, adapt } => {
+                let options = HookOptions { answers: answer, adapts: adapt };
+                let plan = plan_install(&environment, &change.agent, &program(archive)?, options)?;
+                let nothing = "the hooks are already installed";
+                if adapt {
+                    settings_file::ask_and_apply(&plan, change.yes, nothing)?;
+                } else {
+                    settings_file::apply(&plan, change.yes, nothing)?;
+                }
                 if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
                     stderr_line!("unspool: {next}");
                 }
+                Ok(())
+            }
+            Action::Remove(change) if change.agent == instructions::AGENT => {
+                let file = std::path::absolute(super::adapt::store(archive)?.instructions_file())?;
+                let plan = instructions::plan(&environment, &file, false)?;
+                settings_file::apply(&plan, change.yes, "the file is not listed")?;
                 Ok(())
             }
             Action::Remove(change) => {
@@ -84,16 +113,28 @@ impl Hooks {
                     all.extend(status(&environment, name).map(|installed| (*name, installed)));
                 }
                 if all.is_empty() {
-                    plan_install(&environment, &agent.unwrap_or_default(), "unspool", false)?;
+                    plan_install(
+                        &environment,
+                        &agent.unwrap_or_default(),
+                        "unspool",
+                        HookOptions::default(),
+                    )?;
                 }
                 if json {
                     return super::write_json(&all);
                 }
                 for (name, installed) in all {
                     let line = match installed {
-                        HookStatus::Yes { path, answers: false } => format!("installed in {path}"),
-                        HookStatus::Yes { path, answers: true } => {
-                            format!("installed in {path}, questions can be answered from here")
+                        HookStatus::Yes { path, answers, adapts } => {
+                            let answers = [", questions can be answered from here"]
+                                .into_iter()
+                                .filter(|_| answers);
+                            let adapts =
+                                [", adaptations are delivered"].into_iter().filter(|_| adapts);
+                            format!(
+                                "installed in {path}{}",
+                                answers.chain(adapts).collect::<String>()
+                            )
                         }
                         HookStatus::No => "not installed".to_owned(),
                         HookStatus::Other { path, what } => format!("{path}: {what}"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use unspool_ingest::mcp_config::{McpCommand, agents, plan_install, plan_remove};
-use unspool_mcp::{McpServer, Reader, Scope, Settings, serve_stdio};
+use unspool_mcp::{Adaptations, McpServer, Reader, Scope, Settings, serve_stdio};
 
 use super::settings_file::{ask_and_apply, own_program};
 use crate::archive::Archive;
@@ -19,7 +19,7 @@ const OWN_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// Let agents read recorded sessions: an MCP server on standard input and output
 ///
 /// An agent starts it; `unspool mcp install` writes that into the agent's settings. It reads the
-/// archive and changes nothing. It tells of the sessions of the project that it was started in, and
+/// archive and changes nothing in it. It tells of the sessions of the project that it was started in, and
 /// redacts secrets. A running `unspool serve` has the same server at /mcp. docs/mcp.md lists the
 /// tools.
 #[derive(Args)]
@@ -42,6 +42,10 @@ struct ServeOptions {
     /// Do not replace secrets: the agent, and the provider of its model, get to see them
     #[arg(long)]
     no_redact: bool,
+    /// Let the agent change adaptations: texts that agents get in their prompts. Without it, it can
+    /// only propose changes
+    #[arg(long)]
+    allow_edits: bool,
 }
 
 #[derive(Subcommand)]
@@ -100,7 +104,10 @@ impl ServeOptions {
             scope: self.scope()?,
             own_session,
         };
-        let server = McpServer::new(Reader::new(archive.view()?, settings));
+        let store = super::adapt::store(archive)?;
+        let adaptations = Adaptations { store, allows_edits: self.allow_edits };
+        let reader = Reader::new(archive.view()?, settings).with_adaptations(adaptations);
+        let server = McpServer::new(reader);
         Ok(serve_stdio(server)?)
     }
 

@@ -1,9 +1,11 @@
 //! `unspool reflect`: what went wrong in sessions, or cost more than it had to.
 
+mod verify;
+
 use std::io::{self, IsTerminal, Write, stderr};
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use unspool_query::findings::{Findings, FindingsDocument};
 use unspool_query::times::parse_time;
 use unspool_store::blocking::block_on;
@@ -24,7 +26,10 @@ const PROGRESS_EVERY: usize = 25;
 /// denied calls, slow steps, failed model calls and, where prompts are known, lost instructions and
 /// unused tools. Each finding names the parts that show it.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Reflect {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// A session of the archive: its id, a unique prefix of it, or the agent's own id. Without it:
     /// all sessions, with the findings that take several
     #[arg(value_name = "SESSION", conflicts_with_all = ["project", "agent", "since", "until", "limit"])]
@@ -61,6 +66,11 @@ pub struct Reflect {
     width: Option<u16>,
 }
 
+#[derive(Subcommand)]
+enum Action {
+    Verify(verify::Verify),
+}
+
 fn rule(name: &str) -> Result<Rule, String> {
     let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     Rule::of_name(name).ok_or_else(|| format!("choose one of {}", names.join(", ")))
@@ -68,6 +78,9 @@ fn rule(name: &str) -> Result<Rule, String> {
 
 impl Reflect {
     pub fn run(self, archive: &Archive) -> Result<()> {
+        if let Some(Action::Verify(verify)) = self.action {
+            return verify.run(archive);
+        }
         let view = archive.view()?;
         let reflection = config::reflection()?;
         let mut found = match &self.session {

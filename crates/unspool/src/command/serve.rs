@@ -18,7 +18,7 @@ use unspool_ingest::lock::DataFolder;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::ChangeHandler;
-use unspool_server::{App, Auth, LoginStore, RemoteAccess, ShareStore};
+use unspool_server::{Adaptations, App, Auth, LoginStore, RemoteAccess, ShareStore};
 use unspool_store::sqlite::Sqlite;
 
 use crate::archive::{Archive, change_handler};
@@ -152,6 +152,12 @@ impl Serve {
         if self.chat {
             chat::allow(&app, archive)?;
         }
+        app.adaptations(Adaptations {
+            store: super::adapt::store(archive)?,
+            data: service.folder()?.path().to_owned(),
+            // What they say is what agents are told to do: only this machine changes them.
+            is_editable: here,
+        });
         if !self.demo {
             let folder = service.folder()?;
             app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));

@@ -155,6 +155,13 @@ fn every_route_answers_what_its_schema_says() {
     assert!(pieces_seen > 100, "{pieces_seen}");
     assert!(findings > 20, "{findings}");
 
+    request("/api/adaptations", "/api/adaptations");
+    request("/api/adaptations/preview", "/api/adaptations/preview?agent=codex");
+    let one = "/api/adaptations/adn.tools.edit-reread";
+    request("/api/adaptations/{item}", one);
+    request("/api/adaptations/{item}/history", &format!("{one}/history"));
+    request("/api/adaptations/{item}/seen", &format!("{one}/seen"));
+
     // Every route was requested except those that return no JSON.
     let files =
         ["/api/sessions/{id}/export", "/api/stats.csv", "/api/chat/{id}/stream", "/api/live"]

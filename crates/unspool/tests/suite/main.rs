@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod activity;
+mod adapt;
 mod agents;
 #[cfg(target_os = "linux")]
 mod answer_hook;

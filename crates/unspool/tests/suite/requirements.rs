@@ -8,7 +8,7 @@ use crate::case::root;
 use crate::tidy::{Source, assert_none, files_below, sources};
 
 /// Capabilities that are still to come, and bring the tests of their requirements.
-const CAPABILITIES: &[&str] = &["prompts", "adaptations", "teams"];
+const CAPABILITIES: &[&str] = &["prompts", "teams"];
 
 /// What shows a requirement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -34,6 +34,7 @@ pub const AGENT: Agent = Agent {
             "SessionEnd",
         ],
         answer_event: Some("PermissionRequest"),
+        adapt_events: &["SessionStart", "SubagentStart"],
         payload_field: Some("hook_event_name"),
         after_install: None,
     }),

@@ -29,6 +29,7 @@ pub const AGENT: Agent = Agent {
             "Stop",
         ],
         answer_event: None,
+        adapt_events: &["SessionStart"],
         payload_field: None,
         after_install: Some(
             "Codex runs the hooks only after you allow them: start `codex` and confirm. Until then \

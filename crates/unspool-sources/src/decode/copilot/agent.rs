@@ -31,6 +31,7 @@ pub const AGENT: Agent = Agent {
             "sessionEnd",
         ],
         answer_event: None,
+        adapt_events: &["sessionStart"],
         payload_field: Some("sessionId"),
         after_install: None,
     }),

@@ -28,6 +28,7 @@ pub const AGENT: Agent = Agent {
             "SessionEnd",
         ],
         answer_event: None,
+        adapt_events: &["SessionStart"],
         payload_field: None,
         after_install: None,
     }),

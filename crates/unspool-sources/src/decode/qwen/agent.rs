@@ -35,6 +35,7 @@ pub const AGENT: Agent = Agent {
             "SessionEnd",
         ],
         answer_event: None,
+        adapt_events: &[],
         payload_field: None,
         after_install: None,
     }),

@@ -1,0 +1,231 @@
+//! Adaptations as HTML. A script saves what is edited and loads the preview; without it the page shows
+//! everything and changes nothing.
+
+use maud::{Markup, html};
+use unspool_export::html::text::safe;
+use unspool_query::adaptations::{Change, Current, Facts, Proposal, ProposalState, StatedItem};
+use unspool_view::present::format;
+
+use crate::pages::shell::shell;
+use crate::url_query::UrlQuery;
+
+/// Agents whose preview is offered.
+const AGENTS: &[&str] = &["claude-code", "codex", "gemini", "copilot", "opencode"];
+
+/// The data of the list.
+pub struct ListPage<'a> {
+    pub current: &'a Current,
+    pub proposals: &'a [Proposal],
+    pub project: Option<&'a str>,
+    pub is_editable: bool,
+}
+
+/// The data of the page of one.
+pub struct ItemPage<'a> {
+    pub stated: &'a StatedItem,
+    pub facts: &'a Facts,
+    pub history: &'a [Change],
+    pub project: Option<&'a str>,
+    pub is_editable: bool,
+}
+
+fn state(stated: &StatedItem) -> &'static str {
+    match (stated.item.enabled, stated.item.trial) {
+        (false, _) => "off",
+        (true, None) => "on",
+        (true, Some(_)) => "in half of the sessions",
+    }
+}
+
+fn link(id: &str, project: Option<&str>) -> String {
+    UrlQuery::default().with("project", project).at(&format!("/adaptations/{id}"))
+}
+
+pub fn list(page: &ListPage<'_>) -> Markup {
+    let open: Vec<&Proposal> =
+        page.proposals.iter().filter(|one| one.state == ProposalState::Open).collect();
+    let main = html! {
+        div.stats.findings {
+            header.stats-head { h1 { "Adaptations" } }
+            p.dim {
+                "Texts that agents get in their prompts. An enabled one is delivered by the hooks ("
+                code { "unspool hooks install --adapt" } "); whether it arrived is seen in the prompts."
+            }
+            (problems(page.current))
+            @if !open.is_empty() {
+                section.calls {
+                    h2 { "Proposals " span.dim { (open.len()) } }
+                    ol { @for proposal in open { (proposed(proposal)) } }
+                }
+            }
+            section.calls {
+                h2 { "All " span.dim { (page.current.state.items.len()) } }
+                ol {
+                    @for stated in &page.current.state.items {
+                        li {
+                            a href=(link(&stated.item.id, page.project)) {
+                                span.took.tone-success[stated.item.enabled] { (state(stated)) }
+                                span.what { (safe(&stated.item.title)) }
+                                span.dim {
+                                    (safe(&stated.item.id)) " · version " (stated.version)
+                                    @if let Some(rule) = &stated.item.rule { " · against " (safe(rule)) }
+                                    @if stated.origin != "shipped" { " · " (safe(&stated.origin)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !page.is_editable {
+                p.dim { "They can be changed on the machine of the server: " code { "unspool adapt" } "." }
+            }
+        }
+    };
+    shell("Adaptations", "list.js", main)
+}
+
+fn problems(current: &Current) -> Markup {
+    html! {
+        @for problem in &current.problems {
+            p.tone-warning role="alert" { (safe(&problem.to_string())) }
+        }
+        @if current.is_pending {
+            p.tone-warning role="status" {
+                "Files were changed by hand. Agents get that after " code { "unspool adapt reload" } "."
+            }
+        }
+    }
+}
+
+fn proposed(proposal: &Proposal) -> Markup {
+    html! {
+        li {
+            a href=(link(&proposal.id, proposal.project.as_ref().and_then(|path| path.to_str()))) {
+                span.took { (proposal.number) }
+                span.what { (safe(&proposal.id)) }
+                span.dim { (safe(&proposal.why)) " · " (safe(&proposal.who)) " · " (proposal.chars) " characters in each prompt" }
+            }
+            @if let Some(content) = &proposal.patch.content { pre { (safe(content)) } }
+            p.dim { code { "unspool adapt apply " (proposal.number) } }
+        }
+    }
+}
+
+pub fn item(page: &ItemPage<'_>) -> Markup {
+    let item = &page.stated.item;
+    let title = safe(&item.title);
+    let main = html! {
+        div.stats.findings.adaptation data-id=(item.id) data-version=(page.stated.version)
+            data-project=[page.project] {
+            p.kicker { a href=(UrlQuery::default().with("project", page.project).at("/adaptations")) { "Adaptations" } }
+            h1 { (title) }
+            p.dim {
+                (safe(&item.id)) " · version " span.version { (page.stated.version) }
+                " · " span.state { (state(page.stated)) }
+                @if let Some(rule) = &item.rule { " · against " a href={ "/findings?rule=" (safe(rule)) } { (safe(rule)) } }
+            }
+            (editor(page))
+            section {
+                h2 { "Preview" }
+                label {
+                    "What this agent gets: "
+                    select.preview-agent { @for agent in AGENTS { option { (agent) } } }
+                }
+                pre.preview aria-live="polite" {}
+            }
+            (seen(page.facts))
+            (versions(page.history))
+        }
+    };
+    shell(&format!("Adaptation: {title}"), "adaptations.js", main)
+}
+
+fn editor(page: &ItemPage<'_>) -> Markup {
+    let item = &page.stated.item;
+    html! {
+        @if page.is_editable {
+            form.adaptation-edit {
+                p { label { "Title " input name="title" value=(safe(&item.title)) maxlength="120"; } }
+                p {
+                    label for="content" { "Text" }
+                    textarea id="content" name="content" rows="8" cols="80" { "\n" (safe(&item.content)) }
+                }
+                p {
+                    label { input type="checkbox" name="enabled" checked[item.enabled]; " Enabled" }
+                    " "
+                    label {
+                        "in "
+                        select name="trial" {
+                            option value="all" { "all sessions" }
+                            option value="half" selected[item.trial.is_some()] { "half of the sessions" }
+                        }
+                    }
+                }
+                p { button.primary type="submit" { "Save" } " " span.saved role="status" {} }
+                p.error role="alert" {}
+            }
+        } @else {
+            pre { (safe(&item.content)) }
+        }
+    }
+}
+
+/// Three facts, of which none follows from another.
+fn seen(facts: &Facts) -> Markup {
+    html! {
+        section.calls {
+            h2 { "Where it was seen" }
+            p.dim {
+                "Delivered in " (format::count(facts.delivered_sessions, "session"))
+                @if let Some(at) = &facts.delivered_last_at { ", last at " (at) }
+                "; seen in the prompts of " (format::count(facts.seen_sessions, "session")) ", "
+                (facts.seen_calls) " calls."
+                @if facts.delivered_not_seen > 0 {
+                    " Delivered and not seen in " (format::count(facts.delivered_not_seen, "session")) "."
+                }
+            }
+            ol {
+                @for session in &facts.sessions {
+                    li {
+                        a href={ "/s/" (session.session) } {
+                            span.took {
+                                @match session.seen {
+                                    Some(true) => { (session.calls) " of " (session.of_calls) }
+                                    Some(false) => { "not seen" }
+                                    None => { "not known" }
+                                }
+                            }
+                            span.what { (safe(&session.title)) }
+                            span.dim {
+                                (safe(&session.agent))
+                                @if session.delivered { " · delivered" }
+                                @for version in &session.versions { " · version " (version) }
+                                @if session.altered { " · altered on the way" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn versions(history: &[Change]) -> Markup {
+    html! {
+        @if !history.is_empty() {
+            section {
+                h2 { "Versions" }
+                @for change in history.iter().rev() {
+                    details {
+                        summary {
+                            (change.version) ", " (format!("{:.0}", change.at)) ", " (safe(&change.who))
+                            ", " @if change.enabled { "on" } @else { "off" }
+                            @if let Some(why) = &change.why { ": " (safe(why)) }
+                        }
+                        pre { (safe(&change.content)) }
+                    }
+                }
+            }
+        }
+    }
+}
