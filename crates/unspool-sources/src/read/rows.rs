@@ -19,6 +19,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 use unspool_model::source::FileStamp;
@@ -34,6 +35,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The approximate length of an event as a line.
 const ESTIMATED_EVENT_BYTES: i64 = 512;
+
+/// The longest value of a column. `row_text` leaves out longer data before it is read.
+const MAX_VALUE_BYTES: i32 = 128 * 1024 * 1024;
 
 /// How much text is generated at a time, unless one row is longer.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -70,16 +74,20 @@ pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
     let mut statement = connection
         .prepare(&format!("SELECT id, {} FROM session s", stamp_columns(&connection)?))
         .map_err(io_error)?;
-    let rows = statement
-        .query_map([], |row| Ok((row.get::<_, String>(0)?, stamp(row, 1)?)))
-        .map_err(io_error)?;
-    let named = |row: rusqlite::Result<(String, FileStamp)>| {
-        let (session, stamp) = row.map_err(io_error)?;
+    let mut rows = statement.query([]).map_err(io_error)?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next().map_err(io_error)? {
+        // A row that is damaged is the loss of one session, not of all.
+        let Ok(session) = row.get::<_, String>(0) else {
+            tracing::warn!(database = %database.display(), "a session without a readable id");
+            continue;
+        };
         let mut path = database.as_os_str().to_owned();
         path.push(format!("#{session}"));
-        Ok((PathBuf::from(path), stamp))
-    };
-    rows.map(named).collect()
+        // Without a stamp it is read, which says what is wrong with it.
+        sessions.push((PathBuf::from(path), stamp(row, 1).unwrap_or_default()));
+    }
+    Ok(sessions)
 }
 
 /// True if a file is a database with all of these tables.
@@ -137,6 +145,8 @@ pub(super) fn connect(database: &Path) -> io::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(address, flags).map_err(io_error)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(io_error)?;
+    // A short database can have values that are long to compute, and any column can be long.
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES).map_err(io_error)?;
     Ok(connection)
 }
 

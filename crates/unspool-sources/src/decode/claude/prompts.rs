@@ -45,8 +45,15 @@ struct PendingMessage {
     /// Of the canonical text so far.
     digest: Sha256Stream,
     blocks: u32,
+    /// How many prompts it has.
+    #[serde(default)]
+    prompts: u32,
     pieces: Vec<Piece>,
 }
+
+/// Prompts without a reply between them are sent as one message. Each of them reports the message
+/// as it was before, so their number is limited: a log of nothing but prompts takes linear time.
+const MAX_JOINED_PROMPTS: u32 = 16;
 
 impl Prompts {
     pub fn is_idle(&self) -> bool {
@@ -86,8 +93,10 @@ impl Prompts {
             let mut alone = PendingMessage::new("");
             alone.add_user(emit, message, &self.contexts);
             flush(emit, Role::User, Some(alone));
+            self.user.take_if(|user| user.prompts >= MAX_JOINED_PROMPTS);
         }
         let user = self.user.get_or_insert_with(|| PendingMessage::new(""));
+        user.prompts += u32::from(!has_results);
         user.add_user(emit, message, &self.contexts);
     }
 
@@ -189,7 +198,7 @@ impl PendingMessage {
     fn new(id: &str) -> PendingMessage {
         let mut digest = Sha256Stream::default();
         digest.update(b"{\"content\":[");
-        PendingMessage { id: id.to_owned(), digest, blocks: 0, pieces: Vec::new() }
+        PendingMessage { id: id.to_owned(), digest, blocks: 0, prompts: 0, pieces: Vec::new() }
     }
 
     /// Adds a block. Returns where it stands.
