@@ -146,7 +146,9 @@ impl AdaptationStore {
         let before = self.stored()?.unwrap_or_default();
         let (catalogue, edits) = self.files(None)?;
         let state = self.commit(&before, &before.next(&catalogue, &edits), author)?;
-        Ok(state.changed_since(&before).map(StatedItem::key).collect())
+        // What is off from the beginning did not change.
+        let is_news = |stated: &&StatedItem| before.version > 0 || stated.item.enabled;
+        Ok(state.changed_since(&before).filter(is_news).map(StatedItem::key).collect())
     }
 
     /// Changes an item (R-002-33, R-002-34). `expected`: the version that the change was made for.

@@ -89,6 +89,18 @@ fn the_users_file_and_the_projects_add_items() {
     assert_eq!(ids("codex", &project), ["me.brief", "app.rule"]);
     assert_eq!(ids("gemini", &project), ["app.rule"]);
     assert_eq!(ids("gemini", folder.path()), [""; 0]);
+
+    // A broken file of a project keeps its items, and nobody from changing others.
+    fs::write(project.join(".unspool/adaptations.toml"), "[[items]]\nid = \n").unwrap();
+    let changed = store.update(REREAD, None, &enabled(true), None, BY_TEST).unwrap();
+    assert_eq!(changed.version, 2);
+    let current = store.current(None).unwrap();
+    assert!(current.state.find("app.rule", Some(&project)).unwrap().item.enabled);
+    let problem = current.problems[0].to_string();
+    assert!(problem.contains("adaptations.toml:2: "), "{problem}");
+    store.update("app.rule", Some(&project), &enabled(false), None, BY_TEST).unwrap();
+    let state = State::read(&store.state_file()).unwrap().unwrap();
+    assert!(!state.find("app.rule", Some(&project)).unwrap().item.enabled);
 }
 
 // R-002-33, R-002-34

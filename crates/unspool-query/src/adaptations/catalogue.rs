@@ -69,6 +69,9 @@ pub struct Catalogue {
     pub items: Vec<(Item, Origin)>,
     /// What was left out, and why.
     pub warnings: Vec<FileProblem>,
+    /// Projects whose file is broken. Their items stay as they were: a repository must not keep
+    /// anybody from changing the others.
+    pub broken: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +81,7 @@ struct Document {
     items: Vec<Spanned<Item>>,
 }
 
-/// Reads the catalogues. Fails with the first file that is not one.
+/// Reads the catalogues. Fails if that of the user is broken.
 pub fn read(user: Option<&Path>, projects: &[PathBuf]) -> Result<Catalogue, FileProblem> {
     let mut catalogue = Catalogue::default();
     catalogue.add(Path::new("defaults.toml"), DEFAULTS, &Origin::Shipped)?;
@@ -89,8 +92,15 @@ pub fn read(user: Option<&Path>, projects: &[PathBuf]) -> Result<Catalogue, File
     }
     for project in projects {
         let file = project.join(PROJECT_FILE);
-        if let Some(text) = text_of(&file)? {
-            catalogue.add(&file, &text, &Origin::Project(project.clone()))?;
+        let origin = Origin::Project(project.clone());
+        let added = match text_of(&file) {
+            Ok(Some(text)) => catalogue.add(&file, &text, &origin),
+            Ok(None) => Ok(()),
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = added {
+            catalogue.warnings.push(problem);
+            catalogue.broken.push(project.clone());
         }
     }
     Ok(catalogue)

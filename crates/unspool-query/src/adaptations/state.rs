@@ -60,7 +60,13 @@ impl State {
     pub fn next(&self, catalogue: &Catalogue, edits: &Edits) -> State {
         let mut items = Vec::with_capacity(catalogue.items.len());
         let none = Default::default();
-        for (item, origin) in &catalogue.items {
+        let of_broken = self.items.iter().filter_map(|stated| {
+            let project = stated.project.as_ref()?;
+            let is_broken = catalogue.broken.contains(project);
+            is_broken.then(|| (stated.item.clone(), Origin::Project(project.clone())))
+        });
+        let of_broken: Vec<(Item, Origin)> = of_broken.collect();
+        for (item, origin) in catalogue.items.iter().chain(&of_broken) {
             let key = key(&item.id, origin);
             let item = item.edited(edits.0.get(&key).unwrap_or(&none));
             let sha256 = item.digest();

@@ -5,7 +5,7 @@ mod edit;
 mod paint;
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -207,8 +207,12 @@ pub fn store(archive: &Archive) -> Result<AdaptationStore> {
     Ok(AdaptationStore::new(archive.folder()?.path(), user))
 }
 
-/// Sessions that pass a filter, with what was found in them and what their prompts have.
+/// Sessions that pass a filter, with what was found in them and what their prompts have. None if there
+/// is no archive yet.
 pub fn sessions_of(archive: &Archive, filter: SessionFilter) -> Result<Vec<Arc<SessionFindings>>> {
+    if !archive.folder()?.database().exists() {
+        return Ok(Vec::new());
+    }
     let view = archive.view()?;
     Ok(block_on(config::reflection()?.over(&view, filter, |_| ()))?.sessions)
 }
@@ -221,80 +225,20 @@ impl Adapt {
             None => std::env::current_dir().ok(),
         };
         let project = project.as_deref();
-        let enable = |ids: &[String], enabled: bool| -> Result<()> {
-            let patch = Patch { enabled: Some(enabled), ..Patch::default() };
-            for id in ids {
-                let stated = store.update(id, project, &patch, None, BY_HAND)?;
-                paint::changed(&stated)?;
-            }
-            paint::delivery_hint(enabled)
-        };
         match self.action {
-            Action::List(list) => {
-                let current = store.current(project)?;
-                let document = AdaptationsDocument::new(&current, &list.filter());
-                if list.json {
-                    return super::write_json(&document);
-                }
-                paint::list(&document)
-            }
-            Action::Show(show) => {
-                let current = store.current(project)?;
-                paint::warn(&current);
-                let Some(stated) = current.state.find(&show.id, project) else {
-                    bail!(
-                        "not_found: there is no adaptation {}; `unspool adapt list` shows all",
-                        show.id
-                    )
-                };
-                let history = store.history(&show.id, project)?;
-                let since = history.iter().find(|change| change.enabled).map(|change| change.at);
-                let sessions = match since.map(Timestamp::as_millisecond) {
-                    Some(since) => {
-                        let since = Some(since);
-                        sessions_of(archive, SessionFilter { since, ..SessionFilter::default() })?
-                    }
-                    None => Vec::new(),
-                };
-                let delivered = deliveries(archive.folder()?.path())?;
-                let facts = facts(&show.id, &history, &delivered, &sessions);
-                if show.json {
-                    let item = AdaptationDocument::new(stated);
-                    return super::write_json(&ShowDocument { item, facts: &facts });
-                }
-                paint::item(stated, &facts)
-            }
+            Action::List(list) => list.run(&store, project),
+            Action::Show(show) => show.run(archive, &store, project),
             Action::Edit { id } => edit::run(&store, &id, project),
-            Action::Enable { ids } => enable(&ids, true),
-            Action::Disable { ids } => enable(&ids, false),
-            Action::Update(update) => {
-                let content = update.content.map(text).transpose()?;
-                let trial = update.trial.map(Into::into);
-                let patch = Patch { title: update.title, content, trial, ..Patch::default() };
-                if patch.is_empty() {
-                    bail!("nothing to change; give --content, --title or --trial");
-                }
-                let author = Author { who: "cli", why: update.why.as_deref() };
-                let stated = store.update(&update.id, project, &patch, update.version, author)?;
-                paint::changed(&stated)
-            }
+            Action::Enable { ids } => switch(&store, project, &ids, true),
+            Action::Disable { ids } => switch(&store, project, &ids, false),
+            Action::Update(update) => update.run(&store, project),
             Action::Reload => {
                 let changed = store.reload(Author { who: "file", why: None })?;
                 let current = store.current(project)?;
                 paint::warn(&current);
                 paint::reloaded(&changed, current.state.version)
             }
-            Action::Preview(preview) => {
-                let current = store.current(project)?;
-                let state = &current.state;
-                let document =
-                    PreviewDocument::new(state, &preview.agent, &preview.channel, project);
-                if preview.json {
-                    return super::write_json(&document);
-                }
-                paint::warn(&current);
-                paint::preview(&document)
-            }
+            Action::Preview(preview) => preview.run(&store, project),
             Action::History { id, json } => {
                 let versions = store.history(&id, project)?;
                 if json {
@@ -325,7 +269,83 @@ impl Adapt {
     }
 }
 
+/// Enables or disables adaptations.
+fn switch(
+    store: &AdaptationStore,
+    project: Option<&Path>,
+    ids: &[String],
+    enabled: bool,
+) -> Result<()> {
+    let patch = Patch { enabled: Some(enabled), ..Patch::default() };
+    for id in ids {
+        let stated = store.update(id, project, &patch, None, BY_HAND)?;
+        paint::changed(&stated)?;
+    }
+    paint::delivery_hint(enabled)
+}
+
+impl Show {
+    fn run(self, archive: &Archive, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
+        let current = store.current(project)?;
+        paint::warn(&current);
+        let Some(stated) = current.state.find(&self.id, project) else {
+            bail!("not_found: there is no adaptation {}; `unspool adapt list` shows all", self.id)
+        };
+        let history = store.history(&self.id, project)?;
+        let since = history.iter().find(|change| change.enabled).map(|change| change.at);
+        let sessions = match since.map(Timestamp::as_millisecond) {
+            Some(since) => {
+                let since = Some(since);
+                sessions_of(archive, SessionFilter { since, ..SessionFilter::default() })?
+            }
+            None => Vec::new(),
+        };
+        let delivered = deliveries(archive.folder()?.path())?;
+        let facts = facts(&self.id, &history, &delivered, &sessions);
+        if self.json {
+            let item = AdaptationDocument::new(stated);
+            return super::write_json(&ShowDocument { item, facts: &facts });
+        }
+        paint::item(stated, &facts)
+    }
+}
+
+impl Update {
+    fn run(self, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
+        let content = self.content.map(text).transpose()?;
+        let trial = self.trial.map(Into::into);
+        let patch = Patch { title: self.title, content, trial, ..Patch::default() };
+        if patch.is_empty() {
+            bail!("nothing to change; give --content, --title or --trial");
+        }
+        let author = Author { who: "cli", why: self.why.as_deref() };
+        let stated = store.update(&self.id, project, &patch, self.version, author)?;
+        paint::changed(&stated)
+    }
+}
+
+impl Preview {
+    fn run(self, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
+        let current = store.current(project)?;
+        let document = PreviewDocument::new(&current.state, &self.agent, &self.channel, project);
+        if self.json {
+            return super::write_json(&document);
+        }
+        paint::warn(&current);
+        paint::preview(&document)
+    }
+}
+
 impl List {
+    fn run(self, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
+        let current = store.current(project)?;
+        let document = AdaptationsDocument::new(&current, &self.filter());
+        if self.json {
+            return super::write_json(&document);
+        }
+        paint::list(&document)
+    }
+
     fn filter(&self) -> ListFilter<'_> {
         ListFilter {
             agent: self.agent.as_deref(),
@@ -337,12 +357,7 @@ impl List {
 }
 
 impl Propose {
-    fn run(
-        self,
-        archive: &Archive,
-        store: &AdaptationStore,
-        project: Option<&std::path::Path>,
-    ) -> Result<()> {
+    fn run(self, archive: &Archive, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
         let current = store.current(project)?;
         let new = match self.id {
             Some(id) => {

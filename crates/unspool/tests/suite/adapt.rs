@@ -140,15 +140,17 @@ fn provenance(machine: &Machine, session: &str) -> (Vec<Value>, Vec<String>) {
     let document = machine.ok("d", &["export", session, "--to", "thoughtflow"]);
     let document: Value = serde_json::from_str(&document).unwrap();
     let (mut ids, mut parts) = (Vec::new(), Vec::new());
-    for run in array(&document["runs"]) {
+    for run in array(&document["conversations"]) {
         for step in array(&run["steps"]) {
-            if step["label"] == "prompt.adaptations" {
-                ids.push(step["payload"]["included_ids"].clone());
+            for payload in [&step["payload_started"], &step["payload_completed"]] {
+                if step["label"] == "prompt.adaptations" && payload.get("included_ids").is_some() {
+                    ids.push(payload["included_ids"].clone());
+                }
+                let all = payload["prompt_provenance"]["parts"].as_array();
+                let ours =
+                    all.into_iter().flatten().filter(|part| part["type"] == "prompt_adaptations");
+                parts.extend(ours.map(|part| part["value"].as_str().unwrap().to_owned()));
             }
-            let all = step["payload"]["prompt_provenance"]["parts"].as_array();
-            let ours =
-                all.into_iter().flatten().filter(|part| part["type"] == "prompt_adaptations");
-            parts.extend(ours.map(|part| part["value"].as_str().unwrap().to_owned()));
         }
     }
     assert!(!ids.is_empty(), "{document}");
@@ -219,7 +221,7 @@ fn what_is_learned_is_applied_and_verified() {
     let history = machine.json("d", &["adapt", "history", ID]);
     let made = array(&history["versions"]);
     assert_eq!(made.len(), 2);
-    assert!(made[0]["why"].as_str().unwrap().starts_with("proposal 1: edit-missed"), "{history}");
+    assert!(made[0]["why"].as_str().unwrap().contains(": edit-missed: 20 of 20"), "{history}");
 }
 
 #[test]
