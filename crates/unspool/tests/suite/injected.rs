@@ -141,7 +141,11 @@ fn what_hooks_of_gemini_add_is_context_in_its_place() {
         let session_set = fold_in(&captures, &order);
         let transcript = main_session(&session_set).transcript();
         assert_eq!(transcript.title().as_deref(), Some(WORDS), "{order:?}");
-        assert_eq!(user(&transcript, 0), expected, "{order:?}");
+        let shown = user(&transcript, 0);
+        let ((title, context), rest) = shown.split_first().unwrap();
+        assert_eq!(title, "Session context", "{order:?}");
+        assert!(context.starts_with("<session_context>"), "{context}");
+        assert_eq!(rest, expected, "{order:?}");
         let second = user(&transcript, 1);
         assert_eq!(second[1], pair("words", "Thank you."), "{order:?}");
         assert_eq!(transcript.turns.iter().filter(|turn| turn.number > 0).count(), 2, "{order:?}");

@@ -132,7 +132,7 @@ fn a_prompt_that_gemini_forgets_is_kept_and_marked() {
         let turns = main_session(&session_set).transcript().turns;
         assert_eq!(turns.len(), 1);
         assert_eq!(turns[0].state, TurnState::Failed);
-        assert_eq!(turns[0].user[0].prose(), Some("Check something."));
+        assert_eq!(turns[0].user.iter().find_map(Body::prose), Some("Check something."));
     }
 }
 
