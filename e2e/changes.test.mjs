@@ -1,9 +1,11 @@
 // What a session changed, in a browser: the files with their net diffs, the keys, the way to the calls.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cp, mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { closeBrowser, folder, open, root, run, serve } from "./program.mjs";
+import { closeBrowser, folder, open, root, run, serve, until } from "./program.mjs";
 
 after(closeBrowser);
 
@@ -51,4 +53,94 @@ test("what changed on a narrow screen does not scroll sideways", async (t) => {
   await page.goto(`${await page.locator(".row a").first().evaluate((link) => link.href)}/changes`);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
   if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "changes-400.png") });
+});
+
+const CASES = join(root, "crates/unspool/tests/changes");
+
+/** A repository in which the session worked: committed but for one file, and edited by hand since. */
+async function repository(t) {
+  const path = join(await realpath(await folder(t)), "weather");
+  await cp(join(CASES, "before"), path, { recursive: true });
+  const git = (...words) => execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", ...words], { cwd: path });
+  const commit = (subject, at) => {
+    const env = { ...process.env, GIT_AUTHOR_DATE: at, GIT_COMMITTER_DATE: at };
+    execFileSync("git", ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", subject], { cwd: path, env });
+  };
+  git("init", "-q", "-b", "main");
+  git("add", "-A");
+  commit("Begin", "2026-11-09T10:00:00Z");
+  git("apply", join(CASES, "codex-edits/diff.patch"));
+  git("add", "-A", "--", ".", ":!src/new.ts");
+  commit("Show the humidity <b>", "2026-11-10T16:30:00Z");
+  const app = await readFile(join(path, "src/app.ts"), "utf8");
+  await writeFile(join(path, "src/app.ts"), app.replace("// Seconds for which a report is fresh.\n", ""));
+  await mkdir(join(path, "docs"));
+  await rename(join(path, "notes.txt"), join(path, "docs/notes.txt"));
+  git("add", "-A", "--", ".", ":!src/new.ts");
+  commit("Move the notes", "2026-11-11T10:00:00Z");
+  return path;
+}
+
+/** An archive with the session, which was in this folder. */
+async function archive(t, project) {
+  const data = await folder(t);
+  const log = await readFile(join(CASES, "codex-edits/log.jsonl"), "utf8");
+  const moved = join(data, "log.jsonl");
+  await writeFile(moved, log.replaceAll("/home/dev/weather", project));
+  assert.equal(await run(data, ["import", moved]), 0);
+  return data;
+}
+
+test("what changed: the commits it ended in, and which lines still stand", async (t) => {
+  const project = await repository(t);
+  const server = await serve(t, await archive(t, project), ["--port", "0"]);
+  const page = await open(t);
+  await page.goto(server.address);
+  await page.goto(`${await page.locator(".row a").first().evaluate((link) => link.href)}/changes`);
+  await page.locator("#in-git h2").waitFor();
+  const commits = await page.locator("#in-git .commits li").allInnerTexts();
+  assert.equal(commits.length, 1, "the commits by hand hold no line of the session");
+  assert.match(commits[0], /2026-11-10 +Show the humidity <b> +\d+ of \d+ lines/);
+  const lines = (file, state) => page.locator(`#file-${file} tr.added.is-${state} .line`).allInnerTexts();
+  const app = await lines(0, "stands");
+  assert.ok(app.includes("  return Math.round(sum / report.readings.length);"), app.join("\n"));
+  assert.deepEqual(await lines(0, "gone"), ["// Seconds for which a report is fresh."]);
+  assert.deepEqual(await lines(0, "uncommitted"), []);
+  assert.match(await page.locator("#file-0 .standing").innerText(), /of 13 added lines stand at HEAD, 1 is gone/);
+  const title = await page.locator("#file-0 tr.is-stands").first().getAttribute("title");
+  assert.match(title, /^stands at HEAD, in [0-9a-f]{10}$/);
+  // The new file is in no commit: its lines are neither gone nor at HEAD.
+  assert.equal((await lines(2, "uncommitted")).length, 8);
+  assert.equal((await lines(2, "gone")).length + (await lines(2, "stands")).length, 0);
+  assert.deepEqual(await lines(4, "stands"), ["Done: the service allows 60 requests a minute."], "in spite of its new name");
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, "standing.png"), fullPage: true });
+  const id = page.url().match(/\/s\/([^/]+)/)[1];
+  const json = await (await page.request.get(`${server.origin}/api/sessions/${id}/commits`)).json();
+  assert.equal(json.commits[0].subject, "Show the humidity <b>");
+  const notes = json.files.find((file) => file.name === "notes.txt");
+  assert.deepEqual(notes.lines, [{ line: 3, state: "stands", commit: json.commits[0].commit }]);
+  assert.deepEqual(page.troubles, []);
+
+  for (const colorScheme of ["light", "dark"]) {
+    const narrow = await open(t, { viewport: { width: 400, height: 800 }, colorScheme });
+    await narrow.goto(server.address);
+    await narrow.goto(page.url());
+    await narrow.locator("#in-git h2").waitFor();
+    assert.equal(await narrow.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    if (process.env.PICTURES) await narrow.screenshot({ path: join(process.env.PICTURES, `standing-400-${colorScheme}.png`) });
+  }
+});
+
+test("what changed says nothing of git where the project is in no repository", async (t) => {
+  const project = join(await realpath(await folder(t)), "weather");
+  await cp(join(CASES, "before"), project, { recursive: true });
+  const server = await serve(t, await archive(t, project), ["--port", "0"]);
+  const page = await open(t);
+  await page.goto(server.address);
+  const asked = page.waitForResponse(/changes\/git/);
+  await page.goto(`${await page.locator(".row a").first().evaluate((link) => link.href)}/changes`);
+  assert.equal((await asked).status(), 200);
+  await until("the answer is taken", () => page.evaluate(() => document.readyState === "complete"));
+  assert.equal(await page.locator("#in-git").isVisible(), false);
+  assert.equal(await page.locator(".standing").count(), 0);
 });

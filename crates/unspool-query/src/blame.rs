@@ -5,7 +5,9 @@ pub mod commits;
 mod document;
 pub mod edits;
 mod file_history;
+mod formatter_runs;
 mod line_claims;
+pub mod standing;
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +17,11 @@ use thiserror::Error;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::Place;
 use unspool_store::store::{StoreError, View};
-use unspool_view::present::blame::{Confidence, claim_lines};
+use unspool_view::present::blame::{Claim, Confidence, claim_lines};
 
 pub use document::{BlameDocument, range_document};
 use edits::{FoundEdit, describe, load_edits};
+use file_history::FileHistory;
 
 use crate::git::GitError;
 
@@ -83,10 +86,24 @@ pub struct LineEdit {
     pub at: Option<Timestamp>,
 }
 
+/// A file, the edits of it in the archive, and for each line the edit that wrote it.
+struct Attributed {
+    history: FileHistory,
+    found: Vec<FoundEdit>,
+    claims: Vec<Option<Claim>>,
+}
+
+async fn attribute<V: View>(view: &V, request: &BlameRequest) -> Result<Attributed, BlameError> {
+    let mut history = file_history::read(request)?;
+    let (found, timed) = load_edits(view, &history.place).await?;
+    claim_lines(timed, &mut history.commits);
+    let claims = line_claims::of(&mut history, &found);
+    Ok(Attributed { history, found, claims })
+}
+
 /// Finds the edits that wrote the lines of a file.
 pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, BlameError> {
-    let asked = request.clone();
-    let mut history = file_history::read(&asked)?;
+    let Attributed { history, found, claims } = attribute(view, &request).await?;
     let count = history.lines.len() as u32;
     let (first, last) = request.lines.unwrap_or((1, count));
     if request.lines.is_some() && (first < 1 || last < first || last > count) {
@@ -96,9 +113,6 @@ pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, Bl
         };
         return Err(BlameError::file(&request.file, what));
     }
-    let (found, timed) = load_edits(view, &history.place).await?;
-    claim_lines(timed, &mut history.commits);
-    let claims = line_claims::of(&mut history, &found);
     let mut numbers: FxHashMap<PartId, usize> = FxHashMap::default();
     let mut used: Vec<&FoundEdit> = Vec::new();
     let mut lines = Vec::new();

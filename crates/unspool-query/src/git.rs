@@ -129,6 +129,13 @@ impl Repository {
         }
     }
 
+    /// Whether a commit has a file.
+    pub fn has_file(&self, commit: &str, path: &Path) -> bool {
+        let mut name = OsString::from(format!("{commit}:"));
+        name.push(path);
+        self.read(&[OsStr::new("cat-file"), OsStr::new("-e"), &name]).is_ok()
+    }
+
     /// A file of a commit; None if the commit does not have it.
     pub fn file(&self, commit: &str, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let mut name = OsString::from(format!("{commit}:"));
@@ -139,6 +146,37 @@ impl Repository {
             Err(GitError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// What became of a file that a commit does not have.
+pub enum Fate {
+    /// No earlier commit has it either.
+    NeverThere,
+    Deleted,
+    /// It has this name since.
+    Renamed(PathBuf),
+}
+
+impl Repository {
+    /// What became of a file that `commit` does not have.
+    pub fn fate(&self, commit: &str, path: &Path) -> Result<Fate, GitError> {
+        let options = ["log", "-1", "--diff-filter=D", "--no-renames", "--format=%H", commit, "--"];
+        let mut arguments: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
+        arguments.push(path.as_os_str());
+        let output = self.read(&arguments)?;
+        let removed = String::from_utf8_lossy(output.trim_ascii()).into_owned();
+        if removed.is_empty() {
+            return Ok(Fate::NeverThere);
+        }
+        let options = ["diff-tree", "-r", "-M", "-z", "--name-status", "--diff-filter=R", &removed];
+        let output = self.read(&options.map(OsStr::new))?;
+        // `<commit>`, then `R<likeness>`, the old and the new name of each file.
+        let fields: Vec<&[u8]> = output.split(|byte| *byte == 0).collect();
+        let renames = fields.get(1..).unwrap_or_default().chunks_exact(3);
+        let renamed = renames.map(|rename| (path_of(rename[1]), path_of(rename[2])));
+        let mut renamed = renamed.filter(|(from, _)| from == path);
+        Ok(renamed.next().map_or(Fate::Deleted, |(_, to)| Fate::Renamed(to)))
     }
 }
 

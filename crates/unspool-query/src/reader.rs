@@ -22,12 +22,13 @@ use unspool_store::search::{Hit, SearchRequest};
 use unspool_store::store::{ListPosition, SessionFilter, StoreError, StoredSession, View};
 use unspool_view::block::Block;
 use unspool_view::present::budget::BudgetUse;
-use unspool_view::present::changes::Changes;
+use unspool_view::present::changes::{Changes, Standing};
 use unspool_view::present::notes::head_blocks;
 use unspool_view::present::tools::Tasks;
 use unspool_view::present::{self, Folding, UNTITLED};
 
 use crate::activity::activity;
+use crate::blame::standing::standing;
 use crate::budget::{Budgets, warnings};
 use crate::burn_rate::burn_rate;
 use crate::changes::changes;
@@ -79,6 +80,8 @@ pub enum Query {
     Budgets,
     /// What a session or one of its turns changed.
     Changes { session: SessionId, turn: Option<u32> },
+    /// What git still has of the changes of a session.
+    Standing { session: SessionId },
     /// What model calls of a session were sent.
     Prompts { session: SessionId, query: PromptQuery },
     /// The user's notes on a session.
@@ -90,6 +93,11 @@ pub enum Query {
 }
 
 impl Query {
+    /// Whether other programs are asked, which takes so long that other queries must not wait.
+    pub fn is_slow(&self) -> bool {
+        matches!(self, Query::Standing { .. })
+    }
+
     /// Caps all limits, to bound what each remote client can make the server load.
     pub fn bounded(self) -> Query {
         match self {
@@ -108,6 +116,7 @@ impl Query {
             Query::Session { .. }
             | Query::Budgets
             | Query::Changes { .. }
+            | Query::Standing { .. }
             | Query::Prompts { .. }
             | Query::Notes { .. }
             | Query::Findings { .. }
@@ -133,6 +142,7 @@ pub enum Response {
     },
     Budgets(Vec<BudgetUse>),
     Changes(Box<Changes>),
+    Standing(Box<Standing>),
     Prompts(PromptAnswer),
     Notes(Vec<PlacedNote>),
     Findings(Vec<FindingEntry>),
@@ -238,6 +248,15 @@ async fn run<V: View>(
                 Some(changes) => Response::Changes(Box::new(changes)),
                 None => Response::Failed("the session has no such turn".to_owned()),
             })
+        }
+        Query::Standing { session } => {
+            let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
+            let changes = changes(view, &stored, None).await?.unwrap_or_default();
+            let found = standing(view, &stored, &changes).await;
+            Ok(found.map_or_else(
+                |error| Response::Failed(error.to_string()),
+                |found| Response::Standing(Box::new(found.standing)),
+            ))
         }
         Query::Prompts { session, query } => {
             let Some(stored) = view.session(session).await? else { return Ok(no_session()) };

@@ -1,4 +1,5 @@
-// What a session changed: next and previous file, and the file in view marked in the list.
+// What a session changed: next and previous file, the file in view marked in the list, and what git still
+// has of it, which is loaded after the page because git takes a moment.
 
 import { isTyping } from "./app.js";
 import { addAction, notify } from "./actions.js";
@@ -42,3 +43,37 @@ function mark() {
 }
 addEventListener("scroll", mark, { passive: true });
 mark();
+
+const SAID = { stands: "stands at HEAD", uncommitted: "not committed", gone: "gone from HEAD and from disk" };
+
+/** Marks the added lines of a file by their states, which are in the order of its diff. */
+function markLines(file, states) {
+  file.querySelectorAll("tr.added").forEach((row, at) => {
+    const [state, commit] = (states[at] ?? "unknown").split(":");
+    if (!(state in SAID)) return;
+    row.classList.add(`is-${state}`);
+    const said = commit ? `${SAID[state]}, in ${commit}` : SAID[state];
+    row.title = said;
+    row.querySelector(".sign").setAttribute("aria-label", `added, ${said}`);
+  });
+}
+
+async function askGit() {
+  const holder = document.getElementById("in-git");
+  const { changes, turn } = document.querySelector("[data-changes]").dataset;
+  const response = await fetch(`/s/${changes}/changes/git${turn ? `?turn=${turn}` : ""}`).catch(() => null);
+  if (!response?.ok) return;
+  const template = document.createElement("template");
+  template.innerHTML = await response.text();
+  for (const line of template.content.querySelectorAll("[data-file-of]")) {
+    const file = files[Number(line.dataset.fileOf)];
+    if (!file) continue;
+    markLines(file, line.dataset.states.split(" "));
+    delete line.dataset.states;
+    file.querySelector(".changed-by").after(line);
+  }
+  holder.replaceChildren(template.content);
+  holder.hidden = holder.childElementCount === 0;
+}
+
+if (files.length > 0) askGit();

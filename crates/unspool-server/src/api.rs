@@ -115,6 +115,7 @@ async fn handle<S: Store>(
         Endpoint::ToolCalls => history::calls(app, params).await,
         Endpoint::Notes => edits::notes(app, params).await,
         Endpoint::Changes => changes::one(app, params).await,
+        Endpoint::Commits => changes::commits(app, params).await,
         Endpoint::Prompts => prompts::many(app, params).await,
         Endpoint::SessionFindings => findings::one(app, params).await,
         Endpoint::Findings => findings::many(app, params).await,

@@ -187,6 +187,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/findings", get(pages::findings::findings))
         .route("/s/{id}/findings", get(pages::findings::of_session))
         .route("/s/{id}/changes", get(pages::changes))
+        .route("/s/{id}/changes/git", get(pages::changes::in_git))
         .route("/s/{id}/prompts", get(pages::prompts))
         .route("/s/{id}/thoughtflow", get(pages::thoughtflow))
         .route("/thoughtflow/{file}", get(pages::artifact))

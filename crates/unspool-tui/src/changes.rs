@@ -1,15 +1,22 @@
 //! The screen of what a session changed: its files one below another, laid out as lines.
 
+use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
 use unspool_query::reader::Query;
 use unspool_view::block::{Block, Span};
 use unspool_view::lines::{Line, LineOptions, layout};
-use unspool_view::present::changes::{Changes, EditRef, FileChange};
+use unspool_view::present::changes::{Changes, EditRef, FileChange, FileStanding, Standing};
+
+/// Commits beyond this number are not listed.
+const MAX_COMMITS: usize = 20;
 
 pub struct ChangesPane {
     pub session: SessionId,
     /// None while they are loaded.
     pub changes: Option<Changes>,
+    /// What git has of them. None until git was asked.
+    standing: Option<Standing>,
+    has_asked_git: bool,
     /// All lines, for the current width.
     pub lines: Vec<Line>,
     /// The line at which each file starts.
@@ -26,6 +33,8 @@ impl ChangesPane {
         ChangesPane {
             session,
             changes: None,
+            standing: None,
+            has_asked_git: false,
             lines: Vec::new(),
             starts: Vec::new(),
             top: 0,
@@ -43,6 +52,17 @@ impl ChangesPane {
         self.lay();
     }
 
+    /// The query for what git has of the changes, once.
+    pub fn ask_git(&mut self) -> Option<Query> {
+        let is_first = !std::mem::replace(&mut self.has_asked_git, true);
+        is_first.then_some(Query::Standing { session: self.session })
+    }
+
+    pub fn take_standing(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+        self.lay();
+    }
+
     pub fn resize(&mut self, width: usize, height: usize) {
         if self.size != (width, height) {
             self.size = (width, height);
@@ -57,12 +77,23 @@ impl ChangesPane {
         let paragraph = |spans: Vec<Span>| Block::Paragraph { spans };
         let mut head = vec![paragraph(changes.summary())];
         head.extend(changes.notes().into_iter().map(|note| paragraph(vec![Span::plain(note)])));
+        let standing = self.standing.as_ref().filter(|standing| !standing.is_empty());
+        if let Some(standing) = standing {
+            head.push(paragraph(standing.summary()));
+            let commits = standing.commits.iter().take(MAX_COMMITS);
+            head.extend(commits.map(|commit| paragraph(commit.line())));
+        }
         self.lines = layout(&head, width, &options);
         self.starts.clear();
+        let files = standing.into_iter().flat_map(|it| it.files.iter().flatten());
+        let in_git: FxHashMap<&str, &FileStanding> =
+            files.map(|file| (file.path.as_str(), file)).collect();
         for file in &changes.files {
             self.lines.push(Line::default());
             self.starts.push(self.lines.len());
             let mut blocks = vec![paragraph(file.head())];
+            let in_git = in_git.get(file.path.as_str()).map(|file| file.summary());
+            blocks.extend(in_git.filter(|spans| !spans.is_empty()).map(paragraph));
             blocks.extend(file.body());
             self.lines.extend(layout(&blocks, width, &options));
         }

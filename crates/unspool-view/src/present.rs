@@ -4,6 +4,7 @@
 
 pub mod activity;
 pub mod agents;
+mod alignment;
 pub mod ansi;
 pub mod blame;
 mod body;

@@ -5,10 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::id::SessionId;
 use unspool_store::store::{EditedFiles, StoreError, StoredSession, View};
 use unspool_view::present::blame::{CommitLines, Confidence, claim_lines};
+use unspool_view::present::changes::StandingCommit;
 
 use super::BlameError;
 use super::edits::load_edits;
@@ -142,14 +144,13 @@ async fn shares<V: View>(
     let mut found: Vec<CommitShares> = Vec::with_capacity(commits.len());
     let mut by_path: BTreeMap<String, Vec<(usize, CommitLines)>> = BTreeMap::new();
     for commit in commits {
-        let added = commit.files.iter().flat_map(|file| &file.lines.lines);
         let number = found.len();
         found.push(CommitShares {
             id: commit.id,
             author_time: commit.author_time,
             author: commit.author,
             subject: commit.subject,
-            added: added.filter(|line| line.is_added).count(),
+            added: commit.files.iter().map(|file| file.added).sum(),
             sessions: Vec::new(),
         });
         for file in commit.files {
@@ -259,9 +260,17 @@ async fn files_by_repository<V: View>(
 }
 
 impl SessionCommits {
-    /// The lines of a commit that the session wrote, and those with the exact text.
-    pub fn lines_of(commit: &CommitShares) -> (usize, usize) {
-        commit.sessions.iter().fold((0, 0), |sum, it| (sum.0 + it.lines, sum.1 + it.exact))
+    /// A commit with the lines of it that the session wrote.
+    pub fn standing(commit: &CommitShares) -> StandingCommit {
+        StandingCommit {
+            id: commit.id.to_string(),
+            author: commit.author.clone(),
+            at: Timestamp::from_second(commit.author_time).ok(),
+            subject: commit.subject.clone(),
+            added: commit.added,
+            lines: commit.sessions.iter().map(|share| share.lines).sum(),
+            exact: commit.sessions.iter().map(|share| share.exact).sum(),
+        }
     }
 }
 

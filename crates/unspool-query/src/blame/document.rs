@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use unspool_model::id::{PartId, SessionId};
+use unspool_view::present::changes::LineStanding;
 
 use super::Blame;
-use super::commits::{CommitShares, SessionCommits};
+use super::commits::CommitShares;
+use super::standing::SessionStanding;
 
 #[derive(Serialize)]
 pub struct BlameDocument<'a> {
@@ -63,8 +65,10 @@ impl Blame {
 }
 
 #[derive(Serialize)]
-pub struct SessionCommitsDocument<'a> {
+pub struct StandingDocument<'a> {
     commits: Vec<SessionCommitDocument<'a>>,
+    /// The changed files that git knows.
+    files: Vec<FileDocument<'a>>,
     /// Edited files that are in no repository of this machine.
     outside: &'a [String],
 }
@@ -75,6 +79,13 @@ struct SessionCommitDocument<'a> {
     commit: CommitDocument<'a>,
     lines: usize,
     exact: usize,
+}
+
+#[derive(Serialize)]
+struct FileDocument<'a> {
+    path: &'a str,
+    name: &'a str,
+    lines: &'a [LineStanding],
 }
 
 #[derive(Serialize)]
@@ -98,13 +109,30 @@ impl<'a> CommitDocument<'a> {
     }
 }
 
-impl SessionCommits {
-    pub fn document(&self) -> SessionCommitsDocument<'_> {
-        let commits = self.commits.iter().map(|commit| {
-            let (lines, exact) = SessionCommits::lines_of(commit);
-            SessionCommitDocument { commit: CommitDocument::new(commit), lines, exact }
+impl SessionStanding {
+    pub fn document(&self) -> StandingDocument<'_> {
+        let commits = self.standing.commits.iter().map(|commit| SessionCommitDocument {
+            commit: CommitDocument {
+                commit: &commit.id,
+                author: &commit.author,
+                at: commit.at,
+                subject: &commit.subject,
+                added: commit.added,
+            },
+            lines: commit.lines,
+            exact: commit.exact,
         });
-        SessionCommitsDocument { commits: commits.collect(), outside: &self.outside }
+        let files = self.standing.files.iter().flatten();
+        let files = files.map(|file| FileDocument {
+            path: &file.path,
+            name: &file.name,
+            lines: &file.lines,
+        });
+        StandingDocument {
+            commits: commits.collect(),
+            files: files.collect(),
+            outside: &self.outside,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, kept_lines};
 
+use super::formatter_runs::{self, RunCommit};
 use super::{BlameError, BlameRequest};
 use crate::git::blame_output::{self, BlamedLine, LineOrigin};
 use crate::git::log::{self, Commit, Follow};
@@ -43,14 +44,17 @@ pub struct FileLine {
     pub key: LineKey,
     /// The commit that git names; None if the line is in none.
     pub commit: Option<String>,
-    pub origin: Option<Origin>,
+    /// Where its text comes from: one line of a commit, or several if a formatter joined them.
+    pub origins: Vec<Origin>,
+    /// A formatter laid it out anew since.
+    pub is_carried: bool,
     /// Where git finds it if it ignores white space and follows moved lines, if that is another
     /// place.
     pub earlier: Option<Origin>,
 }
 
 /// A line of a commit.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// None for a commit that changed no line of the file by itself, such as a merge.
     pub commit: Option<usize>,
@@ -186,11 +190,17 @@ fn committed_history(
     let [plain, followed, log] = read_all(repository, [blame(&[]), blame(&["-w", "-M"]), log]);
     let mut history = empty_history();
     let mut numbers: FxHashMap<std::sync::Arc<str>, usize> = FxHashMap::default();
+    let mut runs: Vec<RunCommit> = Vec::new();
     for Commit { id, files, .. } in log::parse(&log?) {
         for file in files {
+            let number = history.commits.len();
+            if let Some(run) = file.run {
+                let path = file.renamed_from.as_ref().unwrap_or(&file.path).clone();
+                runs.push(RunCommit { number, id: id.to_string(), path, run });
+            }
             history.place.names.extend(file.renamed_from);
             history.place.names.insert(file.path);
-            numbers.insert(id.clone(), history.commits.len());
+            numbers.insert(id.clone(), number);
             history.commits.push(file.lines);
             history.removed.push(file.removed);
         }
@@ -200,7 +210,7 @@ fn committed_history(
         number: origin.number,
     };
     let followed = blame_output::parse(&followed?);
-    for (at, BlamedLine { origin: from, text }) in
+    for (at, BlamedLine { origin: from, text, .. }) in
         blame_output::parse(&plain?).into_iter().enumerate()
     {
         let earlier = followed.get(at).map(|line| &line.origin).filter(|other| **other != from);
@@ -208,9 +218,18 @@ fn committed_history(
             key: LineKey::of(&text),
             text,
             commit: Some(from.commit.to_string()),
-            origin: Some(origin(&from)),
+            origins: vec![origin(&from)],
+            is_carried: false,
             earlier: earlier.map(origin),
         });
+    }
+    if !runs.is_empty() {
+        let (commits, lines) = (&history.commits, &mut history.lines);
+        let name = path.to_string_lossy();
+        formatter_runs::follow(repository, commit, &name, &runs, &numbers, commits, lines)?;
+    }
+    for line in &mut history.lines {
+        line.earlier = line.earlier.filter(|earlier| !line.origins.contains(earlier));
     }
     Ok(history)
 }
@@ -242,7 +261,8 @@ impl FileHistory {
                 text: text.to_owned(),
                 key: LineKey::of(text),
                 commit: None,
-                origin: Some(Origin { commit: Some(number), number: line }),
+                origins: vec![Origin { commit: Some(number), number: line }],
+                is_carried: false,
                 earlier: None,
             }));
         }
@@ -254,11 +274,10 @@ impl FileHistory {
         // Lines that were moved or reformatted since the last commit.
         let mut gone: FxHashMap<LineKey, Vec<Origin>> = FxHashMap::default();
         for line in earlier.into_iter().flatten().rev() {
-            let origin = line.earlier.or(line.origin);
+            let origin = line.earlier.or(line.origins.first().copied());
             gone.entry(line.key).or_default().extend(origin);
         }
-        let is_new =
-            |line: &&mut FileLine| line.origin.is_some_and(|origin| origin.commit == Some(number));
+        let is_new = |line: &&mut FileLine| line.origins.iter().any(|it| it.commit == Some(number));
         for line in self.lines.iter_mut().filter(is_new) {
             line.earlier = gone.get_mut(&line.key).and_then(Vec::pop);
         }

@@ -2,21 +2,20 @@
 
 use rustc_hash::FxHashMap;
 use unspool_model::id::SessionId;
-use unspool_view::present::blame::{
-    Claim, CommitLine, CommitLines, Confidence, LineKey, is_distinctive,
-};
+use unspool_view::present::blame::{Claim, CommitLines, LineKey, is_distinctive};
 
 use super::edits::FoundEdit;
 use super::file_history::{FileHistory, FileLine, Origin};
 
 /// For each line of the file the edit that wrote it.
 pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> {
-    let claims: Vec<FxHashMap<u32, InCommit>> = history.commits.iter().map(in_commit).collect();
+    let claims: Vec<FxHashMap<u32, Claim>> = history.commits.iter().map(in_commit).collect();
     let claim = |origin: &Origin| claims.get(origin.commit?)?.get(&origin.number).copied();
+    let session = |claim: &Claim| edits[claim.edit].session;
     let followed = followed(&history.lines);
-    let mut found = Vec::with_capacity(history.lines.len());
+    let mut found: Vec<Option<LineClaim>> = Vec::with_capacity(history.lines.len());
     for (line, is_followed) in history.lines.iter().zip(followed) {
-        let (Some(origin), earlier) = (&line.origin, &line.earlier) else {
+        let Some(origin) = line.origins.first() else {
             found.push(None);
             continue;
         };
@@ -30,60 +29,78 @@ pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> 
                 true
             })
         };
-        found.push(match earlier.as_ref().filter(|_| was_moved) {
-            Some(earlier) => claim(earlier).map(|(claim, block)| {
-                let confidence = claim.confidence.min(Confidence::Moved);
-                (Claim { confidence, ..claim }, block)
-            }),
-            None => claim(origin),
-        });
+        let from = line.earlier.as_ref().filter(|_| was_moved).unwrap_or(origin);
+        let mut claimed = claim(from);
+        if !was_moved {
+            // Several lines with several writers have none.
+            let is_by = |other: &Origin, first: &Claim| {
+                claim(other).is_some_and(|other| session(&other) == session(first))
+            };
+            claimed = claimed.filter(|first| line.origins.iter().all(|it| is_by(it, first)));
+        }
+        found.push(claimed.map(|claim| match was_moved || line.is_carried {
+            true => LineClaim { claim: claim.moved(), from: *from },
+            false => LineClaim { claim, from: *from },
+        }));
     }
-    let session = |(claim, _): &InCommit| edits[claim.edit].session;
-    let writers: Vec<Option<SessionId>> = found.iter().map(|it| it.as_ref().map(session)).collect();
-    let blocks: Vec<usize> = found.iter().map(|it| it.map_or(0, |(_, block)| block)).collect();
+    let writers: Vec<Option<SessionId>> =
+        found.iter().map(|it| it.as_ref().map(|it| session(&it.claim))).collect();
     let disputed = disputed(&history.lines, &writers);
-    let left_over = left_over(&history.lines, &writers, &blocks);
-    for at in disputed.into_iter().chain(left_over) {
+    let alone = alone(&found, &telling(history));
+    for at in disputed.into_iter().chain(alone) {
         found[at] = None;
     }
-    found.into_iter().map(|it| it.map(|(claim, _)| claim)).collect()
+    found.into_iter().map(|it| it.map(|it| it.claim)).collect()
 }
 
-/// A claim in a commit, and how many lines of the same edit stand together there.
-type InCommit = (Claim, usize);
-
-fn in_commit(commit: &CommitLines) -> FxHashMap<u32, InCommit> {
-    let edit = |line: &CommitLine| line.claim.map(|claim| claim.edit);
-    let mut found = FxHashMap::default();
-    for block in commit.lines.chunk_by(|one, next| edit(one) == edit(next)) {
-        let claims = block.iter().filter_map(|line| Some((line.number, line.claim?)));
-        found.extend(claims.map(|(number, claim)| (number, (claim, block.len()))));
-    }
-    found
+/// The edit that wrote a line, and the line of a commit that it is.
+struct LineClaim {
+    claim: Claim,
+    from: Origin,
 }
 
-/// Lines that are left of a block whose other lines were replaced, if their text says nothing: whoever
-/// replaced the block may have written them again, and a diff shows them as kept.
-fn left_over<Writer: PartialEq>(
-    lines: &[FileLine],
-    writers: &[Option<Writer>],
-    blocks: &[usize],
-) -> Vec<usize> {
-    let mut counts: FxHashMap<LineKey, usize> = FxHashMap::default();
-    for line in lines {
-        *counts.entry(line.key).or_default() += 1;
-    }
-    let tells = |line: &FileLine| counts[&line.key] == 1 && is_distinctive(&line.text);
-    let mut found = Vec::new();
-    let mut from = 0;
-    for run in writers.chunk_by(|one, next| one == next) {
-        let to = from + run.len();
-        if run[0].is_some() && !lines[from..to].iter().any(tells) {
-            found.extend((from..to).filter(|at| blocks[*at] > run.len()));
+fn in_commit(commit: &CommitLines) -> FxHashMap<u32, Claim> {
+    commit.lines.iter().filter_map(|line| Some((line.number, line.claim?))).collect()
+}
+
+/// Lines whose text does not say who wrote it, and that no longer stand beside a line of the same edit
+/// with which they were written. Whoever replaced the lines around them may have written them again,
+/// and a diff shows them as kept.
+fn alone(found: &[Option<LineClaim>], tells: &[bool]) -> Vec<usize> {
+    let goes_on = |one: &Option<LineClaim>, next: &Option<LineClaim>| match (one, next) {
+        (Some(one), Some(next)) => {
+            one.claim.edit == next.claim.edit
+                && one.from.commit == next.from.commit
+                && one.from.number + 1 == next.from.number
         }
-        from = to;
+        (Some(_) | None, Some(_) | None) => false,
+    };
+    let runs = found.chunk_by(goes_on).scan(0, |at, run| {
+        *at += run.len();
+        Some((*at - 1, run.len()))
+    });
+    let alone = runs.filter(|(last, length)| *length == 1 && found[*last].is_some());
+    alone.map(|(at, _)| at).filter(|at| !tells[*at]).collect()
+}
+
+/// For each line whether its text alone says who wrote it: it stands once in the file, and only one
+/// commit ever added it. People and agents write `log.info("start")` again and again.
+fn telling(history: &FileHistory) -> Vec<bool> {
+    let mut counts: FxHashMap<LineKey, (usize, usize)> = FxHashMap::default();
+    for line in &history.lines {
+        counts.entry(line.key).or_default().0 += 1;
     }
-    found
+    let added = history.commits.iter().flat_map(|commit| &commit.lines);
+    for line in added.filter(|line| line.is_added) {
+        if let Some(count) = counts.get_mut(&line.key()) {
+            count.1 += 1;
+        }
+    }
+    let tells = |line: &FileLine| {
+        let (stands, added) = counts.get(&line.key).copied().unwrap_or_default();
+        stands == 1 && added <= 1 && is_distinctive(&line.text)
+    };
+    history.lines.iter().map(tells).collect()
 }
 
 /// For each line whether git may follow it to an earlier commit: people write `return None` anew
@@ -105,7 +122,7 @@ fn followed(lines: &[FileLine]) -> Vec<bool> {
 /// another wrote its last `}` or the other's: both diffs are right, and git shows one of them. If the
 /// two lines have different writers, either may have written either.
 fn disputed<Writer: PartialEq>(lines: &[FileLine], writers: &[Writer]) -> Vec<usize> {
-    let commit = |at: usize| lines[at].origin.and_then(|origin| origin.commit);
+    let commit = |at: usize| lines[at].origins.first().and_then(|origin| origin.commit);
     let is_same = |inside: usize, beside: usize| {
         lines[inside].key == lines[beside].key && commit(beside) < commit(inside)
     };

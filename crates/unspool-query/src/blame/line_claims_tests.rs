@@ -1,6 +1,6 @@
 //! Tests of giving the claims of commits to the lines of the file.
 
-use unspool_view::present::blame::LineKey;
+use unspool_view::present::blame::{CommitLine, Confidence, LineKey};
 
 use super::*;
 
@@ -9,7 +9,8 @@ fn line(text: &str, commit: usize, earlier: Option<(usize, u32)>) -> FileLine {
         text: text.to_owned(),
         key: LineKey::of(text),
         commit: None,
-        origin: Some(Origin { commit: Some(commit), number: 1 }),
+        origins: vec![Origin { commit: Some(commit), number: 1 }],
+        is_carried: false,
         earlier: earlier.map(|(commit, number)| Origin { commit: Some(commit), number }),
     }
 }
@@ -42,14 +43,35 @@ fn a_line_that_says_nothing_is_followed_only_with_its_neighbours() {
 }
 
 #[test]
-fn what_is_left_of_a_replaced_block_is_nobodys_if_it_says_nothing() {
-    let lines = file(&[("x = load(widget)", 1), ("return None", 0), ("y = load(widget)", 1)]);
-    let writers = [None, Some("agent"), None];
-    assert_eq!(left_over(&lines, &writers, &[0, 6, 0]), [1]);
-    assert!(left_over(&lines, &writers, &[0, 1, 0]).is_empty(), "the edit wrote only this line");
-    let telling = file(&[("}", 1), ("load_order(invoice)", 0), ("return None", 0), ("}", 1)]);
-    let writers = [None, Some("agent"), Some("agent"), None];
-    assert!(left_over(&telling, &writers, &[0, 6, 6, 0]).is_empty(), "a line of it is unique");
-    let copies = file(&[("log.info(start)", 1), ("x = 1", 1), ("log.info(start)", 0)]);
-    assert_eq!(left_over(&copies, &[None, None, Some("agent")], &[0, 0, 6]), [2]);
+fn a_line_that_says_nothing_needs_a_neighbour_of_its_edit() {
+    let claim = |edit: usize, number: u32| {
+        let claim = Claim { edit, confidence: Confidence::Exact };
+        Some(LineClaim { claim, from: Origin { commit: Some(0), number } })
+    };
+    let found = [claim(0, 4), claim(0, 5), None, claim(0, 9), claim(1, 10), claim(0, 20), None];
+    assert_eq!(alone(&found, &[false; 7]), [3, 4, 5]);
+    let tells = [false, false, false, true, true, false, false];
+    assert_eq!(alone(&found, &tells), [5], "a text that says who wrote it stands alone");
+}
+
+#[test]
+fn a_text_says_who_wrote_it_if_it_was_written_once() {
+    let lines =
+        file(&[("x = load(widget)", 1), ("log.info(start)", 1), ("}", 0), ("y = load(order)", 0)]);
+    let added = |text: &str| CommitLine::new(text.to_owned(), 1, true);
+    let commit = |texts: &[&str]| CommitLines {
+        lines: texts.iter().map(|text| added(text)).collect(),
+        ..CommitLines::default()
+    };
+    let commits = vec![
+        commit(&["x = load(widget)", "log.info(start)", "}", "y = load(order)"]),
+        commit(&["  log.info(start)"]),
+    ];
+    let place = crate::blame::file_history::FilePlace {
+        name: String::new(),
+        folders: Vec::new(),
+        names: Default::default(),
+    };
+    let history = FileHistory { place, lines, commits, removed: Vec::new() };
+    assert_eq!(telling(&history), [true, false, false, true]);
 }

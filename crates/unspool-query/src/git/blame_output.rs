@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where a line comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +14,11 @@ pub struct LineOrigin {
 
 /// A line of a file.
 pub struct BlamedLine {
+    /// Its number in the file that was asked about, from 1.
+    pub number: u32,
     pub origin: LineOrigin,
+    /// The commit is the first one of the repository, or the end of the range that was asked about.
+    pub is_boundary: bool,
     pub text: String,
 }
 
@@ -22,28 +26,35 @@ pub struct BlamedLine {
 pub fn parse(output: &[u8]) -> Vec<BlamedLine> {
     let mut commits: FxHashMap<Vec<u8>, Arc<str>> = FxHashMap::default();
     let mut lines = Vec::new();
-    let mut origin: Option<LineOrigin> = None;
+    let mut head: Option<(LineOrigin, u32)> = None;
+    let mut boundaries: FxHashSet<Arc<str>> = FxHashSet::default();
     for line in output.split(|byte| *byte == b'\n') {
         if let Some(text) = line.strip_prefix(b"\t") {
-            if let Some(origin) = origin.take() {
-                lines.push(BlamedLine { origin, text: String::from_utf8_lossy(text).into_owned() });
+            if let Some((origin, number)) = head.take() {
+                let text = String::from_utf8_lossy(text).into_owned();
+                let is_boundary = boundaries.contains(&origin.commit);
+                lines.push(BlamedLine { number, origin, is_boundary, text });
             }
-        } else if origin.is_none()
-            && let Some((commit, number)) = head(line)
-        {
+        } else if let Some((origin, _)) = &head {
+            // Only before the first line of a commit.
+            if line == b"boundary" {
+                boundaries.insert(origin.commit.clone());
+            }
+        } else if let Some((commit, numbers)) = commit_and_lines(line) {
             let known = commits
                 .entry(commit.to_vec())
                 .or_insert_with(|| Arc::from(String::from_utf8_lossy(commit).as_ref()));
-            origin = Some(LineOrigin { commit: known.clone(), number });
+            let origin = LineOrigin { commit: known.clone(), number: numbers.0 };
+            head = Some((origin, numbers.1));
         }
     }
     lines
 }
 
 /// `<commit> <line in the commit> <line> [<count>]`
-fn head(line: &[u8]) -> Option<(&[u8], u32)> {
+fn commit_and_lines(line: &[u8]) -> Option<(&[u8], (u32, u32))> {
     let mut words = line.split(|byte| *byte == b' ');
     let commit = words.next().filter(|word| word.len() >= 40)?;
-    let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-    Some((commit, number))
+    let mut number = || std::str::from_utf8(words.next()?).ok()?.parse().ok();
+    Some((commit, (number()?, number()?)))
 }

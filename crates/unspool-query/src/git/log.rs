@@ -1,11 +1,12 @@
 //! `git log -p`: the commits of files and the lines that each changed.
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use unspool_view::present::blame::{CommitLine, CommitLines, LineKey};
+use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, carried_lines};
 
 use super::unquote;
 
@@ -28,6 +29,53 @@ pub struct CommitFile {
     pub lines: CommitLines,
     /// How many lines with this text the commit removed.
     pub removed: FxHashMap<LineKey, usize>,
+    /// All lines that git shows as added.
+    pub added: usize,
+    /// The commit only laid the text of the file out anew. Its lines then count neither as added nor
+    /// as removed.
+    pub run: Option<FormatterRun>,
+}
+
+/// What a formatter did: the hunks of its diff in order.
+#[derive(Default)]
+pub struct FormatterRun {
+    hunks: Vec<RunHunk>,
+}
+
+struct RunHunk {
+    /// The numbers of its first lines, and of the first lines after it.
+    old: Range<u32>,
+    new: Range<u32>,
+    /// For each of its lines the first and the last line before of which it consists.
+    lines: Vec<(u32, u32)>,
+    /// Those that git shows as added.
+    is_changed: Vec<bool>,
+}
+
+/// The lines before of which a line consists.
+pub struct Carried {
+    pub first: u32,
+    pub last: u32,
+    pub is_changed: bool,
+}
+
+impl FormatterRun {
+    /// The lines before of which a line of the file consists. None for a blank line of its own.
+    pub fn before(&self, line: u32) -> Option<Carried> {
+        let at = self.hunks.partition_point(|hunk| hunk.new.end <= line);
+        if let Some(hunk) = self.hunks.get(at).filter(|hunk| hunk.new.contains(&line)) {
+            let at = (line - hunk.new.start) as usize;
+            let (first, last) = *hunk.lines.get(at)?;
+            let is_changed = hunk.is_changed.get(at).copied().unwrap_or_default();
+            return (first > 0).then_some(Carried { first, last, is_changed });
+        }
+        let (old, new) = match at.checked_sub(1).and_then(|before| self.hunks.get(before)) {
+            Some(hunk) => (hunk.old.end, hunk.new.end),
+            None => (1, 1),
+        };
+        let number = (line + old).checked_sub(new)?;
+        Some(Carried { first: number, last: number, is_changed: false })
+    }
 }
 
 /// Begins the line of a commit. Such a byte at the beginning of a line of a diff stands after its
@@ -80,6 +128,9 @@ pub fn parse(output: &[u8]) -> Vec<Commit> {
         reader.line(line);
     }
     let mut commits = reader.commits;
+    for file in commits.iter_mut().flat_map(|commit| &mut commit.files) {
+        file.leave_out_run();
+    }
     commits.reverse();
     commits
 }
@@ -90,8 +141,14 @@ struct Reader {
     /// Lines of the hunk that are left, before and after the change.
     old_left: u64,
     new_left: u64,
-    /// The number of the next line after the change.
+    /// The numbers of the next line before and after the change.
+    next_old: u32,
     next: u32,
+    /// The hunk before the change: its first number and its texts. None once the diff of the file
+    /// says that it is no formatter run.
+    old: Option<(u32, Vec<String>)>,
+    /// The first line of the hunk among those of its file.
+    from: usize,
 }
 
 impl Reader {
@@ -136,38 +193,87 @@ impl Reader {
             let (start, count) = range.split_once(',').unwrap_or((range, "1"));
             Some((start.parse::<u32>().ok()?, count.parse::<u64>().ok()?))
         };
-        if let (Some((_, old)), Some((next, new))) = (range('-'), range('+')) {
-            (self.old_left, self.new_left, self.next) = (old, new, next);
-            if let Some(file) = self.file() {
-                file.lines.lines.push(CommitLine::hunk_break());
-            }
+        if let (Some((next_old, old)), Some((next, new))) = (range('-'), range('+')) {
+            (self.old_left, self.new_left) = (old, new);
+            // A side without lines is named by the line before it.
+            self.next_old = next_old + u32::from(old == 0);
+            self.next = next;
+            let Some(file) = self.file() else { return };
+            file.lines.lines.push(CommitLine::hunk_break());
+            let is_first = file.lines.lines.len() == 1;
+            let may_be_run = is_first || file.run.is_some();
+            self.from = file.lines.lines.len();
+            self.old = may_be_run.then(|| (self.next_old, Vec::new()));
         }
     }
 
     fn hunk_line(&mut self, line: &[u8]) {
         let (mark, text) = line.split_first().map_or((b' ', line), |(mark, text)| (*mark, text));
         let text = String::from_utf8_lossy(text);
+        let is_old = matches!(mark, b'-' | b' ');
+        let is_new = matches!(mark, b'+' | b' ');
+        if is_old {
+            self.old_left = self.old_left.saturating_sub(1);
+            if let Some((_, texts)) = &mut self.old {
+                texts.push(text.clone().into_owned());
+            }
+        }
         let number = self.next;
-        match mark {
-            b'+' | b' ' => {
-                self.next += 1;
-                self.new_left = self.new_left.saturating_sub(1);
-                if mark == b' ' {
-                    self.old_left = self.old_left.saturating_sub(1);
-                }
-                if let Some(file) = self.file() {
-                    let line = CommitLine::new(text.into_owned(), number, mark == b'+');
-                    file.lines.lines.push(line);
-                }
-            }
-            b'-' => {
-                self.old_left = self.old_left.saturating_sub(1);
-                if let Some(file) = self.file() {
-                    *file.removed.entry(LineKey::of(&text)).or_default() += 1;
-                }
-            }
-            // `\ No newline at end of file`
-            _ => {}
+        if is_new {
+            self.new_left = self.new_left.saturating_sub(1);
+            self.next += 1;
+        }
+        let Some(file) = self.commits.last_mut().and_then(|commit| commit.files.last_mut()) else {
+            return;
+        };
+        if mark == b'-' {
+            *file.removed.entry(LineKey::of(&text)).or_default() += 1;
+        }
+        if is_new {
+            file.added += usize::from(mark == b'+');
+            file.lines.lines.push(CommitLine::new(text.into_owned(), number, mark == b'+'));
+        }
+        // Not after `\ No newline at end of file`.
+        if (is_old || is_new) && self.old_left == 0 && self.new_left == 0 {
+            let old = self.old.take();
+            file.run = old.and_then(|(first, texts)| run_hunk(file, self.from, first, &texts)).map(
+                |hunk| {
+                    let mut run = file.run.take().unwrap_or_default();
+                    run.hunks.push(hunk);
+                    run
+                },
+            );
+        }
+    }
+}
+
+/// The hunk of a file's diff whose lines begin at `from`, if it only lays text out anew.
+fn run_hunk(file: &CommitFile, from: usize, first: u32, old: &[String]) -> Option<RunHunk> {
+    let new = file.lines.lines.get(from..)?;
+    let old_texts: Vec<&str> = old.iter().map(String::as_str).collect();
+    let texts: Vec<&str> = new.iter().map(|line| line.text.as_str()).collect();
+    let carried = carried_lines(&old_texts, &texts)?;
+    let number = |at: usize| first + at as u32;
+    let lines = carried.into_iter().map(|range| match range.is_empty() {
+        true => (0, 0),
+        false => (number(range.start), number(range.end - 1)),
+    });
+    let start = new.first().map_or(0, |line| line.number);
+    Some(RunHunk {
+        old: first..number(old.len()),
+        new: start..start + new.len() as u32,
+        lines: lines.collect(),
+        is_changed: new.iter().map(|line| line.is_added).collect(),
+    })
+}
+
+impl CommitFile {
+    /// A formatter run neither adds nor removes lines.
+    fn leave_out_run(&mut self) {
+        let Some(run) = &self.run else { return };
+        self.removed.clear();
+        for line in &mut self.lines.lines {
+            line.is_added &= run.before(line.number).is_none();
         }
     }
 }

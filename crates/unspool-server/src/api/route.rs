@@ -34,6 +34,7 @@ pub enum Endpoint {
     ToolCalls,
     Notes,
     Changes,
+    Commits,
     Prompts,
     SessionFindings,
     Findings,
@@ -66,6 +67,7 @@ impl Endpoint {
                 | Endpoint::Groups
                 | Endpoint::ToolCalls
                 | Endpoint::Changes
+                | Endpoint::Commits
                 | Endpoint::Prompts
                 | Endpoint::SessionFindings
                 | Endpoint::Findings

@@ -11,7 +11,7 @@ mod part;
 mod prompt;
 mod session;
 
-use archive::{changes, hit, stats};
+use archive::{changes, commits, hit, stats};
 use finding::findings;
 use json_schema::{count, described, list, object, or_null, text, with};
 use message::{frame_part, group, message, tool_calls};
@@ -61,6 +61,7 @@ pub fn all() -> Value {
     add("SessionEdits", session_edits());
     add("SessionEdit", session_edit());
     add("Changes", changes());
+    add("Commits", commits());
     add(
         "Prompts",
         with(

@@ -1,4 +1,5 @@
-//! The page of what a session, or one of its turns, changed.
+//! The page of what a session, or one of its turns, changed. What git still has of it is asked for by
+//! a script after the page: it takes a moment.
 
 pub mod template;
 
@@ -6,7 +7,10 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use serde::Deserialize;
+use tokio::task::spawn_blocking;
+use unspool_query::blame::standing::standing;
 use unspool_query::changes::changes as load;
+use unspool_store::blocking::block_on;
 use unspool_store::store::Store;
 
 use super::{Page, UrlParams, html};
@@ -35,4 +39,25 @@ pub async fn changes<S: Store>(
     let page =
         template::ChangesPage { summary: &stored.summary, turn: params.turn, changes: &changes };
     Ok(html(&template::changes(&page)))
+}
+
+/// What git has of the changes, as a part of the page. Empty if they are in no repository.
+pub async fn in_git<S: Store>(
+    State(app): State<Arc<App<S>>>,
+    Path(id): Path<String>,
+    UrlParams(params): UrlParams<ChangesParams>,
+) -> Page {
+    let stored = find(&app, &id).await?;
+    let permit = app.large_responses.acquire().await;
+    // Git is a process that is waited for.
+    let asking = move || {
+        let _permit = permit;
+        let view = app.view();
+        let changes = block_on(load(&view, &stored, params.turn))?.unwrap_or_default();
+        let found = block_on(standing(&view, &stored, &changes));
+        found.map_err(|error| Problem::internal(format!("git cannot be asked: {error}")))
+    };
+    let found = spawn_blocking(asking).await;
+    let found = found.map_err(|error| Problem::internal(error.to_string()))??;
+    Ok(html(&template::in_git(&found.standing)))
 }

@@ -1,5 +1,5 @@
-//! The backend over this machine's archive. A thread of its own answers queries from the store, and
-//! another one forwards updates; changes go to the `ChangeHandler` that the binary provides.
+//! The backend over this machine's archive. A thread of its own answers queries from the store (a slow
+//! one has its own), and another one forwards updates; changes go to the `ChangeHandler` that the binary provides.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use unspool_query::live::Subscription;
 use unspool_query::reader::{Query, Settings, answer};
 use unspool_query::request::{ChangeHandler, Request};
+use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 
 use super::{Backend, BackendEvent, EventSender, QueryId};
@@ -31,9 +32,20 @@ impl LocalBackend {
         let (queries, mut incoming) = mpsc::unbounded_channel::<(QueryId, Query)>();
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let responses = sender.clone();
+        let settings = Arc::new(settings);
         thread::Builder::new().name("archive".to_owned()).spawn(move || {
             runtime.block_on(async {
                 while let Some((number, query)) = incoming.recv().await {
+                    if query.is_slow() {
+                        let (view, settings) = (view.clone(), Arc::clone(&settings));
+                        let responses = responses.clone();
+                        thread::spawn(move || {
+                            let answer = block_on(answer(&view, &settings, query));
+                            let _ = responses
+                                .send(AppEvent::Backend(BackendEvent::Response(number, answer)));
+                        });
+                        continue;
+                    }
                     let answer = answer(&view, &settings, query).await;
                     if responses
                         .send(AppEvent::Backend(BackendEvent::Response(number, answer)))

@@ -5,10 +5,10 @@
 
 use unspool_model::id::SessionId;
 use unspool_query::window::{Anchor, Position};
-use unspool_view::present::changes::Changes;
+use unspool_view::present::changes::{Changes, Standing};
 
 use super::actions::rows;
-use super::{Effect, Screen, State};
+use super::{Effect, PendingQuery, Screen, State};
 use crate::changes::ChangesPane;
 use crate::keys::Action;
 use crate::transcript::TranscriptPane;
@@ -19,11 +19,25 @@ impl State {
         self.request_changes().into_iter().collect()
     }
 
-    pub(super) fn take_changes(&mut self, session: SessionId, changes: Changes) {
+    /// Git is asked after the changes are shown: it takes longer.
+    pub(super) fn take_changes(&mut self, session: SessionId, changes: Changes) -> Vec<Effect> {
+        let Some(Screen::Changes(pane)) = self.screens.last_mut() else { return Vec::new() };
+        if pane.session != session {
+            return Vec::new();
+        }
+        pane.take(changes);
+        let query = pane.ask_git();
+        query
+            .map(|query| self.send_query(PendingQuery::Changes(session), query))
+            .into_iter()
+            .collect()
+    }
+
+    pub(super) fn take_standing(&mut self, session: SessionId, standing: Standing) {
         if let Some(Screen::Changes(pane)) = self.screens.last_mut()
             && pane.session == session
         {
-            pane.take(changes);
+            pane.take_standing(standing);
         }
     }
 

@@ -77,7 +77,10 @@ impl State {
                 Vec::new()
             }
             (PendingQuery::Changes(session), Response::Changes(changes)) => {
-                self.take_changes(session, *changes);
+                self.take_changes(session, *changes)
+            }
+            (PendingQuery::Changes(session), Response::Standing(standing)) => {
+                self.take_standing(session, *standing);
                 Vec::new()
             }
             (PendingQuery::Named { replay }, Response::Session(session_row)) => match session_row {

@@ -2,6 +2,7 @@
 //! `claims` finds these lines in the commits of the file. Git and the archive are read elsewhere
 //! (`unspool-query`).
 
+mod carried;
 mod claims;
 mod kept;
 mod line_index;
@@ -11,6 +12,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
+pub use carried::carried_lines;
 pub use claims::{Claim, CommitLine, CommitLines, Confidence, EditPlace, TimedEdit, claim_lines};
 pub use kept::kept_lines;
 pub use written::{FileWrite, Written, WrittenLines, writes};

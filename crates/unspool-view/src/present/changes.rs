@@ -7,6 +7,7 @@ mod document;
 mod file_lines;
 mod file_state;
 mod net;
+mod standing;
 mod unified;
 
 use rustc_hash::FxHashMap;
@@ -16,6 +17,10 @@ use unspool_model::part::{Body, Part, Place, Tool, ToolState};
 use unspool_model::tools::Family;
 
 use self::file_state::FileState;
+pub use self::standing::{
+    FileStanding, HeadLine, LineStanding, LineState, Standing, StandingCommit,
+};
+pub use self::unified::hunks as unified_hunks;
 use super::format;
 use super::tools::edits::{self, FileEdit};
 use super::tools::{ParsedCall, whole_read};

@@ -2,8 +2,9 @@
 //! Codex's format, or from the `structuredPatch` that Claude Code stores with a result.
 
 use serde::Deserialize;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
+use super::alignment::align;
 use super::format;
 use crate::block::{Diff, DiffKind, DiffLine, DiffSpan, Hunk};
 
@@ -42,10 +43,7 @@ pub fn between(path: Option<&str>, old: &str, new: &str, first: Option<u64>) -> 
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     let groups = match old.len().saturating_mul(new.len()) <= MAX_WORK {
-        true => similar::group_diff_ops(
-            capture_diff_slices(Algorithm::Myers, &old, &new),
-            CONTEXT_LINES,
-        ),
+        true => similar::group_diff_ops(align(&old, &new), CONTEXT_LINES),
         false => vec![vec![DiffOp::Replace {
             old_index: 0,
             old_len: old.len(),
@@ -284,7 +282,7 @@ fn pair(removed: &DiffLine, added: &DiffLine) -> Option<Pairing> {
     if old.len().saturating_mul(new.len()) > MAX_WORD_WORK {
         return None;
     }
-    let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let ops = align(&old, &new);
     let mut old_flags = vec![true; old.len()];
     let mut new_flags = vec![true; new.len()];
     // Ignore white space: it is equal everywhere and would inflate the similarity.

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
-use unspool_query::blame::commits::{
-    CommitShares, SessionCommits, range_commits, session_commits, titles,
-};
+use unspool_query::blame::commits::{CommitShares, range_commits, titles};
 use unspool_query::blame::range_document;
+use unspool_query::blame::standing::standing;
+use unspool_query::changes::changes;
 use unspool_store::blocking::block_on;
+use unspool_view::block::Span;
 use unspool_view::lines::make_visible;
 
 use crate::archive::{Archive, find};
@@ -30,24 +31,22 @@ impl Commits {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let view = archive.view()?;
         let stored = find(&view, &self.session)?;
-        let found = block_on(session_commits(&view, &stored))?;
+        let changes = block_on(changes(&view, &stored, None))?.unwrap_or_default();
+        let found = block_on(standing(&view, &stored, &changes))?;
         if self.json {
             return super::write_json(&found.document());
         }
         let mut out = terminal_writer::stdout();
-        for commit in &found.commits {
-            let (lines, _) = SessionCommits::lines_of(commit);
-            writeln!(
-                out,
-                "{}  {lines} of {} lines  {}",
-                head(commit),
-                commit.added,
-                subject(commit)
-            )?;
+        for commit in &found.standing.commits {
+            writeln!(out, "{}", text_of(&commit.line()))?;
         }
         out.flush()?;
-        if found.commits.is_empty() {
+        if found.standing.commits.is_empty() {
             stderr_line!("unspool: no commit holds a line of this session");
+        }
+        let summary = found.standing.summary();
+        if !summary.is_empty() {
+            stderr_line!("unspool: {}", text_of(&summary));
         }
         if !found.outside.is_empty() {
             let count = found.outside.len();
@@ -55,6 +54,11 @@ impl Commits {
         }
         Ok(())
     }
+}
+
+fn text_of(spans: &[Span]) -> String {
+    let text: String = spans.iter().map(|span| span.text.as_str()).collect();
+    make_visible(&text).into_owned()
 }
 
 /// Show which sessions made the commits of a range

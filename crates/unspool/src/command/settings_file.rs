@@ -3,9 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Result;
-use similar::TextDiff;
 use unspool_ingest::settings::SettingsPlan;
 use unspool_view::lines::make_visible;
+use unspool_view::present::changes::unified_hunks;
+use unspool_view::present::diff::between;
 
 /// Shows the change, or makes it with `yes`. `nothing`: what to say if there is nothing to do. True
 /// if the settings are as planned.
@@ -47,9 +48,8 @@ fn show(plan: &SettingsPlan) -> Result<()> {
     let path = plan.path.display();
     let [before, after] =
         [&plan.before, &plan.after].map(|text| text.as_deref().unwrap_or_default());
-    let diff = TextDiff::from_lines(before, after);
-    let diff = diff.unified_diff().header(&format!("{path}"), &format!("{path}")).to_string();
-    for line in diff.lines() {
+    let diff = unified_hunks(&between(None, before, after, Some(1)));
+    for line in format!("--- {path}\n+++ {path}\n{diff}").lines() {
         writeln!(io::stdout(), "{}", make_visible(line))?;
     }
     Ok(())

@@ -151,6 +151,17 @@ pub const ROUTES: &[Route] = &[
         response: ResponseKind::One("Changes"),
     },
     Route {
+        path: "/api/sessions/{id}/commits",
+        endpoint: Endpoint::Commits,
+        summary: "The commits that hold lines of a session, and whether each line that it added still stands at HEAD: what `unspool commits --json` writes. Asks git on the server's machine",
+        parameters: &[optional(
+            "turn",
+            ParameterKind::Number { min: 0, max: u32::MAX as u64 },
+            "only the lines of the turn with this number; the commits are those of the session",
+        )],
+        response: ResponseKind::One("Commits"),
+    },
+    Route {
         path: "/api/sessions/{id}/prompts",
         endpoint: Endpoint::Prompts,
         summary: "What each model call of a session was sent, as far as its agent writes it down: what `unspool prompt --json` writes. With a turn, the pieces of its calls",

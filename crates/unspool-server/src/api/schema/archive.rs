@@ -53,6 +53,38 @@ pub fn changes() -> Value {
     ])
 }
 
+pub fn commits() -> Value {
+    let commit = object([
+        ("commit", text()),
+        ("author", text()),
+        ("at", time()),
+        ("subject", text()),
+        ("added", described(count(), "the lines that it added")),
+        ("lines", described(count(), "those of them that the session wrote")),
+        ("exact", described(count(), "those of them with the exact text of an edit")),
+    ]);
+    let state = described(
+        one_of(&["stands", "uncommitted", "gone", "unknown"]),
+        "unknown: the text is there, but says too little to tell who wrote it, or another wrote it \
+         since",
+    );
+    let line = object([
+        ("line", described(nullable_count(), "its number after the change")),
+        ("state", state),
+        ("commit", described(nullable("string"), "the commit at HEAD that it stands in")),
+    ]);
+    let file = object([
+        ("path", text()),
+        ("name", text()),
+        ("lines", described(list(line), "the added lines, in the order of the diff")),
+    ]);
+    object([
+        ("commits", list(commit)),
+        ("files", described(list(file), "the changed files that git knows")),
+        ("outside", described(list(text()), "edited files in no repository of this machine")),
+    ])
+}
+
 fn spent() -> Value {
     usage([
         ("unpriced_steps", count()),

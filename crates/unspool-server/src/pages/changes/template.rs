@@ -5,7 +5,9 @@ use unspool_export::html::block::blocks;
 use unspool_export::html::dom;
 use unspool_export::html::text::{safe, spans};
 use unspool_model::summary::Summary;
-use unspool_view::present::changes::{Changes, EditRef, FileChange};
+use unspool_view::present::changes::{
+    Changes, EditRef, FileChange, FileStanding, LineStanding, LineState, Standing,
+};
 use unspool_view::present::{UNTITLED, format};
 
 use crate::api::percent_encode;
@@ -21,6 +23,8 @@ pub struct ChangesPage<'a> {
 
 /// Links to calls beyond this number are not written.
 const MAX_LINKS: usize = 12;
+/// Commits beyond this number are not listed.
+const MAX_COMMITS: usize = 50;
 
 pub fn changes(page: &ChangesPage<'_>) -> Markup {
     let id = page.summary.session.id.to_string();
@@ -28,7 +32,7 @@ pub fn changes(page: &ChangesPage<'_>) -> Markup {
     let title = format::first_line(&safe(title), 120);
     let files = &page.changes.files;
     let main = html! {
-        div.session.changes-page data-changes=(id) {
+        div.session.changes-page data-changes=(id) data-turn=[page.turn] {
             div.side {
                 nav.outline aria-label="Changed files" {
                     ol {
@@ -58,6 +62,7 @@ pub fn changes(page: &ChangesPage<'_>) -> Markup {
                         "Copy patch command"
                     }
                 }
+                div #in-git hidden {}
                 @if files.is_empty() {
                     p.dim { "No tool call of this session edited a file." }
                 }
@@ -88,6 +93,46 @@ fn section(at: usize, file: &FileChange) -> Markup {
             (blocks(&file.body()))
         }
     }
+}
+
+/// What git has of the changes: the commits, and for each file the states of its added lines, which
+/// the script moves to the file.
+pub fn in_git(standing: &Standing) -> Markup {
+    html! {
+        @if !standing.is_empty() {
+            h2 { "In git" }
+            p { (spans(&standing.summary())) }
+            @if !standing.commits.is_empty() {
+                ul.commits {
+                    @for commit in standing.commits.iter().take(MAX_COMMITS) {
+                        li title={ (commit.id) " by " (safe(&commit.author)) } { (spans(&commit.line())) }
+                    }
+                }
+                @if standing.commits.len() > MAX_COMMITS {
+                    p.dim { "and " (standing.commits.len() - MAX_COMMITS) " older commits" }
+                }
+            }
+            @for (at, file) in standing.files.iter().enumerate() {
+                @if let Some(file) = file.as_ref().filter(|file| !file.lines.is_empty()) {
+                    p.standing data-file-of=(at) data-states=(states(file)) { (spans(&file.summary())) }
+                }
+            }
+        }
+    }
+}
+
+/// The states of a file's added lines in the order of its diff: `stands:<commit>`, `gone`, ….
+fn states(file: &FileStanding) -> String {
+    let state = |line: &LineStanding| match (line.state, line.commit.as_deref()) {
+        (LineState::Stands, commit) => {
+            let commit = commit.unwrap_or_default();
+            format!("stands:{}", commit.get(..10).unwrap_or(commit))
+        }
+        (LineState::Uncommitted, _) => "uncommitted".to_owned(),
+        (LineState::Gone, _) => "gone".to_owned(),
+        (LineState::Unknown, _) => "unknown".to_owned(),
+    };
+    file.lines.iter().map(state).collect::<Vec<_>>().join(" ")
 }
 
 fn link(edit: &EditRef) -> String {

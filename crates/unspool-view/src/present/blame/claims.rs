@@ -56,6 +56,13 @@ pub struct Claim {
     pub confidence: Confidence,
 }
 
+impl Claim {
+    /// The claim of a line that was moved or reformatted since.
+    pub fn moved(self) -> Claim {
+        Claim { confidence: Confidence::Moved, ..self }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Confidence {
     /// The text of that edit apart from white space, or that text at another place.
@@ -76,6 +83,10 @@ impl Confidence {
 impl CommitLine {
     pub fn new(text: String, number: u32, is_added: bool) -> CommitLine {
         CommitLine { key: LineKey::of(&text), text, is_added, number, claim: None }
+    }
+
+    pub fn key(&self) -> LineKey {
+        self.key
     }
 
     /// Between two hunks.

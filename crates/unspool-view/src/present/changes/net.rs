@@ -1,9 +1,10 @@
 //! The net change of a file: what is left when all its edits are applied.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 use super::file_lines::{FileLines, Line, Piece};
 use crate::block::{Diff, DiffKind, Hunk};
+use crate::present::alignment::align;
 use crate::present::diff::{self, HunkBuilder};
 
 const CONTEXT_LINES: u64 = 3;
@@ -54,7 +55,7 @@ impl<'a> Net<'a> {
             return self.same(&removed);
         }
         let ops = match removed.len().saturating_mul(added.len()) <= MAX_WORK {
-            true => capture_diff_slices(Algorithm::Myers, &keys(&removed), &keys(&added)),
+            true => align(&keys(&removed), &keys(&added)),
             false => vec![DiffOp::Replace {
                 old_index: 0,
                 old_len: removed.len(),
