@@ -1,9 +1,14 @@
 //! Finds the value assigned to a name: in an `.env` file, in JSON, YAML or source code, as a
 //! command-line option, in a URL query, or in a sentence.
 
+use super::declaration::{
+    after_alternative, after_declared_type, after_default, after_type, after_word, perl_string,
+    string_below, string_start,
+};
 use super::line::{MAX_GAP_BYTES, block_scalar, ends_line, spaces, starts_line};
 use super::pair::{is_argument, is_pair};
 use super::quote::{closing, quote};
+use super::sentence::words_after;
 use super::verdict::{AssignmentKind, MAX_VALUE_BYTES};
 
 /// Commands whose first argument is a name and whose second is its value.
@@ -15,14 +20,6 @@ const SET_COMMANDS: &[&str] = &[
 
 /// Functions whose first argument is the name of an environment variable or a constant.
 const SET_FUNCTIONS: &[&str] = &["variable(", "setenv(", "define(", "define( "];
-
-/// Verbs of sentences. After English and German names, and after those of other languages.
-#[rustfmt::skip]
-const VERBS: &[&str] = &[
-    "is ", "was ", "is: ", "was: ", "ist ", "ist: ", "lautet ", "lautet: ", "es ", "es: ", "est ",
-    "est : ", "jest ", "é ", "è ", "är ",
-];
-const UNSPACED_VERBS: &[&str] = &["是", "为", "は"];
 
 /// A value's byte range and the form of its assignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +45,10 @@ struct AssignedName {
     set: bool,
     /// The first argument of one of the [`SET_FUNCTIONS`].
     called: bool,
+    /// The first argument of `#define` or of `set` in Tcl, whose second one is a string.
+    defined: bool,
+    /// A variable of Terraform, whose block follows.
+    variable: bool,
     /// The value of an attribute `key` or `name`.
     keyed: bool,
     /// `:password`, a symbol of Clojure or Ruby, or `$env:PASSWORD`.
@@ -75,7 +76,9 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     let name = assigned_name(text, from, to)?;
     let mut operator = operator_after(bytes, &name)?;
     let mut start = spaces(bytes, operator.end);
-    if let Some(after) = after_type(bytes, start, operator.assignment) {
+    if matches!(operator.assignment, AssignmentKind::Line | AssignmentKind::Loose)
+        && let Some(after) = after_type(bytes, start)
+    {
         start = after;
         operator.assignment = AssignmentKind::Loose;
     }
@@ -85,20 +88,27 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
         start = below;
         operator.assignment = AssignmentKind::Line;
     }
-    // b"…", r"…"
-    if matches!(byte_at(bytes, start), b'b' | b'r' | b'u')
-        && matches!(byte_at(bytes, start + 1), b'"' | b'\'')
-    {
-        start += 1;
+    let below = string_below(bytes, start).filter(|_| !operator.listed);
+    if let Some(below) = below {
+        start = below;
+        if operator.assignment == AssignmentKind::Environment {
+            operator.assignment = AssignmentKind::Loose;
+        }
     }
+    start = string_start(bytes, start);
     if operator.listed && byte_at(bytes, start) == b'`' {
         return None;
     }
+    if let Some((start, end)) = perl_string(bytes, start).filter(|_| !operator.listed) {
+        return piece(text, start, end, kind_of_quoted(&name, &operator));
+    }
     if let Some(quote) = quote(bytes, start) {
-        let start = start + quote.length;
+        let start = quote.content(bytes, start);
         let end = closing(bytes, start, &quote);
         // `"token", "next": …`: the next string is a key.
-        if operator.listed && byte_at(bytes, spaces(bytes, end + quote.length)) == b':' {
+        if (operator.listed || below.is_some())
+            && byte_at(bytes, spaces(bytes, end + quote.length)) == b':'
+        {
             return None;
         }
         return piece(text, start, end, kind_of_quoted(&name, &operator));
@@ -133,7 +143,10 @@ fn assigned_name(text: &str, from: usize, to: usize) -> Option<AssignedName> {
     let constant = is_constant(name) || exported;
     let quote = quote(bytes, to).filter(|_| !constant || byte_at(bytes, to) != b'`');
     let mut end = to + quote.as_ref().map_or(0, |quote| quote.length);
-    if quote.is_some() && byte_at(bytes, end) == b']' {
+    // `["password"]`, and `[password] => …`, which PHP prints.
+    let opens = from > 0 && byte_at(bytes, from - 1) == b'[';
+    let printed = || opens && bytes.get(end..).is_some_and(|rest| rest.starts_with(b"] =>"));
+    if quote.is_some() && byte_at(bytes, end) == b']' || printed() {
         end += 1;
     }
     let before = bytes.get(from.saturating_sub(16)..from).unwrap_or_default();
@@ -163,12 +176,50 @@ fn assigned_name(text: &str, from: usize, to: usize) -> Option<AssignedName> {
             };
             SET_FUNCTIONS.iter().any(follows)
         },
+        defined: matches!(before, [.., b' ' | b'\t']) && is_defining(before.trim_ascii_end()),
+        variable: before.ends_with(b"variable \""),
         keyed: [&b"key=\""[..], b"name=\"", b"key=\\\"", b"name=\\\""]
             .iter()
             .any(|attribute| before.ends_with(attribute)),
         symbol: matches!(before, [.., other, b':'] if *other != b':') || before == b":",
         wireless: name.eq_ignore_ascii_case("psk"),
     })
+}
+
+/// True after `#define`, or `set` as the first word of a command.
+fn is_defining(before: &[u8]) -> bool {
+    let command = before.strip_suffix(b"set").map(<[u8]>::trim_ascii_end);
+    before.ends_with(b"define")
+        || command.is_some_and(|line| matches!(line, [] | [.., b'\n' | b';' | b'{']))
+}
+
+/// Reads an operator that occurs in source code only, or the block that stands for one.
+fn code_operator(bytes: &[u8], name: &AssignedName, gap: usize) -> Option<Operator> {
+    let spaced = gap > name.end;
+    let plain = |assignment, end| {
+        Some(Operator { assignment, end, colon: false, listed: false, encoded: false })
+    };
+    match bytes.get(gap..)? {
+        [b'|', b'|', b'=', ..] | [b'?', b'?', b'=', ..] => plain(AssignmentKind::Loose, gap + 3),
+        [b'?', b'=', ..] if spaced => plain(AssignmentKind::Loose, gap + 2),
+        [b')' | b'|' | b'?' | b'o', ..] => {
+            let end = after_alternative(bytes, name.end)?;
+            Some(Operator { listed: true, ..plain(AssignmentKind::Loose, end)? })
+        }
+        [b'<', b'-', ..] if spaced && quote(bytes, spaces(bytes, gap + 2)).is_some() => {
+            plain(AssignmentKind::Loose, gap + 2)
+        }
+        [b'-', b'>', ..] if spaced => plain(AssignmentKind::Table, gap + 2),
+        [0xE2, 0x86, 0x92, ..] if spaced => plain(AssignmentKind::Table, gap + 3),
+        [b'{', ..] if name.variable => plain(AssignmentKind::Loose, after_default(bytes, gap)?),
+        [first, ..] if spaced || *first == b'[' => {
+            if name.defined && !name.set && quote(bytes, string_start(bytes, gap)).is_some() {
+                return plain(AssignmentKind::Loose, gap);
+            }
+            plain(AssignmentKind::Loose, after_declared_type(bytes, name.end)? + 1)
+        }
+        _ => None,
+    }
 }
 
 /// Reads the operator after a name. `None` if nothing is assigned.
@@ -178,6 +229,9 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         |assignment, end| Operator { assignment, end, colon: false, listed: false, encoded: false };
     let gap = spaces(bytes, name.end);
     let spaced = gap > name.end;
+    if let Some(operator) = code_operator(bytes, name, gap) {
+        return Some(operator);
+    }
     let rest = bytes.get(gap..).unwrap_or_default();
     let line = || match starts_line(bytes, name.start) {
         true => AssignmentKind::Line,
@@ -223,9 +277,9 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
                 ..plain(AssignmentKind::Loose, pair.unwrap_or(gap + 1))
             }
         }
-        // `key="password" value="…"`
-        [b'v' | b'V', ..] if name.quoted && spaced => {
-            let end = after_word(bytes, gap, "value")?;
+        // `key="password" value="…"`, `<meta name="csrf-token" content="…">`
+        [b'v' | b'V' | b'c', ..] if name.quoted && spaced => {
+            let end = after_word(bytes, gap, "value").or(after_word(bytes, gap, "content"))?;
             Operator { colon: true, ..plain(AssignmentKind::Loose, end) }
         }
         [b'|', ..] if spaced => plain(AssignmentKind::Loose, gap + 1),
@@ -242,28 +296,9 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         }
         _ if (name.option || name.set) && spaced => plain(AssignmentKind::Option, gap),
         _ => {
-            let (assignment, end) = words_after(bytes, name, gap)?;
+            let (assignment, end) = words_after(bytes, name.end, gap)?;
             plain(assignment, end)
         }
-    })
-}
-
-/// Reads the verb of a sentence, or the gap of a table, between a name and its value.
-fn words_after(bytes: &[u8], name: &AssignedName, gap: usize) -> Option<(AssignmentKind, usize)> {
-    let spaced = gap > name.end;
-    let rest = bytes.get(gap..).unwrap_or_default();
-    let first = rest.first().copied().unwrap_or_default();
-    let starts =
-        |verb: &&&str| verb.as_bytes().first() == Some(&first) && rest.starts_with(verb.as_bytes());
-    let verb = VERBS.iter().filter(|_| spaced).find(starts);
-    Some(match verb.or_else(|| UNSPACED_VERBS.iter().find(starts)) {
-        // What follows this verb is quoted word by word.
-        Some(verb) if verb.starts_with("lautet") => (AssignmentKind::Line, gap + verb.len()),
-        Some(verb) => (AssignmentKind::Sentence, gap + verb.len()),
-        None if gap >= name.end + 2 || byte_at(bytes, name.end) == b'\t' => {
-            (AssignmentKind::Table, gap)
-        }
-        None => return None,
     })
 }
 
@@ -351,42 +386,6 @@ fn open_end(bytes: &[u8], start: usize, operator: &Operator) -> usize {
         end -= 1;
     }
     end
-}
-
-/// The start of the value after `…, "value": ` or after a line `value: `.
-fn after_word(bytes: &[u8], from: usize, word: &str) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    let mut gap = 0;
-    while let Some(byte) = rest.get(gap).filter(|_| gap < MAX_GAP_BYTES) {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' => gap += 1,
-            // An escaped newline.
-            b'n' | b'r' if gap > 0 && rest.get(gap - 1) == Some(&b'\\') => gap += 1,
-            _ => break,
-        }
-    }
-    let rest = rest.get(gap..)?;
-    let found = rest.get(..word.len())?.eq_ignore_ascii_case(word.as_bytes());
-    let after = rest.get(word.len()..)?;
-    let quotes =
-        after.iter().take(16).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
-    let colon = after.get(quotes).is_some_and(|byte| matches!(byte, b':' | b'='));
-    (found && colon).then_some(from + gap + word.len() + quotes + 1)
-}
-
-/// The start of the value after a type annotation: `token: string = "…"`.
-fn after_type(bytes: &[u8], from: usize, assignment: AssignmentKind) -> Option<usize> {
-    if !matches!(assignment, AssignmentKind::Line | AssignmentKind::Loose) {
-        return None;
-    }
-    let rest = bytes.get(from..)?;
-    let typed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:&<>[]?|' ".contains(byte);
-    let length = rest.iter().take(MAX_GAP_BYTES).take_while(|byte| typed(byte)).count();
-    let assigns = rest.get(length) == Some(&b'=') && rest.get(length + 1) != Some(&b'=');
-    let name = rest.get(..length)?;
-    // Without a space, `=` may be base64 padding.
-    let apart = name.last() == Some(&b' ') || name.iter().all(u8::is_ascii_alphabetic);
-    (length >= 2 && assigns && apart).then(|| spaces(bytes, from + length + 1))
 }
 
 /// True for names of constants and environment variables.

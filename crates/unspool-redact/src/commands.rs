@@ -55,6 +55,15 @@ pub(super) const COMMANDS: &[Provider] = &[
     by_context("password", &["http-basic."], concat!(r#"http-basic\.\S+\s+\S+\s+"#, value!())),
     by_context("password", &["rcon_password ", "sv_password "], concat!(r#"(?:rcon|sv)_password\s+"#, value!())),
 
+    by_context("token", &["vault login "], r#"vault login\s+(?:-[^\s=]+(?:=\S+)?\s+)*(?:token=)?["']?([A-Za-z0-9._-]{20,})(?:[\s"'\\]|$)"#).check(Check::Mixed),
+    by_context("token", &["doctl auth init", "codecov ", "codecov.sh ", "snyk auth ", "cargo login ", "wandb login ", "ngrok authtoken ", "ngrok config add-authtoken ", "cloudflared service install "],
+        r#"(?:(?:doctl auth init|codecov(?:\.sh)?)\s(?:[^\n]*?\s)?-t\s*|(?:snyk auth|(?:cargo|wandb) login|ngrok (?:authtoken|config add-authtoken)|cloudflared service install)\s+(?:--?[a-z-]+(?:[= ]\S+)?\s+)*)["']?([A-Za-z0-9._=-]{16,})(?:[\s"'\\]|$)"#).check(Check::Mixed),
+    by_context("token", &[":_authtoken ", ":_auth ", ":_password "], concat!(r#":_(?i:authtoken|auth|password)\s+"#, value!())),
+    by_context("secret", &[",parametervalue=", ",value="],
+        concat!(r#"(?i:parameterkey|name|key)=\\*["']?[A-Za-z0-9_./-]{0,60}"#,
+            r#"(?i:password|passwd|secret|token|api_?key|access_?key|private_?key|credentials?)\\*["']?,(?i:parametervalue|value)="#,
+            r#"(?:\\*"([^"\\\n]{4,})\\*"|\\*'([^'\\\n]{4,})\\*'|([^\s"'\\$|<>(){},;]{4,}))"#)).lookbehind(Lookbehind::Line(120)),
+
     by_context("secret", &["rclone config create ", "rclone config update "],
         concat!(r#"\s\\*["']?(?:pass|pass2|password2|key|sas_url|bearer_token|[a-z_]*(?:secret|password|token|access_key|api_key|account_key))[ =]\s*"#, value!())).every(),
 

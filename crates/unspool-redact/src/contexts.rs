@@ -17,9 +17,9 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
     by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
     by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
-    by_context("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
+    by_context("token", &["authorization"], r#"(?i:authorization)["'\\\]]*\s*[:=,]\s*["'\\]*(?i:token|bot|apikey|api-key|key|digest|basic)\s+([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
     by_context("password", &["curl", "wget", "etcdctl"],
-        r#"(?i:curl|wget|etcdctl)(?:\.exe)?\s(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?[^\s:"'/]+:([^\s"'\\]+)"#),
+        r#"(?i:curl|wget|etcdctl)(?:\.exe)?\s(?:(?:[^\n\\]|\\.|\\\n)*?(?:-[a-zA-Z]*u|--user|--proxy-user)(?:\s+|=)["']?|(?:(?:[^\n\\]|\\.|\\\n)*?\s)?-[fgijkLlnNOpqsSvIJ]*u["']?)[^\s:"'/=-][^\s:"'/=]*:([^\s"'\\]+)"#),
     by_context("password", &["mysql"], r#"mysql(?:dump|admin|import|sh)?\s[^\n]*?\s-p["']?([^\s"'=\\-][^\s"'\\]{3,})"#),
     by_context("password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"'\\]+)"#),
     by_context("password", &["redis-cli"], r#"redis-cli\s[^\n]*?-a\s+["']?([^\s"'\\]{4,})"#),
@@ -28,6 +28,10 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("password", &["machine "], r#"machine\s+\S+\s+(?:login\s+\S+\s+)?(?:account\s+\S+\s+)?password\s+([^\s"'\\]+)"#),
     by_context("password", &[":5432:", ":5433:", ":5434:", ":5439:", ":6432:", ":15432:", ":54320:", ":55432:", ":26257:", ":*:"],
         r#"[A-Za-z0-9_.*-]+:(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:([^\s:"'\\]{4,})"#).lookbehind(Lookbehind::Letters(64)),
+
+    // `user:password@host:port` without a scheme.
+    by_context("password", &[":5432", ":3306", ":6379", ":27017", ":5672", ":1433", ":1521", ":9042", ":3128"],
+        r#"(?:^|[\s"'`=(,\[])[A-Za-z0-9._-]{1,64}:([^\s:/@"'`<>(){}$\\]{6,64})@[A-Za-z0-9][A-Za-z0-9.-]*:[0-9]{4,5}(?:[^0-9]|$)"#).lookbehind(Lookbehind::Line(160)),
 
     // Commands that take a password as an argument. In JSON inside JSON, quotes are escaped.
     by_context("password", &["mosquitto_"], r#"mosquitto_(?:pub|sub|rr)\s[^\n]*?\s(?:-P|--pw)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\]+))"#),
@@ -75,6 +79,28 @@ pub(super) const CONTEXTS: &[Provider] = &[
     by_context("password", &[".type('", ".type(\"", ".fill('", ".fill(\"", ".send_keys(", ".sendkeys("],
         r#"(?i:passw(?:or)?d)[^\s,]{0,8}?(?:\)\.(?i:type|fill|send_?keys)\(|,\s*)\\*["']([^"'\\\n]{6,})\\*["']"#).lookbehind(Lookbehind::Line(100)),
     by_context("password", &["wifi.begin("], r#"(?i:wifi\.begin)\(\s*\\*"[^"\\\n]{1,32}\\*"\s*,\s*\\*"([^"\\\n]{8,63})\\*""#),
+    by_context("password", &["NetworkCredential(", "PasswordCredentials(", "PasswordAuthentication(", "new Credentials("],
+        r#"[A-Za-z ]{0,20}(?:Credentials?|PasswordAuthentication)\(\s*\\*"[^"\\\n]{1,64}\\*"\s*,\s*\\*"([^"\\\n]{4,})\\*""#),
+    by_context("algolia-key", &["algoliasearch(", "searchClient("], r#"(?i:algoliasearch|searchclient)\(\s*\\*["'][A-Z0-9]{6,16}\\*["']\s*,\s*\\*["']([0-9a-f]{32})\\*["']"#).check(Check::Mixed),
+    // The alphabet and the length of the keys that Django makes.
+    by_context("secret", &["secret_key = ", "secret_key="], r#"(?:SECRET_KEY)\s?=\s?(?:"([a-z0-9!@\#$%^&*(_=+)-]{50})"|'([a-z0-9!@\#$%^&*(_=+)-]{50})')"#).check(Check::None),
+    // Dialogues that a script holds: `expect "assword:"` and `send "…"`.
+    by_context("password", &["assword:\"", "assword: \"", "assword:*\"", "assword:'", "assword: '"],
+        r#"expect[^\n]{0,40}?assword:[ *]{0,2}["']\)?[ \t;}{]*(?:\n\s*)?(?:[a-z_]{1,20}\.)?send(?:line)?[\s(]+(?:--\s+)?["']([^"'\\\n$]{4,})"#).lookbehind(Lookbehind::Line(60)),
+
+    // Pages.
+    by_context("password", &["type=\"password\"", "type='password'", "type=\\\"password\\\""],
+        r#"type=\\*["']password\\*["'][^<>\n]{0,200}?\svalue=\\*["']([^"'\\\s<>]{4,})\\*["']"#),
+    by_context("password", &["type=\"password\"", "type='password'", "type=\\\"password\\\""],
+        r#"<input\s[^<>\n]{0,160}?\bvalue=\\*["']([^"'\\\s<>]{4,})\\*["'][^<>\n]{0,160}?\stype=\\*["']password"#).lookbehind(Lookbehind::Line(200)),
+
+    // What servers print when they are set up.
+    by_context("password", &["password for ", "password is generated for ", "password generated for "],
+        r#"(?i:password)(?: is| was)?(?: generated)? for [^\n"'<>]{1,100}?:(?:[ \t]+|\s*\n {2,})([^\s"'<>\\]{8,})[ \t]*(?:[\r\n\\"]|$)"#).check(Check::Mixed),
+    by_context("password", &["following password to proceed"], r#"following password to proceed[^\n:]{0,40}:\s{1,8}([0-9a-f]{32})\b"#).check(Check::Mixed),
+    // What a phone reads from a code: `WIFI:T:WPA;S:home;P:…;;`.
+    by_context("password", &["wifi:"], r#"(?i:wifi):(?:[A-Z]{1,3}:(?:\\.|[^;\\\n"])*;)*?P:((?:\\.|[^;\\\n"])+);"#),
+
     by_context("fernet-key", &["fernet(", "key =", "key=", "key:", "key\":", "key':"],
         r#"(?i:key|[a-z_.-]*fernet[a-z_.-]*)\\*["']?[\s:=(]{1,4}b?\\*["']?([A-Za-z0-9_-]{43}=)(?:[^A-Za-z0-9=_-]|$)"#)
         .lookbehind(Lookbehind::Letters(48)).check(Check::Random),
@@ -82,6 +108,8 @@ pub(super) const CONTEXTS: &[Provider] = &[
 
     // Configuration of servers and network devices.
     by_context("password", &["psk=\"", "psk=\\\""], r#"(?i:psk)=\\*"([^"\\\n]{8,63})\\*""#),
+    // Maven encrypts passwords with a key that lies beside them.
+    by_context("password", &["password>{", "passphrase>{", "<master>{"], r#"<?(?i:password|passphrase|master)>(\{[A-Za-z0-9+/]{16,}={0,2}\})</"#).check(Check::Random),
     by_context("password", &["<auth-user-pass>"], r#"<auth-user-pass>\s*\n[^\n<]+\n([^\n<]+)"#),
     by_context("password", &["requirepass ", "masterauth "], r#"(?:requirepass|masterauth)\s+(?:\\*["']([^"'\\\n]+)\\*["']|([^\s"'\\#]{4,}))"#),
     by_context("password", &[": psk "], r#":\s(?i:psk)\s+(?:\\*"([^"\\\n]+)\\*"|\\*'([^'\\\n]+)\\*'|(0[xs][A-Za-z0-9+/=]{8,}))"#),

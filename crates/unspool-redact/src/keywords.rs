@@ -54,6 +54,16 @@ pub(super) const SPECIAL_KEYWORDS: &[(&str, KeywordKind)] = &[
     ("wachtwoord", KeywordKind::Name),
     ("salasana", KeywordKind::Name),
     ("parola", KeywordKind::Name),
+    // `GITHUB_PAT`, not a path or a pattern.
+    ("_pat=", KeywordKind::Name),
+    ("_pat:", KeywordKind::Name),
+    ("_pat\"", KeywordKind::Name),
+    ("_pat'", KeywordKind::Name),
+    ("_pat ", KeywordKind::Name),
+    ("_seed", KeywordKind::Name),
+    ("wif:", KeywordKind::Name),
+    ("wif=", KeywordKind::Name),
+    ("wif\"", KeywordKind::Name),
     (MARK, KeywordKind::Mark),
     // In JSON, these escapes may hide any of the keywords above.
     ("\\/", KeywordKind::Escape),
@@ -70,6 +80,10 @@ pub(super) const SPECIAL_KEYWORDS: &[(&str, KeywordKind)] = &[
 pub(super) const PASSWORD_WORDS: &[&str] = &[
     "contraseña", "CONTRASEÑA", "mot de passe", "hasło", "HASŁO", "пароль", "Пароль", "ПАРОЛЬ",
     "密码", "密碼", "口令", "パスワード", "비밀번호", "lösenord", "LÖSENORD", "heslo",
+    "şifre", "Şifre", "ŞİFRE", "парола", "Парола", "κωδικός πρόσβασης", "Κωδικός πρόσβασης",
+    "Κωδικός Πρόσβασης", "كلمة المرور", "كلمة السر", "رمز عبور", "סיסמה", "סיסמא", "पासवर्ड",
+    "mật khẩu", "Mật khẩu", "Mật Khẩu", "MẬT KHẨU", "รหัสผ่าน", "jelszó", "JELSZÓ", "parolă",
+    "kata sandi", "adgangskode", "passord", "contrasenya",
 ];
 
 /// What stands before the words of a wallet.

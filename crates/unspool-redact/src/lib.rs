@@ -17,6 +17,7 @@
 mod assignment;
 mod commands;
 mod contexts;
+mod declaration;
 mod document;
 mod json;
 mod keywords;
@@ -34,6 +35,7 @@ mod rules;
 mod scan;
 mod secret_name;
 mod secrets;
+mod sentence;
 mod span;
 mod special;
 mod structure;

@@ -13,6 +13,9 @@ use super::verdict::{
     is_secret, is_token_byte,
 };
 
+/// Longest words between a word for a password and a colon.
+const MAX_QUALIFIER_CHARACTERS: usize = 30;
+
 impl Scan<'_, '_> {
     /// Checks the value assigned to a secret name.
     pub(super) fn name(&mut self, start: usize, end: usize) {
@@ -46,6 +49,7 @@ impl Scan<'_, '_> {
 
     /// Checks the value assigned to a word for a password that is no ASCII name.
     pub(super) fn word(&mut self, start: usize, end: usize) {
+        let end = qualified(self.text, start, end);
         let longer = self.text.as_bytes().get(end).is_some_and(u8::is_ascii_alphanumeric);
         if start >= self.named_to && self.begins(start) && !longer {
             self.assigned(SecretClass::Password, start, (start, end));
@@ -131,4 +135,17 @@ impl Scan<'_, '_> {
             self.push(from, from + secret.len(), SecretClass::Token.kind(), Precedence::ByName);
         }
     }
+}
+
+/// The end of a name that begins with a word for a password and continues, in a script other than
+/// Latin, with whose password it is: "Пароль пользователя: …". Only a colon after it shows that.
+fn qualified(text: &str, start: usize, end: usize) -> usize {
+    let latin = text.as_bytes().get(start).is_none_or(u8::is_ascii);
+    let rest = text.get(end..).filter(|rest| !latin && rest.starts_with(' ')).unwrap_or_default();
+    let continues = |letter: &char| !letter.is_ascii() && *letter != '：' || *letter == ' ';
+    let length: usize =
+        rest.chars().take(MAX_QUALIFIER_CHARACTERS).take_while(continues).map(char::len_utf8).sum();
+    let word = rest.get(..length).unwrap_or_default().trim_end();
+    let colon = rest.get(length..).is_some_and(|rest| rest.starts_with([':', '：']));
+    if colon { end + word.len() } else { end }
 }

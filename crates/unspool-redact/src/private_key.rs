@@ -45,7 +45,7 @@ pub(super) fn key_block(text: &str, start: usize) -> Option<usize> {
 }
 
 /// Length of the gap between two lines of a key: newlines, escaped or not, and the line prefixes of
-/// editors and diffs.
+/// editors, diffs and comments.
 fn gap(text: &str) -> usize {
     let mut at = 0;
     let bytes = text.as_bytes();
@@ -61,6 +61,11 @@ fn gap(text: &str) -> usize {
             b' ' | b'\t' | b'|' | b'>' | b'"' | b'\'' | b',' => {}
             b'+' if new_line => {}
             b'-' if new_line && bytes.get(at + 1) != Some(&b'-') => {}
+            // Two hyphens are a comment; more of them are the fence of the footer.
+            b'-' if new_line && bytes.get(at + 2) != Some(&b'-') => at += 1,
+            b'#' | b'*' | b';' | b'%' if new_line => {}
+            // One slash may be base64.
+            b'/' if new_line && bytes.get(at + 1) == Some(&b'/') => at += 1,
             b'0'..=b'9' if new_line && is_line_number(&text[at..]) => {
                 at += text[at..].bytes().take_while(u8::is_ascii_digit).count() - 1;
             }
@@ -187,7 +192,7 @@ pub(super) fn key_tail(text: &str, start: usize, floor: usize) -> Option<(usize,
 }
 
 /// The end of the line before the one whose content begins at `at`. `None` if something other than
-/// the line prefixes of editors and diffs stands before the content.
+/// the line prefixes of editors, diffs and comments stands before the content.
 fn line_before(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     let before = |at: usize| if at > floor { bytes.get(at - 1).copied() } else { None };
     let escaped =
@@ -196,6 +201,7 @@ fn line_before(bytes: &[u8], at: usize, floor: usize) -> Option<usize> {
     while let Some(byte) = before(at).filter(|_| !escaped(at)) {
         match byte {
             b' ' | b'\t' | b'|' | b'>' | b'"' | b'\'' | b',' | b'+' | b'-' | b'0'..=b'9' => at -= 1,
+            b'#' | b'*' | b';' | b'%' | b'/' => at -= 1,
             // `→` after a line number.
             0xE2 | 0x86 | 0x92 => at -= 1,
             _ => break,

@@ -157,6 +157,9 @@ pub(super) const PROVIDERS: &[Provider] = &[
     by_pattern("google-refresh-token", &["1//0"], r"1//0[A-Za-z0-9_-]{30,}", 4).check(Check::Random),
     by_pattern("azure-client-secret", &["q~"], r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", 0).lookbehind(Lookbehind::Letters(4)),
     by_pattern("azure-signature", &["sig="], r"sig=([A-Za-z0-9%+/=_-]{40,})", 0),
+    by_pattern("django-key", &["django-insecure-"], r#"django-insecure-[^\s"'`\\<]{20,}"#, 16),
+    // A signed address of CloudFront.
+    by_pattern("signature", &["&signature="], r"&Signature=([A-Za-z0-9~_-]{40,})", 0).anywhere(),
     by_pattern("signature", &["-signature="], r"-[Ss]ignature=([A-Za-z0-9%+/=_-]{40,})", 0).anywhere(),
     by_pattern("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}", 7),
     by_pattern("heroku-key", &["HRKU-"], r"HRKU-[A-Za-z0-9_-]{30,}", 5),
@@ -231,6 +234,8 @@ pub(super) const PROVIDERS: &[Provider] = &[
     by_pattern("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*){1}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", 0),
 
     // Password hashes, which can be searched for the password. `$$` is how Compose files write `$`.
+    // `mysql_native_password`.
+    by_pattern("password-hash", &["'*", "\"*", "| *", "\t*"], r#"['"|\t] ?(\*[0-9A-F]{40})\b"#, 0).anywhere(),
     by_pattern("password-hash", &["$5$", "$6$"],
         r"\$[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}", 0).anywhere(),
     by_pattern("password-hash", &["$1$", "$apr1$"],

@@ -1,5 +1,6 @@
 //! Quotes around names and values, escaped or not.
 
+use super::line::spaces;
 use super::verdict::MAX_VALUE_BYTES;
 
 /// Quotes in HTML that shows JSON or source code.
@@ -15,11 +16,25 @@ pub(super) struct Quote<'t> {
     mark: &'t [u8],
 }
 
+impl Quote<'_> {
+    /// Where the content begins that follows this quote at an offset.
+    pub(super) fn content(&self, bytes: &[u8], at: usize) -> usize {
+        let start = at + self.length;
+        match bytes.get(start) {
+            // A string of several lines may begin on the line below.
+            Some(b'\n') if self.mark.len() == 3 => spaces(bytes, start + 1),
+            _ => start,
+        }
+    }
+}
+
 /// The quote at an offset.
 pub(super) fn quote(bytes: &[u8], at: usize) -> Option<Quote<'_>> {
     let depth = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
     let rest = bytes.get(at + depth..)?;
     let length = match rest.first()? {
+        // A string of several lines in Python and TOML.
+        b'"' | b'\'' if matches!(rest, [a, b, c, ..] if a == b && b == c) => 3,
         b'"' | b'\'' | b'`' => 1,
         b'&' => {
             let starts = |entity: &&&str| rest.starts_with(entity.as_bytes());

@@ -231,7 +231,10 @@ fn hostile_text_takes_no_longer_than_its_length() {
         "\"value\":\"a\",", "create secret generic --from-literal=a=bcde ", "passwords: [",
         "\"passwords\": {", "passwords:\n- ", "mnemonic ", "mnemonic: abcd ", "--password-stdin ",
         "echo abcdefg | ", "\"sensitive_attributes\"", "{\"random_password\" \"result\":\"a\"",
-        "ghp_`", "ghp_abcdefgh*", "sessionid=", "secrets set A=bcde ", " -a b:", ";password=",
+        "-----BEGIN PRIVATE KEY-----\n# AAAA\n", "# AAAA\n-----END PRIVATE KEY-----\n", "wifi:P:", "token =\n",
+        "variable \"token\" {", "password for ", "a:bcdefg@h:5432", "type=\"password\" ", "token='''", "q{",
+        "<input value=\"abcd\" ", "password => q{", "token string = ", "Пароль ", "Some(\"", "name=token,value=",
+        "expect \"assword:\" ", "token || ", "ghp_`", "ghp_abcdefgh*", "sessionid=", "secrets set A=bcde ", " -a b:", ";password=",
     ];
     texts.extend(pieces.into_iter().map(many));
     let rules = Rules::standard();

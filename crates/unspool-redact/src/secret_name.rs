@@ -53,6 +53,13 @@ const SECRET_KEY_PREFIXES: &[&str] = &[
     "decryption", "fernet", "preshared",
 ];
 
+/// Words before `seed` that make it a credential.
+#[rustfmt::skip]
+const SECRET_SEED_PREFIXES: &[&str] = &[
+    "totp", "otp", "hotp", "mfa", "2fa", "authenticator", "wallet", "hd", "master", "recovery",
+    "secret", "private",
+];
+
 /// Words for a password in other languages, as they stand in names.
 #[rustfmt::skip]
 const FOREIGN_PASSWORDS: &[&str] = &[
@@ -133,7 +140,8 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     };
     let any_before = |list: &[&str]| before.iter().any(|word| is(word, list));
     if ends(&["password", "passwd", "passwort", "passcode", "pwd", "storepass", "keypass"])
-        || ends(&["rootpw", "dbpass", "userpass", "rootpass", "adminpass"])
+        || ends(&["rootpw", "dbpass", "userpass", "rootpass", "adminpass", "sshpass", "ftppass"])
+        || ends(&["smtppass", "mailpass", "ldappass", "bindpass", "bindpw", "sudopass"])
         || is(last, &["pass", "pw", "psk"])
         || is(last, FOREIGN_PASSWORDS)
     {
@@ -153,6 +161,16 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     if ends(&["token"]) {
         return (!any_before(HARMLESS_TOKENS)).then_some(SecretClass::Token);
     }
+    let constant = !before.is_empty() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    // A personal access token. In small letters it may be a pattern.
+    if is(last, &["pat"]) && constant {
+        return Some(SecretClass::Token);
+    }
+    // The seed of one-time codes or of a wallet, not that of a random generator.
+    let seeded = before.last().is_some_and(|word| is(word, SECRET_SEED_PREFIXES));
+    if is(last, &["seed"]) && seeded || is(last, &["wif"]) {
+        return Some(SecretClass::Key);
+    }
     if ends(&["apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey"])
         || ends(&["signingkey", "encryptionkey", "masterkey", "sharedkey"])
         || is(last, &["auth", "authorization"])
@@ -161,7 +179,6 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     }
     if is(last, &["key"]) && !any_before(HARMLESS_KEYS) {
         let opens = before.last().is_some_and(|word| is(word, SECRET_KEY_PREFIXES));
-        let constant = !before.is_empty() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         return (opens || constant).then_some(SecretClass::Key);
     }
     None
