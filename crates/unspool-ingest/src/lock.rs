@@ -5,6 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unspool_model::id::Id;
 use unspool_store::private_file;
 
 /// The folder of Unspool's own data.
@@ -18,6 +19,12 @@ impl DataFolder {
 
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The folder for what belongs to the archive on this server.
+    pub fn of_server(&self, address: &str) -> DataFolder {
+        let name = Id::derive([b"server".as_slice(), address.as_bytes()]);
+        DataFolder(self.0.join("servers").join(name.to_string()))
     }
 
     pub fn database(&self) -> PathBuf {

@@ -149,8 +149,8 @@ pub struct Service {
     sources: Sources,
     updates: Updates,
     recording: Option<Recording>,
-    /// Of the database, to notice that it is gone.
-    identity: FileIdentity,
+    /// Of the file of the archive, if it is in one, to notice that it is gone.
+    identity: Option<FileIdentity>,
 }
 
 /// How long the process that records may take to create the archive.
@@ -175,7 +175,10 @@ impl Service {
         if recording.is_none() {
             wait_for_archive(&archive)?;
         }
-        let identity = FileIdentity::of_open(&archive.folder()?.database())?;
+        let identity = match archive.server() {
+            Some(_) => None,
+            None => Some(FileIdentity::of_open(&archive.folder()?.database())?),
+        };
         Ok(Service { archive, sources, updates: Updates::default(), recording, identity })
     }
 
@@ -222,7 +225,7 @@ impl Service {
                 // Writes during the switch were not reported.
                 self.updates.publish(Update::Lagged);
                 // Do not make a new archive beside readers of the old one.
-                if let Err(gone) = self.identity.check() {
+                if let Some(Err(gone)) = self.identity.as_ref().map(FileIdentity::check) {
                     tracing::error!(error = %gone, "the archive is gone");
                     notify(ServiceEvent::Gone(gone.into()));
                     return;

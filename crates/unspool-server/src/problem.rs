@@ -63,9 +63,15 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         let status = match error.kind() {
             StoreErrorKind::Missing => StatusCode::NOT_FOUND,
-            StoreErrorKind::Busy | StoreErrorKind::Gone => StatusCode::SERVICE_UNAVAILABLE,
+            StoreErrorKind::Busy
+            | StoreErrorKind::Gone
+            | StoreErrorKind::Overtaken
+            | StoreErrorKind::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
             StoreErrorKind::Foreign
             | StoreErrorKind::Newer { .. }
+            | StoreErrorKind::Older { .. }
+            | StoreErrorKind::NotEmpty
+            | StoreErrorKind::Address
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Full
             | StoreErrorKind::NotWritable

@@ -20,6 +20,7 @@ mod load;
 mod maintenance;
 mod migrate;
 mod notes;
+mod on_server;
 mod prompts;
 mod read;
 mod recent_usage;
@@ -31,21 +32,22 @@ mod view;
 mod windows;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use connection_thread::ConnectionThread;
+use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
 use unspool_model::id::{SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::Part;
 
 use crate::private_file;
 use crate::rows::{Batch, FileRow, RowId};
+use crate::sql::Connection;
 use crate::store::{
-    CheckReport, Maintenance, NextRows, SessionOutline, Store, StoreError, StoreErrorKind,
-    StoredTurn, Viewer,
+    ArchivePlace, CheckReport, Maintenance, NextRows, SessionOutline, Store, StoreError,
+    StoreErrorKind, StoredTurn, Viewer,
 };
 
 pub use file_identity::FileIdentity;
@@ -57,8 +59,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// An open archive.
 #[derive(Clone)]
 pub struct Sqlite {
-    path: PathBuf,
-    identity: FileIdentity,
+    place: ArchivePlace,
+    /// Of its file, if it is in one.
+    identity: Option<FileIdentity>,
     /// None when the archive is only read.
     writer: Option<ConnectionThread>,
     reader: ConnectionThread,
@@ -94,10 +97,10 @@ impl Sqlite {
         // Statements that may fail halfway copy each page before they change it. In a file, these
         // copies took a sixth of an import.
         connection.pragma_update(None, "temp_store", "memory").map_err(at)?;
-        let writer = ConnectionThread::start(connection)?;
-        let reader = ConnectionThread::start(read_connection(path)?)?;
-        let identity = FileIdentity::of_open(path)?;
-        Ok(Sqlite { path: path.to_owned(), identity, writer: Some(writer), reader })
+        let writer = ConnectionThread::start(Connection::Sqlite(connection))?;
+        let reader = ConnectionThread::start(Connection::Sqlite(read_connection(path)?))?;
+        let identity = Some(FileIdentity::of_open(path)?);
+        Ok(Sqlite { place: ArchivePlace::of_file(path), identity, writer: Some(writer), reader })
     }
 
     /// Opens the archive for reading. Another process may be writing to it.
@@ -111,9 +114,27 @@ impl Sqlite {
         connection
             .pragma_update(None, "mmap_size", 4_i64 << 30)
             .map_err(|error| StoreError::from(error).at(path))?;
-        let reader = ConnectionThread::start(connection)?;
-        let identity = FileIdentity::of_open(path)?;
-        Ok(Sqlite { path: path.to_owned(), identity, writer: None, reader })
+        let reader = ConnectionThread::start(Connection::Sqlite(connection))?;
+        let identity = Some(FileIdentity::of_open(path)?);
+        Ok(Sqlite { place: ArchivePlace::of_file(path), identity, writer: None, reader })
+    }
+
+    /// A connection to a file that sees one state of it, for a copy. Only to an archive of the
+    /// newest version.
+    pub(crate) fn connect_to_copy(path: &Path) -> Result<rusqlite::Connection, StoreError> {
+        let connection = read_connection(path)?;
+        match migrate::check_version(&connection, path)? {
+            Sqlite::SCHEMA_VERSION => {}
+            0 => return Err(StoreError::new(StoreErrorKind::Missing).at(path)),
+            version => {
+                let supported = Sqlite::SCHEMA_VERSION;
+                let kind = StoreErrorKind::Older { version, supported };
+                return Err(StoreError::new(kind).at(path));
+            }
+        }
+        let begun = connection.execute_batch("BEGIN; SELECT count(*) FROM setting");
+        begun.map_err(|error| StoreError::from(error).at(path))?;
+        Ok(connection)
     }
 
     /// The schema version that this program writes.
@@ -124,8 +145,16 @@ impl Sqlite {
         migrate::check_version(&read_connection(path)?, path)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file of the archive, unless it is on a server.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            ArchivePlace::File(path) => Some(path),
+            ArchivePlace::Server(_) => None,
+        }
+    }
+
+    pub fn place(&self) -> &ArchivePlace {
+        &self.place
     }
 
     /// Runs work on the writing connection, after all work sent before.
@@ -136,9 +165,9 @@ impl Sqlite {
         let writer = self
             .writer
             .as_ref()
-            .ok_or_else(|| StoreError::new(StoreErrorKind::ReadOnly).at(&self.path))?;
-        self.identity.check()?;
-        writer.run(work).await?.map_err(|error| error.at(&self.path))
+            .ok_or_else(|| StoreError::new(StoreErrorKind::ReadOnly).at_place(&self.place))?;
+        self.check_identity()?;
+        writer.run(work).await?.map_err(|error| error.at_place(&self.place))
     }
 
     /// Runs work on the reading connection, in one transaction: it sees one snapshot.
@@ -146,9 +175,9 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.identity.check()?;
+        self.check_identity()?;
         let work = move |connection: &mut Connection| work(&*connection.transaction()?);
-        self.reader.run(work).await?.map_err(|error| error.at(&self.path))
+        self.reader.run(work).await?.map_err(|error| error.at_place(&self.place))
     }
 
     /// Reads on the writing connection if there is one, so the recorder sees its own writes.
@@ -156,9 +185,9 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.identity.check()?;
+        self.check_identity()?;
         let worker = self.writer.as_ref().unwrap_or(&self.reader);
-        worker.run(work).await?.map_err(|error| error.at(&self.path))
+        worker.run(work).await?.map_err(|error| error.at_place(&self.place))
     }
 }
 
@@ -170,7 +199,7 @@ impl Store for Sqlite {
     }
 
     fn check_identity(&self) -> Result<(), StoreError> {
-        self.identity.check()
+        self.identity.as_ref().map_or(Ok(()), FileIdentity::check)
     }
 
     async fn write(&self, batch: Batch) -> Result<(), StoreError> {
@@ -215,7 +244,9 @@ impl Store for Sqlite {
     async fn maintain(&self, how: Maintenance) -> Result<(), StoreError> {
         self.run_on_writer(move |connection| {
             maintenance::maintain(connection, how)?;
-            if how == Maintenance::Full {
+            if how == Maintenance::Full
+                && let Some(connection) = connection.as_sqlite()
+            {
                 // The copy of the whole archive goes to a file.
                 connection.execute_batch(
                     "PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
@@ -303,7 +334,7 @@ fn create_private(path: &Path) {
     let _ = private_file::options().write(true).create_new(true).open(path);
 }
 
-fn read_connection(path: &Path) -> Result<Connection, StoreError> {
+fn read_connection(path: &Path) -> Result<rusqlite::Connection, StoreError> {
     if !path.exists() {
         return Err(StoreError::new(StoreErrorKind::Missing).at(path));
     }
@@ -322,7 +353,7 @@ fn read_connection(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens an archive on a read-only disk, where no -shm file can be created. Without a -wal file
 /// none is needed: all data is in the database file, and nobody writes to it.
-fn connect_immutable(path: &Path, error: StoreError) -> Result<Connection, StoreError> {
+fn connect_immutable(path: &Path, error: StoreError) -> Result<rusqlite::Connection, StoreError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let closed = matches!(error.kind(), StoreErrorKind::NotOpened | StoreErrorKind::NotWritable);
@@ -342,14 +373,18 @@ fn connect_immutable(path: &Path, error: StoreError) -> Result<Connection, Store
     connect_to(Path::new(&address), path, flags)
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+fn connect(path: &Path, flags: OpenFlags) -> Result<rusqlite::Connection, StoreError> {
     connect_to(path, path, flags)
 }
 
-fn connect_to(address: &Path, path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+fn connect_to(
+    address: &Path,
+    path: &Path,
+    flags: OpenFlags,
+) -> Result<rusqlite::Connection, StoreError> {
     let at = |error: rusqlite::Error| StoreError::from(error).at(path);
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(address, flags).map_err(at)?;
+    let connection = rusqlite::Connection::open_with_flags(address, flags).map_err(at)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(at)?;
     connection.set_prepared_statement_cache_capacity(64);
     // Query planner stability. Without it SQLite plans a statement again whenever other values are

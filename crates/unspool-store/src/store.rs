@@ -22,7 +22,7 @@ use unspool_model::summary::{Summary, UsageScope};
 use crate::rows::{Batch, FileRow, RowId, Snapshot, SourceRow, WarningRow};
 
 pub use edited_file::{EditedFile, EditedFiles};
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{ArchivePlace, StoreError, StoreErrorKind};
 pub use view::{View, Viewer};
 
 /// A session as it is stored, without its turns.

@@ -11,14 +11,16 @@ use unspool_model::id::SessionId;
 use unspool_query::request::{ChangeHandler, Request};
 use unspool_server::ShareStore;
 use unspool_store::blocking::block_on;
+use unspool_store::postgres::Address;
 use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
 
 pub use unspool_ingest::service::archive::{Archive, Writer};
 
-/// The archive in this folder, or in the default one. Says on a terminal when it has to wait.
-pub fn open(data: Option<PathBuf>) -> Archive {
-    Archive::new(data).on_wait(|| {
+/// The archive in this folder, or in the default one, or on a server. Says on a terminal when it has
+/// to wait.
+pub fn open(data: Option<PathBuf>, store: Option<Address>) -> Archive {
+    Archive::new(data).on_server(store).on_wait(|| {
         if stderr().is_terminal() {
             stderr_line!("unspool: another unspool is recording; waiting for it to finish");
         }

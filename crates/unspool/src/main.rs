@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use unspool_store::postgres::Address;
 
 /// An import makes and drops many small values on two threads. The allocator of glibc took a quarter
 /// more time for it.
@@ -41,6 +42,10 @@ struct Cli {
     /// Folder of the archive and of Unspool's other files [env: UNSPOOL_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Use the archive in this PostgreSQL database instead of the one in the folder, such as
+    /// postgres://ann@db.example.org/unspool [env: UNSPOOL_STORE]
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
     /// Read from a running `unspool serve` on this or another machine; give the address it prints
     #[arg(long, value_name = "URL")]
     connect: Option<String>,
@@ -96,7 +101,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Cli { data, connect, demo, log, command } = Cli::parse();
+    let Cli { data, store, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
         let what = "--connect works only with the terminal application and with replay";
@@ -118,7 +123,13 @@ fn main() -> ExitCode {
     let data = data.or_else(|| {
         std::env::var_os("UNSPOOL_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from)
     });
-    let archive = archive::open(data);
+    let store = store.or_else(|| std::env::var("UNSPOOL_STORE").ok()).filter(|url| !url.is_empty());
+    // A hook never fails, and has nothing to do with an archive.
+    let store = match store.filter(|_| !is_hook).map(|url| url.parse::<Address>()).transpose() {
+        Ok(store) => store,
+        Err(error) => return fail(&anyhow::Error::from(error)),
+    };
+    let archive = archive::open(data, store);
     let outcome = match command {
         Some(Command::Serve(serve)) => serve.run(&archive),
         Some(Command::Sync(sync)) => sync.run(&archive),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 use unspool_query::request::Request;
+use unspool_store::postgres::Address;
 use unspool_store::sqlite::{Sqlite, SqliteView};
-use unspool_store::store::{Store, StoreError, Viewer};
+use unspool_store::store::{Store, StoreError, StoreErrorKind, Viewer};
 
 use crate::lock::{DataFolder, RecorderLock};
 use crate::recorder::Recorder;
@@ -43,10 +44,31 @@ pub enum ArchiveError {
     Io(#[from] io::Error),
 }
 
+impl ArchiveError {
+    /// True if another process has written to an archive on a server meanwhile. Nothing was written;
+    /// a new recorder knows what is there now.
+    pub fn is_overtaken(&self) -> bool {
+        let (ArchiveError::Store(store)
+        | ArchiveError::Sync(SyncError::Store(store))
+        | ArchiveError::Request(
+            RequestError::Store(store) | RequestError::Sync(SyncError::Store(store)),
+        )) = self
+        else {
+            return false;
+        };
+        store.kind() == StoreErrorKind::Overtaken
+    }
+}
+
+/// How often work is begun again that another process has overtaken.
+pub const MAX_OVERTAKEN: usize = 6;
+
 /// The archive of this user.
 #[derive(Clone, Debug)]
 pub struct Archive {
     data: Option<PathBuf>,
+    /// The server that has the archive; without one it is in a file of the data folder.
+    store: Option<Address>,
     waiting: Waiting,
 }
 
@@ -61,7 +83,22 @@ pub struct Recording {
 
 impl Archive {
     pub fn new(data: Option<PathBuf>) -> Archive {
-        Archive { data, waiting: Waiting { notify: || {}, notified: false } }
+        Archive { data, store: None, waiting: Waiting { notify: || {}, notified: false } }
+    }
+
+    /// The same user's archive on a server, if one is given.
+    pub fn on_server(self, store: Option<Address>) -> Archive {
+        Archive { store, ..self }
+    }
+
+    /// The archive in the file of the data folder.
+    pub fn in_file(&self) -> Archive {
+        Archive { store: None, ..self.clone() }
+    }
+
+    /// The server that has the archive.
+    pub fn server(&self) -> Option<&Address> {
+        self.store.as_ref()
     }
 
     /// Calls `notify` once whenever an operation has to wait for another process.
@@ -77,12 +114,28 @@ impl Archive {
     pub fn folder(&self) -> Result<DataFolder, ArchiveError> {
         let folder = self.named_folder().or_else(default_folder).ok_or(ArchiveError::NoHome)?;
         // Files are stored by absolute path, however the folder was named.
-        Ok(DataFolder::new(std::path::absolute(folder)?))
+        let folder = DataFolder::new(std::path::absolute(folder)?);
+        Ok(match &self.store {
+            // Its own lock, socket and links: another process may record into the file meanwhile.
+            Some(address) => folder.of_server(&address.to_string()),
+            None => folder,
+        })
     }
 
     /// Opens the archive for reading.
     pub fn read(&self) -> Result<Sqlite, ArchiveError> {
-        Ok(Sqlite::open_to_read(&self.folder()?.database())?)
+        Ok(match &self.store {
+            Some(address) => Sqlite::open_on_server_to_read(address)?,
+            None => Sqlite::open_to_read(&self.folder()?.database())?,
+        })
+    }
+
+    /// Opens the archive for writing; creates it if needed. The caller must hold the recorder lock.
+    fn open_to_write(&self, folder: &DataFolder) -> Result<Sqlite, StoreError> {
+        match &self.store {
+            Some(address) => Sqlite::open_on_server(address),
+            None => Sqlite::open(&folder.database()),
+        }
     }
 
     /// What the user sees of the archive.
@@ -94,10 +147,10 @@ impl Archive {
     /// so it fails at once if a long-running one holds the lock.
     pub fn record_alone(&self) -> Result<Recording, ArchiveError> {
         drop(self.read()?);
-        let folder = self.folder()?;
+        let folder = self.create()?;
         let mut waiting = self.waiting;
         loop {
-            if let Some(recording) = try_record(&folder)? {
+            if let Some(recording) = self.try_record(&folder)? {
                 return Ok(recording);
             }
             if let Some(process) = long_lived(&folder) {
@@ -116,17 +169,23 @@ impl Archive {
         let mut waiting = self.waiting;
         waiting.notify();
         let lock = folder.wait_to_record().map_err(|error| unusable(&folder, error))?;
-        Recording::begin(folder, lock)
+        Recording::begin(self.open_to_write(&folder)?, folder, lock)
     }
 
     /// Opens the archive for recording. None if another process records.
     pub fn record_now(&self) -> Result<Option<Recording>, ArchiveError> {
-        try_record(&self.create()?)
+        self.try_record(&self.create()?)
+    }
+
+    fn try_record(&self, folder: &DataFolder) -> Result<Option<Recording>, ArchiveError> {
+        let lock = folder.try_record().map_err(|error| unusable(folder, error))?;
+        let Some(lock) = lock else { return Ok(None) };
+        Recording::begin(self.open_to_write(folder)?, folder.clone(), lock).map(Some)
     }
 
     /// For write requests, executed here or by the recorder process.
     pub fn writer(&self) -> Result<Writer, ArchiveError> {
-        Ok(Writer { folder: self.create()?, waiting: self.waiting, own_recording: None })
+        Ok(Writer { archive: self.clone(), folder: self.create()?, own_recording: None })
     }
 
     fn create(&self) -> Result<DataFolder, ArchiveError> {
@@ -134,11 +193,6 @@ impl Archive {
         folder.create().map_err(|error| unusable(&folder, error))?;
         Ok(folder)
     }
-}
-
-fn try_record(folder: &DataFolder) -> Result<Option<Recording>, ArchiveError> {
-    let lock = folder.try_record().map_err(|error| unusable(folder, error))?;
-    lock.map(|lock| Recording::begin(folder.clone(), lock)).transpose()
 }
 
 fn unusable(folder: &DataFolder, source: io::Error) -> ArchiveError {
@@ -178,8 +232,12 @@ impl Waiting {
 }
 
 impl Recording {
-    fn begin(folder: DataFolder, lock: RecorderLock) -> Result<Recording, ArchiveError> {
-        let recorder = Recorder::new(Sqlite::open(&folder.database())?)?;
+    fn begin(
+        store: Sqlite,
+        folder: DataFolder,
+        lock: RecorderLock,
+    ) -> Result<Recording, ArchiveError> {
+        let recorder = Recorder::new(store)?;
         Ok(Recording {
             // Without a socket (unsupported file system) nothing can follow; recording works.
             #[cfg(unix)]
@@ -203,8 +261,8 @@ impl Recording {
 
 /// Sends write requests to whichever process records.
 pub struct Writer {
+    archive: Archive,
     folder: DataFolder,
-    waiting: Waiting,
     /// Set from the first request on, if no other process records.
     own_recording: Option<(Recording, FileStates)>,
 }
@@ -217,10 +275,20 @@ impl Writer {
         request: Request,
         progress: &Progress,
     ) -> Result<RequestOutcome, ArchiveError> {
-        let mut waiting = self.waiting;
+        let mut waiting = self.archive.waiting;
+        let mut overtaken = 0;
         loop {
             if let Some((recording, file_states)) = self.own_recording()? {
-                return Ok(execute(&recording.recorder, file_states, request, progress, None)?);
+                let again = request.clone();
+                let done = execute(&recording.recorder, file_states, again, progress, None);
+                match done.map_err(ArchiveError::from) {
+                    Err(error) if error.is_overtaken() && overtaken < MAX_OVERTAKEN => {
+                        overtaken += 1;
+                        self.release();
+                        continue;
+                    }
+                    done => return done,
+                }
             }
             #[cfg(unix)]
             match forward_request(&self.folder, &request)? {
@@ -235,7 +303,7 @@ impl Writer {
     /// Our own recorder, if this process can hold the lock.
     pub fn own_recording(&mut self) -> Result<Option<&mut (Recording, FileStates)>, ArchiveError> {
         if self.own_recording.is_none() {
-            let Some(recording) = try_record(&self.folder)? else { return Ok(None) };
+            let Some(recording) = self.archive.try_record(&self.folder)? else { return Ok(None) };
             let file_states = FileStates::load(&recording.recorder)?;
             self.own_recording = Some((recording, file_states));
         }

@@ -36,6 +36,10 @@ impl<H: TestArchive> Harness<H> {
     /// With an existing archive.
     pub fn at(archive: H) -> Harness<H> {
         let recorder = Recorder::new(archive.open()).unwrap();
+        Harness::with(archive, recorder)
+    }
+
+    pub fn with(archive: H, recorder: Recorder<H::Store>) -> Harness<H> {
         Harness { archive, recorder, next: Cell::new(0) }
     }
 

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use unspool_store::postgres::Address;
 use unspool_store::sqlite::Sqlite;
 use unspool_store::store::Store;
+
+use crate::postgres_server::Database;
 
 /// The location of one archive. Dropping it deletes the archive.
 pub trait TestArchive: Sized {
@@ -55,32 +58,79 @@ impl TestArchive for SqliteTestArchive {
 
     fn leftovers(&self) -> Vec<String> {
         let connection = self.raw();
-        let orphans = [
-            ("turn", "session NOT IN (SELECT row FROM session)"),
-            ("step", "turn NOT IN (SELECT row FROM turn)"),
-            ("part", "turn NOT IN (SELECT row FROM turn)"),
-            ("journal", "part NOT IN (SELECT row FROM part)"),
-            ("unindexed", "part NOT IN (SELECT row FROM part)"),
-            ("agent", "part NOT IN (SELECT row FROM part)"),
-            ("agent", "parent NOT IN (SELECT row FROM session)"),
-            ("tag", "session NOT IN (SELECT row FROM session)"),
-            ("source", "session NOT IN (SELECT row FROM session)"),
-            ("cursor", "session NOT IN (SELECT row FROM session)"),
-            ("warning", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
-            ("session_snapshot", "session NOT IN (SELECT row FROM session)"),
-            ("snapshot", "sha256 NOT IN (SELECT sha256 FROM session_snapshot)"),
-            ("chunk", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
-            ("chunk", "session IS NULL AND row NOT IN (SELECT chunk FROM content)"),
-            ("content", "row NOT IN (SELECT content FROM part WHERE content IS NOT NULL)"),
-            ("word_block", "segment NOT IN (SELECT row FROM segment)"),
-            ("word_runs", "segment NOT IN (SELECT row FROM segment)"),
-        ];
-        let left = orphans.iter().filter_map(|(table, condition)| {
-            let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
-            let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
-            (count > 0).then(|| format!("{count} of {table} where {condition}"))
-        });
-        left.collect()
+        leftovers(|sql| connection.query_row(sql, [], |row| row.get(0)).unwrap())
+    }
+}
+
+fn leftovers(count: impl Fn(&str) -> i64) -> Vec<String> {
+    let orphans = [
+        ("turn", "session NOT IN (SELECT row FROM session)"),
+        ("step", "turn NOT IN (SELECT row FROM turn)"),
+        ("part", "turn NOT IN (SELECT row FROM turn)"),
+        ("journal", "part NOT IN (SELECT row FROM part)"),
+        ("unindexed", "part NOT IN (SELECT row FROM part)"),
+        ("agent", "part NOT IN (SELECT row FROM part)"),
+        ("agent", "parent NOT IN (SELECT row FROM session)"),
+        ("tag", "session NOT IN (SELECT row FROM session)"),
+        ("source", "session NOT IN (SELECT row FROM session)"),
+        ("cursor", "session NOT IN (SELECT row FROM session)"),
+        ("warning", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
+        ("session_snapshot", "session NOT IN (SELECT row FROM session)"),
+        ("snapshot", "sha256 NOT IN (SELECT sha256 FROM session_snapshot)"),
+        ("chunk", "session IS NOT NULL AND session NOT IN (SELECT row FROM session)"),
+        ("chunk", "session IS NULL AND row NOT IN (SELECT chunk FROM content)"),
+        ("content", "row NOT IN (SELECT content FROM part WHERE content IS NOT NULL)"),
+        ("word_block", "segment NOT IN (SELECT row FROM segment)"),
+        ("word_runs", "segment NOT IN (SELECT row FROM segment)"),
+    ];
+    let left = orphans.iter().filter_map(|(table, condition)| {
+        let found = count(&format!("SELECT count(*) FROM {table} WHERE {condition}"));
+        (found > 0).then(|| format!("{found} of {table} where {condition}"))
+    });
+    left.collect()
+}
+
+/// A database of its own on a PostgreSQL server.
+pub struct PostgresTestArchive {
+    database: Database,
+}
+
+impl PostgresTestArchive {
+    pub fn address(&self) -> Address {
+        self.url().parse().unwrap()
+    }
+
+    pub fn url(&self) -> String {
+        self.database.address()
+    }
+
+    /// Runs statements as another program would.
+    pub fn execute(&self, sql: &str) {
+        self.database.execute(sql);
+    }
+}
+
+impl TestArchive for PostgresTestArchive {
+    type Store = Sqlite;
+
+    fn new() -> PostgresTestArchive {
+        PostgresTestArchive { database: Database::new() }
+    }
+
+    fn open(&self) -> Sqlite {
+        Sqlite::open_on_server(&self.address()).unwrap()
+    }
+
+    fn open_to_read(&self) -> Sqlite {
+        Sqlite::open_on_server_to_read(&self.address()).unwrap()
+    }
+
+    fn place(&self) -> String {
+        self.address().to_string()
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        leftovers(|sql| self.database.count(sql))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The own index, in the tables of an archive.
 
-use rusqlite::Connection;
 use unspool_index::{Limits, SegmentBuilder, SegmentItem, TextQuery, candidates, merge};
+use unspool_store::sql::Connection;
 use unspool_store::sqlite::block_store::{Blocks, SegmentWriter, SqliteBlockStore, add_segment};
 use unspool_store::store::StoreError;
 

@@ -1,10 +1,10 @@
 //! Tables of SQLite's FTS5.
 
-use rusqlite::Connection;
 use unspool_index::TextQuery;
+use unspool_store::sql::Connection;
 
 use crate::corpus::{Query, Wanted};
-use crate::variant::{Answer, Found, Variant, batches, text_of};
+use crate::variant::{Answer, Found, Variant, batches, file_of, text_of};
 use crate::{Failure, HITS};
 
 /// FTS5 collects this many bytes in memory before it writes a segment. The default of 1 MB suits
@@ -105,13 +105,14 @@ impl Variant for Fts5Table {
     }
 
     fn build(&self, connection: &mut Connection, documents: &[String]) -> Result<(), Failure> {
+        let connection = file_of(connection)?;
         connection.execute_batch(&format!(
             "CREATE VIRTUAL TABLE search USING fts5({});
              INSERT INTO search (search, rank) VALUES ('hashsize', {HASH_BYTES});",
             self.options()
         ))?;
         for batch in batches(documents) {
-            let transaction = connection.transaction()?;
+            let transaction = connection.unchecked_transaction()?;
             let mut insert =
                 transaction.prepare("INSERT INTO search (rowid, text) VALUES (?1, ?2)")?;
             for row in batch {
@@ -135,7 +136,7 @@ impl Variant for Fts5Table {
         let ranked = self.positions && query.ranked;
         let order = if ranked { "rank" } else { "rowid DESC" };
         let sql = format!("SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY {order}");
-        let mut statement = connection.prepare_cached(&sql)?;
+        let mut statement = file_of(connection)?.prepare_cached(&sql)?;
         let mut rows = statement.query([expression.text])?;
         let texts = if self.stores_text { "search" } else { "texts.document" };
         let verifier = TextQuery::parse(&query.typed());

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use unspool_store::sql::Connection;
 use unspool_store::sqlite::Sqlite;
 
 use crate::Failure;
@@ -60,7 +60,16 @@ pub fn batches(documents: &[String]) -> Vec<Range<usize>> {
     batches
 }
 
-pub fn text_of(connection: &Connection, table: &str, row: i64) -> rusqlite::Result<String> {
+/// The connection as one of SQLite.
+pub fn file_of(connection: &Connection) -> Result<&rusqlite::Connection, Failure> {
+    connection.as_sqlite().ok_or_else(|| "the comparison is one of files".into())
+}
+
+pub fn text_of(
+    connection: &Connection,
+    table: &str,
+    row: i64,
+) -> unspool_store::sql::Result<String> {
     connection
         .prepare_cached(&format!("SELECT text FROM {table} WHERE rowid = ?1"))?
         .query_row([row], |row| row.get(0))
@@ -85,21 +94,23 @@ impl Built {
     ) -> Result<Built, Failure> {
         let path = folder.join("index.db");
         drop(Sqlite::open(&path)?);
-        let mut connection = Connection::open(&path)?;
+        let connection = rusqlite::Connection::open(&path)?;
         connection.execute_batch(
             "PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 4096;
              PRAGMA cache_size = -8192; PRAGMA foreign_keys = true;",
         )?;
         let before = size(&connection)?;
+        let mut connection = Connection::Sqlite(connection);
         let clock = Clock::start();
         variant.build(&mut connection, documents)?;
         // The pages go from the journal into the file sooner or later.
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        let file = file_of(&connection)?;
+        file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         let time = clock.elapsed();
-        let size = size(&connection)? - before;
+        let size = size(file)? - before;
         let texts = folder.join("texts.db");
-        connection.execute("ATTACH ?1 AS texts", [texts.to_string_lossy()])?;
-        connection.query_row("PRAGMA mmap_size = 4294967296", [], |_| Ok(()))?;
+        file.execute("ATTACH ?1 AS texts", [texts.to_string_lossy()])?;
+        file.query_row("PRAGMA mmap_size = 4294967296", [], |_| Ok(()))?;
         Ok(Built { connection, time, size, path })
     }
 
@@ -136,7 +147,7 @@ fn cpu_time() -> Option<Duration> {
 }
 
 /// Bytes in use. Free pages are reused or given back.
-fn size(connection: &Connection) -> rusqlite::Result<u64> {
+fn size(connection: &rusqlite::Connection) -> rusqlite::Result<u64> {
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok(((number("page_count")? - number("freelist_count")?) * number("page_size")?) as u64)
 }

@@ -1,9 +1,10 @@
 //! The index of `unspool-index` in SQLite: writes and reads its blocks and n-gram bitmaps as rows.
 //! Implements `BlockStore` for lookups.
 
+use crate::sql;
 use std::ops::{ControlFlow, Range};
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use crate::sql::{Connection, OptionalExtension, Row as SqlRow, params};
 use unspool_index::{
     BlockRef, BlockStore, NgramBitmap, Segment, SegmentBlock, SegmentCounts, SegmentHead,
     SegmentItem, WordsRef,
@@ -13,7 +14,7 @@ use crate::rows::RowId;
 use crate::store::StoreError;
 
 /// Stores a segment.
-pub fn add_segment(connection: &Connection, segment: &Segment) -> rusqlite::Result<()> {
+pub fn add_segment(connection: &Connection, segment: &Segment) -> sql::Result<()> {
     let mut writer = SegmentWriter::begin(connection)?;
     segment.blocks.iter().try_for_each(|block| writer.block(block))?;
     segment.bitmaps.iter().try_for_each(|bitmap| writer.bitmap(bitmap))?;
@@ -30,49 +31,51 @@ pub struct SegmentWriter<'c> {
 }
 
 impl<'c> SegmentWriter<'c> {
-    pub fn begin(connection: &'c Connection) -> rusqlite::Result<SegmentWriter<'c>> {
+    pub fn begin(connection: &'c Connection) -> sql::Result<SegmentWriter<'c>> {
         let segment = connection
-            .prepare_cached("INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0)")?
-            .insert([])?;
+            .prepare_cached(
+                "INSERT INTO segment (documents, words, tokens) VALUES (0, 0, 0) RETURNING row",
+            )?
+            .query_row([], |row| row.get(0))?;
         Ok(SegmentWriter { connection, segment, blocks: 0, bitmaps: 0 })
     }
 
-    pub fn put(&mut self, piece: &SegmentItem) -> rusqlite::Result<()> {
+    pub fn put(&mut self, piece: &SegmentItem) -> sql::Result<()> {
         match piece {
             SegmentItem::SegmentBlock(block) => self.block(block),
             SegmentItem::NgramBitmap(bitmap) => self.bitmap(bitmap),
         }
     }
 
-    fn block(&mut self, block: &SegmentBlock) -> rusqlite::Result<()> {
+    fn block(&mut self, block: &SegmentBlock) -> sql::Result<()> {
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO word_block (segment, number, first, last, words, postings)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
         let SegmentBlock { first, last, words, postings } = block;
-        insert.execute(params![self.segment, self.blocks, first, last, words, postings])?;
+        insert.run(params![self.segment, self.blocks, first, last, words, postings])?;
         self.blocks += 1;
         Ok(())
     }
 
-    fn bitmap(&mut self, bitmap: &NgramBitmap) -> rusqlite::Result<()> {
+    fn bitmap(&mut self, bitmap: &NgramBitmap) -> sql::Result<()> {
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO word_runs (segment, sheet, slice, bits) VALUES (?1, ?2, ?3, ?4)",
         )?;
         for (number, slice) in bitmap.slices.iter().enumerate() {
-            insert.execute(params![self.segment, self.bitmaps, number as i64, slice])?;
+            insert.run(params![self.segment, self.bitmaps, number as i64, slice])?;
         }
         self.bitmaps += 1;
         Ok(())
     }
 
-    pub fn finish(self, counts: SegmentCounts) -> rusqlite::Result<()> {
+    pub fn finish(self, counts: SegmentCounts) -> sql::Result<()> {
         let SegmentCounts { documents, words, tokens } = counts;
         self.connection
             .prepare_cached(
                 "UPDATE segment SET documents = ?2, words = ?3, tokens = ?4 WHERE row = ?1",
             )?
-            .execute(params![self.segment, documents as i64, words as i64, tokens as i64])?;
+            .run(params![self.segment, documents as i64, words as i64, tokens as i64])?;
         Ok(())
     }
 }
@@ -89,7 +92,7 @@ impl<'c> Blocks<'c> {
         Blocks { connection, segment, next: 0 }
     }
 
-    fn read(&self) -> rusqlite::Result<Option<SegmentBlock>> {
+    fn read(&self) -> sql::Result<Option<SegmentBlock>> {
         let mut find = self.connection.prepare_cached(
             "SELECT first, last, words, postings FROM word_block
              WHERE segment = ?1 AND number = ?2",
@@ -108,7 +111,7 @@ impl Iterator for Blocks<'_> {
     }
 }
 
-fn block(row: &SqlRow<'_>) -> rusqlite::Result<SegmentBlock> {
+fn block(row: &SqlRow<'_>) -> sql::Result<SegmentBlock> {
     Ok(SegmentBlock {
         first: row.get(0)?,
         last: row.get(1)?,
@@ -119,6 +122,23 @@ fn block(row: &SqlRow<'_>) -> rusqlite::Result<SegmentBlock> {
 
 /// The index, for lookups.
 pub struct SqliteBlockStore<'c>(pub &'c Connection);
+
+impl SqliteBlockStore<'_> {
+    /// How many blocks to ask for at once. A file is read row by row; a server sends all rows of an
+    /// answer, and a visitor mostly ends after the first ones.
+    fn page(&self) -> i64 {
+        if self.0.is_server() { 16 } else { i64::MAX }
+    }
+}
+
+/// The blocks from the one that has a word on.
+const FROM_BLOCK_OF: &str = "SELECT first, words, postings FROM word_block
+    WHERE segment = ?1 AND first >= coalesce((SELECT first FROM word_block
+        WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1), x'')
+    ORDER BY first LIMIT ?3";
+/// The blocks after the one with this first word.
+const AFTER_BLOCK: &str = "SELECT first, words, postings FROM word_block
+    WHERE segment = ?1 AND first > ?2 ORDER BY first LIMIT ?3";
 
 impl BlockStore for SqliteBlockStore<'_> {
     type Error = StoreError;
@@ -146,23 +166,31 @@ impl BlockStore for SqliteBlockStore<'_> {
         from: &[u8],
         visit: &mut dyn FnMut(BlockRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(
-            "SELECT first, words, postings FROM word_block
-             WHERE segment = ?1 AND first >= coalesce((SELECT max(first) FROM word_block
-                 WHERE segment = ?1 AND first <= ?2), x'') ORDER BY first",
-        )?;
-        let mut rows = statement.query((segment, from))?;
-        while let Some(row) = rows.next()? {
-            let block = BlockRef {
-                first: row.get_ref(0)?.as_blob()?,
-                words: row.get_ref(1)?.as_blob()?,
-                postings: row.get_ref(2)?.as_blob()?,
-            };
-            if visit(block).is_break() {
-                break;
+        let page = self.page();
+        let (mut sql, mut from) = (FROM_BLOCK_OF, from.to_vec());
+        loop {
+            let mut statement = self.0.prepare_cached(sql)?;
+            let mut rows = statement.query((segment, &from, page))?;
+            let (mut count, mut last) = (0, Vec::new());
+            while let Some(row) = rows.next()? {
+                let block = BlockRef {
+                    first: row.get_ref(0)?.as_blob()?,
+                    words: row.get_ref(1)?.as_blob()?,
+                    postings: row.get_ref(2)?.as_blob()?,
+                };
+                count += 1;
+                if count == page {
+                    last = block.first.to_vec();
+                }
+                if visit(block).is_break() {
+                    return Ok(());
+                }
             }
+            if count < page {
+                return Ok(());
+            }
+            (sql, from) = (AFTER_BLOCK, last);
         }
-        Ok(())
     }
 
     fn slice(
@@ -189,13 +217,26 @@ impl BlockStore for SqliteBlockStore<'_> {
              WHERE segment = ?1 AND number >= ?2 AND number < ?3 ORDER BY number",
         )?;
         let number = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
-        let mut rows = statement.query((segment, number(blocks.start), number(blocks.end)))?;
-        while let Some(row) = rows.next()? {
-            let block =
-                WordsRef { first: row.get_ref(0)?.as_blob()?, words: row.get_ref(1)?.as_blob()? };
-            if visit(block).is_break() {
+        let (mut start, end) = (number(blocks.start), number(blocks.end));
+        while start < end {
+            let next = end.min(start.saturating_add(self.page()));
+            let mut rows = statement.query((segment, start, next))?;
+            let mut is_empty = true;
+            while let Some(row) = rows.next()? {
+                is_empty = false;
+                let block = WordsRef {
+                    first: row.get_ref(0)?.as_blob()?,
+                    words: row.get_ref(1)?.as_blob()?,
+                };
+                if visit(block).is_break() {
+                    return Ok(());
+                }
+            }
+            // The numbers of a segment have no gaps.
+            if is_empty {
                 break;
             }
+            start = next;
         }
         Ok(())
     }

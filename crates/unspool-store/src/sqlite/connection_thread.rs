@@ -1,11 +1,11 @@
-//! A thread that owns an SQLite connection and runs closures on it, in the order sent.
+//! A thread that owns a connection and runs closures on it, in the order sent.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::sql::Connection;
 use crate::store::{StoreError, StoreErrorKind};
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -31,7 +31,9 @@ impl ConnectionThread {
                 }
                 // Closing the last connection checkpoints the WAL. With mmap, SQLite extends the
                 // file before it writes the pages; on a full disk that leaves holes in it.
-                let _ = connection.pragma_update(None, "mmap_size", 0);
+                if let Some(connection) = connection.as_sqlite() {
+                    let _ = connection.pragma_update(None, "mmap_size", 0);
+                }
             })
             .map_err(|_| StoreError::new(StoreErrorKind::Closed))?;
         Ok(ConnectionThread { work, _thread: Arc::new(JoinOnDrop(Some(thread))) })
@@ -43,6 +45,10 @@ impl ConnectionThread {
     ) -> Result<T, StoreError> {
         let (reply, response) = oneshot::channel();
         let work = Box::new(move |connection: &mut Connection| {
+            if let Connection::Postgres(connection) = connection {
+                // If it fails, so does the work, which says why.
+                let _ = connection.reopen_if_closed();
+            }
             // The caller may have dropped its future; the work is done anyway.
             let _ = reply.send(work(connection));
         });

@@ -1,10 +1,11 @@
 //! Derived columns: copies of values in heads and payloads, for SQL queries. Every batch writes
 //! them, `check` compares them with their origin, and `rebuild` recomputes them.
 
+use crate::sql;
 use std::sync::LazyLock;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
+use crate::sql::Value;
+use crate::sql::{Connection, OptionalExtension, Transaction, params_from_iter};
 use rustc_hash::FxHashSet;
 use unspool_model::landmark::Landmark;
 use unspool_model::part::{Kind, Part, ToolState};
@@ -138,7 +139,7 @@ pub(super) fn names_of(part: &Part) -> impl Iterator<Item = u64> {
 
 impl TableColumns {
     /// The stored values of a row.
-    pub fn stored(&self, connection: &Connection, row: RowId) -> rusqlite::Result<Vec<Value>> {
+    pub fn stored(&self, connection: &Connection, row: RowId) -> sql::Result<Vec<Value>> {
         let sql = format!("SELECT {} FROM {} WHERE row = ?1", self.names.join(", "), self.table);
         connection
             .prepare_cached(&sql)?
@@ -146,12 +147,7 @@ impl TableColumns {
     }
 
     /// Updates a row if its values differ.
-    fn update(
-        &self,
-        connection: &Connection,
-        row: RowId,
-        values: Vec<Value>,
-    ) -> rusqlite::Result<()> {
+    fn update(&self, connection: &Connection, row: RowId, values: Vec<Value>) -> sql::Result<()> {
         if self.stored(connection, row)? == values {
             return Ok(());
         }
@@ -163,18 +159,22 @@ impl TableColumns {
     }
 }
 
+/// More than this a count does not add to a sum, which would overflow. Logs are untrusted.
+pub(super) const MAX_COUNTED: i64 = 1 << 60;
+
 /// What one visible part adds to the sums of its turn: first, last, parts, tools, errors.
 pub(super) static PART_FIGURES: LazyLock<String> = LazyLock::new(|| {
     format!(
         "coalesce(part.started, part.ended), coalesce(part.ended, part.started), 1,
-         (part.kind = 'tool') + coalesce(part.counted_calls, 0), coalesce({}, 0)",
+         iif(part.kind = 'tool', 1, 0) + coalesce(min(part.counted_calls, {MAX_COUNTED}), 0),
+         iif({}, 1, 0)",
         is_error()
     )
 });
 
 /// What steps add to the sums of their turn.
 pub(super) const STEP_FIGURES: &str =
-    "NULL, NULL, CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER),
+    "CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), CAST(total(input) AS INTEGER), CAST(total(output) AS INTEGER),
      CAST(total(cache_read) AS INTEGER), CAST(total(cache_write) AS INTEGER),
      CAST(total(reasoning) AS INTEGER), CAST(total(cache_write_1h) AS INTEGER)";
 
@@ -194,9 +194,10 @@ pub(super) static TURN_FIGURES: LazyLock<String> = LazyLock::new(|| {
 
 /// The columns of `PART` that the archive has. A command that only reads does not migrate it, so it
 /// may lack the last one.
-pub(super) fn part_columns(connection: &Connection) -> rusqlite::Result<TableColumns> {
+pub(super) fn part_columns(connection: &Connection) -> sql::Result<TableColumns> {
     let sql = "SELECT count(*) FROM pragma_table_info('part') WHERE name = 'counted_calls'";
-    let newest: bool = connection.query_row(sql, [], |row| row.get(0))?;
+    // What is on a server always has the newest schema.
+    let newest = connection.is_server() || connection.query_row(sql, [], |row| row.get(0))?;
     let names = if newest { PART.names } else { &PART.names[..PART.names.len() - 1] };
     Ok(TableColumns { names, ..PART })
 }
@@ -209,8 +210,9 @@ pub(super) fn part_sums(columns: &TableColumns) -> (&'static str, String) {
     };
     let sums = format!(
         "(SELECT min(coalesce(part.started, part.ended)), max(coalesce(part.ended, part.started)),
-          count(*), count(*) FILTER (WHERE part.kind = 'tool')
-              + CAST(total({counted}) AS INTEGER), count(*) FILTER (WHERE {})
+          count(*), CAST(total(iif(part.kind = 'tool', 1, 0)
+              + coalesce(min({counted}, {MAX_COUNTED}), 0)) AS INTEGER),
+          count(*) FILTER (WHERE {})
       FROM part WHERE part.turn = turn.row AND part.role = 'assistant' AND NOT part.hidden)",
         is_error()
     );
@@ -271,7 +273,7 @@ pub(super) static TURN_SUMS: LazyLock<(&str, String)> = LazyLock::new(|| {
 pub(super) fn prompt_and_models(
     connection: &Connection,
     session: RowId,
-) -> rusqlite::Result<(Option<String>, Vec<String>)> {
+) -> sql::Result<(Option<String>, Vec<String>)> {
     connection.prepare_cached("SELECT prompt, models FROM session WHERE row = ?1")?.query_row(
         [session],
         |row| {
@@ -282,10 +284,7 @@ pub(super) fn prompt_and_models(
 }
 
 /// The first line of the first prompt.
-pub(super) fn first_prompt(
-    connection: &Connection,
-    session: RowId,
-) -> rusqlite::Result<Option<String>> {
+pub(super) fn first_prompt(connection: &Connection, session: RowId) -> sql::Result<Option<String>> {
     let first = connection
         .prepare_cached(
             "SELECT turn.row FROM turn WHERE session = ?1 AND number > 0
@@ -306,7 +305,7 @@ pub(super) fn first_prompt(
 }
 
 /// The models of a session's steps, in the order of their first use.
-pub(super) fn models_of(connection: &Connection, session: RowId) -> rusqlite::Result<Vec<String>> {
+pub(super) fn models_of(connection: &Connection, session: RowId) -> sql::Result<Vec<String>> {
     let mut statement = connection.prepare_cached(
         "SELECT step.model FROM turn JOIN step ON step.turn = turn.row
          WHERE turn.session = ?1 AND step.model IS NOT NULL
@@ -347,7 +346,7 @@ fn derive_sessions(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn heads(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(RowId, String)>> {
+fn heads(connection: &Connection, sql: &str) -> sql::Result<Vec<(RowId, String)>> {
     connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
@@ -373,10 +372,10 @@ fn derive_parts(
         names.extend(names_of(&loaded.part));
         transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?.execute([row])?;
         let mut agent = transaction.prepare_cached(
-            "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO agent (part, agent_id, call_id, session, parent)
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
         )?;
-        for (id, call, of) in sub_agents(&session.agent, &loaded.part.body) {
+        for (id, call, of) in sub_agents(&session.agent, &loaded.part.body).into_iter().rev() {
             agent.execute((row, id, call, of.to_string(), session_row))?;
         }
     }
@@ -390,7 +389,7 @@ fn derive_parts(
 }
 
 /// The stored name digests of a turn.
-pub(super) fn stored_names(connection: &Connection, turn: RowId) -> rusqlite::Result<Vec<u64>> {
+pub(super) fn stored_names(connection: &Connection, turn: RowId) -> sql::Result<Vec<u64>> {
     connection.prepare_cached("SELECT names FROM turn WHERE row = ?1")?.query_row([turn], |row| {
         let names = row.get_ref(0)?.as_blob()?;
         Ok(names.as_chunks::<8>().0.iter().map(|name| u64::from_le_bytes(*name)).collect())

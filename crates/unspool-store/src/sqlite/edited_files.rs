@@ -1,8 +1,9 @@
 //! The files that calls changed: a table derived from the parts, to find the edits of a file in a
 //! large archive. Parts that were stored before the table existed are read until a rebuild.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
+use crate::sql;
+use crate::sql::Value;
+use crate::sql::{Connection, OptionalExtension, Transaction, params_from_iter};
 use unspool_model::id::SessionId;
 use unspool_model::part::{Part, Place};
 use unspool_model::tools::Family;
@@ -29,30 +30,30 @@ pub(super) fn write(
     part: RowId,
     paths: &[String],
     stored: bool,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     if stored {
-        connection.prepare_cached("DELETE FROM edited_file WHERE part = ?1")?.execute([part])?;
+        connection.prepare_cached("DELETE FROM edited_file WHERE part = ?1")?.run([part])?;
     }
     for path in paths {
         connection
             .prepare_cached(
-                "INSERT OR IGNORE INTO edited_file (part, path, name) VALUES (?1, ?2, ?3)",
+                "INSERT INTO edited_file (part, path, name) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO NOTHING",
             )?
-            .execute((part, path, file_name(path)))?;
+            .run((part, path, file_name(path)))?;
     }
     Ok(())
 }
 
 /// After all parts were derived again.
-pub(super) fn all_derived(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(super) fn all_derived(transaction: &Transaction<'_>) -> sql::Result<()> {
     transaction.execute("DELETE FROM setting WHERE name = ?1", [SETTING]).map(|_| ())
 }
 
 /// Whether the table exists, and the last row that it may lack. An archive that is only read is not
 /// migrated.
-pub(super) fn coverage(connection: &Connection) -> rusqlite::Result<Option<RowId>> {
-    let exists = "SELECT 1 FROM sqlite_master WHERE name = 'edited_file'";
-    if !connection.prepare_cached(exists)?.exists([])? {
+pub(super) fn coverage(connection: &Connection) -> sql::Result<Option<RowId>> {
+    if !connection.has_table("edited_file")? {
         return Ok(None);
     }
     let after = "SELECT CAST(value AS INTEGER) FROM setting WHERE name = ?1";
@@ -66,7 +67,7 @@ pub(super) fn matches(
     covered_after: Option<RowId>,
     row: RowId,
     part: &Part,
-) -> rusqlite::Result<bool> {
+) -> sql::Result<bool> {
     if covered_after.is_none_or(|after| row <= after) {
         return Ok(true);
     }
@@ -101,7 +102,7 @@ pub(super) fn edited_files(
         let mut rows = statement.query(params_from_iter(values.clone()))?;
         while let Some(row) = rows.next()? {
             let path = row.get(6)?;
-            found.push(edited_file(row, path)?);
+            found.push(edited_file(&row, path)?);
         }
     }
     if covered != Some(0) {
@@ -124,7 +125,7 @@ fn condition(wanted: &EditedFiles) -> (String, Vec<Value>) {
     }
 }
 
-fn edited_file(row: &rusqlite::Row<'_>, path: String) -> Result<EditedFile, StoreError> {
+fn edited_file(row: &sql::Row<'_>, path: String) -> Result<EditedFile, StoreError> {
     Ok(EditedFile {
         row: row.get(1)?,
         session: SessionId(id(row.get_ref(2)?.as_str()?)?),
@@ -174,7 +175,7 @@ fn add_underived(
                 EditedFiles::OfSessions(_) => true,
             };
             if is_wanted {
-                found.push(edited_file(row, path)?);
+                found.push(edited_file(&row, path)?);
             }
         }
     }

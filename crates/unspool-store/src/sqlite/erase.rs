@@ -6,7 +6,8 @@
 //! - A payload in a compressed chunk that other sessions use is replaced by zeros.
 //! - The words in the index stay until segments are merged; `db vacuum` always does that.
 
-use rusqlite::{Connection, Transaction, params};
+use crate::sql;
+use crate::sql::{Connection, Transaction, params};
 
 use crate::pack::{self, Compressor};
 use crate::rows::RowId;
@@ -23,15 +24,25 @@ pub fn erasing<T>(
     connection: &mut Connection,
     delete: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    connection.pragma_update(None, "secure_delete", true)?;
+    secure_delete(connection, "true")?;
     let outcome = run(connection, delete);
-    connection.pragma_update(None, "secure_delete", ZEROING)?;
+    secure_delete(connection, ZEROING)?;
     let outcome = outcome?;
     release_free_pages(connection)?;
-    // The log still has the pages as they were. If somebody reads right now it cannot be emptied,
-    // and the next checkpoint does it.
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    if let Some(connection) = connection.as_sqlite() {
+        // The log still has the pages as they were. If somebody reads right now it cannot be
+        // emptied, and the next checkpoint does it.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    }
     Ok(outcome)
+}
+
+/// A server frees and overwrites its pages by itself, later.
+fn secure_delete(connection: &Connection, how: &str) -> Result<(), StoreError> {
+    match connection.as_sqlite() {
+        Some(connection) => Ok(connection.pragma_update(None, "secure_delete", how)?),
+        None => Ok(()),
+    }
 }
 
 fn run<T>(
@@ -41,7 +52,8 @@ fn run<T>(
     let transaction = connection.transaction()?;
     let outcome = delete(&transaction)?;
     transaction.execute(
-        "INSERT OR REPLACE INTO setting (name, value) VALUES (?1, 'yes')",
+        "INSERT INTO setting (name, value) VALUES (?1, 'yes')
+         ON CONFLICT (name) DO UPDATE SET value = 'yes'",
         [DELETED_WORDS],
     )?;
     transaction.commit()?;
@@ -50,6 +62,7 @@ fn run<T>(
 
 /// Returns all free pages to the file system.
 pub fn release_free_pages(connection: &Connection) -> Result<(), StoreError> {
+    let Some(connection) = connection.as_sqlite() else { return Ok(()) };
     // The pragma frees one page for each row that is stepped.
     let mut statement = connection.prepare("PRAGMA incremental_vacuum")?;
     let mut pages = statement.query([])?;
@@ -74,7 +87,7 @@ pub fn blank_gaps(transaction: &Transaction<'_>, chunk: RowId) -> Result<(), Sto
     let mut rows = statement.query([chunk])?;
     // Dropped as a whole.
     let Some(row) = rows.next()? else { return Ok(()) };
-    let old = pack::decompress(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
+    let old = pack::decompress(row.get_ref(0)?.as_blob().map_err(sql::Error::from)?)?;
     let mut new = vec![0; old.len()];
     let mut payloads = transaction.prepare_cached(
         "SELECT at, size FROM content WHERE chunk = ?1

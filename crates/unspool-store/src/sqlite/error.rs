@@ -1,8 +1,9 @@
-//! SQLite's errors as errors of a store.
+//! The errors of SQLite and of queries as errors of a store.
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
+use crate::sql;
 use crate::store::{StoreError, StoreErrorKind};
 
 impl From<rusqlite::Error> for StoreError {
@@ -11,9 +12,26 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-impl From<rusqlite::types::FromSqlError> for StoreError {
-    fn from(error: rusqlite::types::FromSqlError) -> StoreError {
+impl From<sql::FromSqlError> for StoreError {
+    fn from(error: sql::FromSqlError) -> StoreError {
         rusqlite::Error::from(error).into()
+    }
+}
+
+impl From<sql::Error> for StoreError {
+    fn from(error: sql::Error) -> StoreError {
+        match error {
+            sql::Error::Sqlite(error) => error.into(),
+            sql::Error::Value(error) => error.into(),
+            sql::Error::NoRows => rusqlite::Error::QueryReturnedNoRows.into(),
+            sql::Error::NoOwner => StoreError::because(StoreErrorKind::Database, error),
+            sql::Error::Overtaken => StoreError::new(StoreErrorKind::Overtaken),
+            sql::Error::Closed => StoreError::new(StoreErrorKind::Closed),
+            sql::Error::Postgres(error) => {
+                let kind = crate::postgres::error_kind(&error);
+                StoreError::because(kind, sql::Error::Postgres(error))
+            }
+        }
     }
 }
 

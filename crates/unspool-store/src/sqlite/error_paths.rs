@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params, params_from_iter};
+use crate::sql::{Connection, params, params_from_iter};
 use rustc_hash::FxHashSet;
 use unspool_model::part::ToolState;
 

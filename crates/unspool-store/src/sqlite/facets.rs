@@ -3,7 +3,7 @@
 
 mod counts;
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::sql::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::price::{Prices, ReportedCost, Spending};
 use unspool_model::session::Usage;
@@ -56,7 +56,7 @@ pub fn facets(connection: &Connection, request: &FacetsRequest) -> Result<Facets
              session.errors, session.sub_agent, session.started, session.ended, session.parent,
              session.cost_usd, {COST_TOKENS}, session.input, session.output,
              session.cache_read, session.cache_write, session.reasoning, session.cache_write_1h
-         FROM session WHERE 1{empty}"
+         FROM session WHERE true{empty}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([])?;
@@ -90,9 +90,9 @@ pub fn facets(connection: &Connection, request: &FacetsRequest) -> Result<Facets
             row: number,
             parents: named.cloned().unwrap_or_default(),
             is_selected: outcome.is_selected(),
-            used: usage(row, 12)?,
+            used: usage(&row, 12)?,
             models: list,
-            reported: reported_cost(row, 10)?,
+            reported: reported_cost(&row, 10)?,
         });
     }
     let mut find = connection.prepare_cached("SELECT row FROM session WHERE id = ?1")?;
@@ -185,7 +185,7 @@ fn agents(connection: &Connection) -> Result<FxHashMap<String, Vec<RowId>>, Stor
 }
 
 fn tags(connection: &Connection) -> Result<FxHashMap<RowId, Vec<String>>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT session, name FROM tag")?;
+    let mut statement = connection.prepare_cached("SELECT session, name FROM tag ORDER BY 1, 2")?;
     let mut rows = statement.query([])?;
     let mut found: FxHashMap<RowId, Vec<String>> = FxHashMap::default();
     while let Some(row) = rows.next()? {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rusqlite::{Connection, params_from_iter};
+use crate::sql::{Connection, params_from_iter};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::part::{Body, ToolState};
 use unspool_model::tool_time::ToolTime;

@@ -1,9 +1,8 @@
 //! Forgets where logs are (R-001-30). The stored data is complete without them.
 
-use rusqlite::{Connection, params};
-
 use super::erase::erasing;
 use crate::rows::{RowId, forgotten_path, is_forgotten};
+use crate::sql::{Connection, params};
 use crate::store::StoreError;
 
 /// Replaces paths, and removes the digests of the content and what decoders remember. The stamps of

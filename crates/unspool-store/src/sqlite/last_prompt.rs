@@ -1,8 +1,9 @@
 //! The size of a session's last prompt, from the usage of its steps, and its compactions.
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::sql::{Connection, OptionalExtension};
 use unspool_model::part::Body;
 
+use super::derived_columns::MAX_COUNTED;
 use super::load::Loader;
 use crate::pack::Extent;
 use crate::rows::RowId;
@@ -25,15 +26,17 @@ pub fn last_prompt(connection: &Connection, session: RowId) -> Result<LastPrompt
         .query_map([session], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, RowId>(2)?)))?;
     let mut compactions: Vec<(SessionPlace, RowId)> = places.collect::<Result<_, _>>()?;
     compactions.sort_unstable();
-    let mut statement = connection.prepare_cached(
-        "SELECT step.input + step.cache_read + step.cache_write, step.model, turn.number,
+    let tokens = ["input", "cache_read", "cache_write"];
+    let tokens = tokens.map(|count| format!("min(step.{count}, {MAX_COUNTED})")).join(" + ");
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {tokens}, step.model, turn.number,
              coalesce((SELECT place FROM part
                  WHERE part.turn = turn.row AND part.step = step.id AND part.kind <> 'compaction'
                      AND NOT part.hidden ORDER BY place DESC LIMIT 1), 0)
          FROM turn JOIN step ON step.turn = turn.row
-         WHERE turn.session = ?1 AND step.input + step.cache_read + step.cache_write > 0
+         WHERE turn.session = ?1 AND {tokens} > 0
          ORDER BY turn.number DESC, step.number DESC LIMIT 1",
-    )?;
+    ))?;
     let found = statement
         .query_row([session], |row| {
             let at: SessionPlace = (row.get(2)?, row.get(3)?);

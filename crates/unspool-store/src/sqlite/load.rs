@@ -1,10 +1,11 @@
 //! Loads turns and parts from their rows and unpacks their payloads.
 
+use crate::sql;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use crate::sql::{Connection, OptionalExtension, Row as SqlRow, params};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use unspool_model::id::{Id, PartId, StepId};
@@ -62,7 +63,7 @@ impl LoadedPart {
     }
 }
 
-fn raw(row: &SqlRow<'_>) -> rusqlite::Result<RawPart> {
+fn raw(row: &SqlRow<'_>) -> sql::Result<RawPart> {
     Ok(RawPart {
         row: row.get(0)?,
         place: row.get(1)?,
@@ -113,7 +114,10 @@ impl<'c> Loader<'c> {
 
     /// The rows of many parts in one query. Rows that are missing are left out.
     pub fn rows(&self, rows: &[RowId]) -> Result<FxHashMap<RowId, RawPart>, StoreError> {
-        let sql = format!("{PART} WHERE part.row IN (SELECT value FROM json_each(?1))");
+        let sql = format!(
+            "{PART} WHERE part.row IN (SELECT value FROM {})",
+            self.connection.row_list("?1")
+        );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let found = statement.query_map([json_list(rows.iter().copied())], raw)?;
         found.map(|raw| raw.map(|raw| (raw.row, raw)).map_err(StoreError::from)).collect()
@@ -255,7 +259,7 @@ impl<'c> Loader<'c> {
                 name: origin.name,
                 at: origin.at,
                 model,
-                usage: origin.usage.map_or_else(|| usage(row, 2), Ok)?,
+                usage: origin.usage.map_or_else(|| usage(&row, 2), Ok)?,
                 stop_reason: row.get(8)?,
                 request: origin.request,
                 provenance: origin.provenance,
@@ -289,7 +293,7 @@ fn is_damaged<T>(read: &Result<T, StoreError>) -> bool {
 }
 
 /// Reads six consecutive columns of token counts.
-pub fn usage(row: &SqlRow<'_>, from: usize) -> rusqlite::Result<Usage> {
+pub fn usage(row: &SqlRow<'_>, from: usize) -> sql::Result<Usage> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(|count| count.max(0) as u64);
     Ok(Usage {
         input: count(0)?,

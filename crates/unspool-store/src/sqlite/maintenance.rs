@@ -1,7 +1,8 @@
 //! Index maintenance: puts unindexed parts into a segment, merges segments, and rebuilds the index
 //! from the stored parts.
 
-use rusqlite::{Connection, Transaction};
+use crate::sql;
+use crate::sql::{Connection, Transaction};
 use unspool_index::{SegmentBuilder, SegmentItem, merge, plan_merge};
 
 use super::block_store::{Blocks, SegmentWriter, add_segment};
@@ -74,7 +75,7 @@ pub fn maintain_a_little(connection: &mut Connection) -> Result<bool, StoreError
     Ok(true)
 }
 
-fn segments(connection: &Connection) -> rusqlite::Result<Vec<(RowId, u64)>> {
+fn segments(connection: &Connection) -> sql::Result<Vec<(RowId, u64)>> {
     connection
         .prepare_cached("SELECT row, tokens FROM segment ORDER BY row")?
         .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
@@ -97,7 +98,7 @@ fn index_pending(connection: &mut Connection) -> Result<(), StoreError> {
             continue;
         }
         index_part(&mut words, row, &loaded.part.body);
-        done.execute([row])?;
+        done.run([row])?;
     }
     drop(done);
     if words.documents() > 0 {
@@ -140,7 +141,7 @@ fn merge_segments(connection: &mut Connection, rows: &[RowId]) -> Result<(), Sto
     Ok(transaction.commit()?)
 }
 
-fn remove(transaction: &Transaction<'_>, rows: &[RowId]) -> rusqlite::Result<()> {
+fn remove(transaction: &Transaction<'_>, rows: &[RowId]) -> sql::Result<()> {
     for row in rows {
         transaction.execute("DELETE FROM segment WHERE row = ?1", [row])?;
     }
@@ -160,7 +161,8 @@ pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
     let mut loader = Loader::new(&transaction);
     let mut statement =
         transaction.prepare("SELECT row FROM part WHERE NOT hidden ORDER BY row")?;
-    let mut later = transaction.prepare("INSERT OR IGNORE INTO unindexed (part) VALUES (?1)")?;
+    let mut later =
+        transaction.prepare("INSERT INTO unindexed (part) VALUES (?1) ON CONFLICT DO NOTHING")?;
     let mut parts = statement.query([])?;
     let mut done = 0;
     while let Some(row) = parts.next()? {
@@ -170,7 +172,7 @@ pub fn reindex(connection: &mut Connection) -> Result<u64, StoreError> {
             if is_settled(&loaded.part) {
                 index_part(&mut words, row, &loaded.part.body);
             } else {
-                later.execute([row])?;
+                later.run([row])?;
             }
         }
         if words.memory() > SEGMENT_MEMORY_BYTES {

@@ -1,8 +1,9 @@
 //! The user's notes. They name their session, turn or part by id. `follow` moves them when the
 //! recorder gives a turn or part another id, so that a note stays where it was written.
 
+use crate::sql;
+use crate::sql::{Connection, OptionalExtension, Row, Transaction, params};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use unspool_model::id::{PartId, SessionId, TurnId};
 use unspool_model::note::{Note, NoteTarget, PlacedNote};
 use unspool_model::part::Place;
@@ -40,8 +41,8 @@ pub fn set(connection: &Connection, session: SessionId, note: &Note) -> Result<(
         NoteTarget::Part(part) => turn_of(connection, session, part)?.unwrap_or_default(),
     };
     connection.execute(
-        "INSERT OR REPLACE INTO note (session, kind, target, turn, text, at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO note (session, kind, target, turn, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (session, kind, target) DO UPDATE SET turn = ?4, text = ?5, at = ?6",
         params![session.to_string(), kind, target, turn, note.text, note.at.as_millisecond()],
     )?;
     Ok(())
@@ -89,7 +90,7 @@ pub fn follow(
     session: SessionId,
     moved: &[(NoteTarget, NoteTarget)],
     moved_parts: &[(PartId, TurnId)],
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     if moved.is_empty() && moved_parts.is_empty() {
         return Ok(());
     }
@@ -102,9 +103,10 @@ pub fn follow(
         "INSERT INTO note (session, kind, target, turn, text, at)
          SELECT session, kind, ?4, turn, text, at FROM note
          WHERE session = ?1 AND kind = ?2 AND target = ?3
-         ON CONFLICT (session, kind, target) DO UPDATE SET at = max(at, excluded.at),
-             text = iif(text = '' OR excluded.text = '', text || excluded.text,
-                 text || char(10, 10) || excluded.text)",
+         ON CONFLICT (session, kind, target) DO UPDATE SET
+             at = max(note.at, excluded.at),
+             text = iif(note.text = '' OR excluded.text = '', note.text || excluded.text,
+                 note.text || ?5 || excluded.text)",
     )?;
     let mut delete = transaction
         .prepare_cached("DELETE FROM note WHERE session = ?1 AND kind = ?2 AND target = ?3")?;
@@ -112,7 +114,7 @@ pub fn follow(
         transaction.prepare_cached("UPDATE note SET turn = ?3 WHERE session = ?1 AND turn = ?2")?;
     for (from, into) in moved.iter().filter(|(from, into)| from != into) {
         let ((kind, from), (_, into)) = (columns(*from), columns(*into));
-        if copy.execute(params![session, kind, from, into])? > 0 {
+        if copy.execute(params![session, kind, from, into, "\n\n"])? > 0 {
             delete.execute(params![session, kind, from])?;
         }
         if kind == "turn" {
@@ -146,7 +148,7 @@ fn place(
         NoteTarget::Session => None,
         NoteTarget::Turn(turn) => connection
             .prepare_cached(
-                "SELECT number, NULL, row FROM turn WHERE id = ?2
+                "SELECT number, CAST(NULL AS INTEGER), row FROM turn WHERE id = ?2
                      AND session = (SELECT row FROM session WHERE id = ?1)",
             )?
             .query_row(params![session.to_string(), turn.to_string()], numbers)
@@ -187,7 +189,7 @@ fn place(
     Ok(PlacedNote { note, turn: Some(turn), place: place.map(Place), about })
 }
 
-fn numbers(row: &Row<'_>) -> rusqlite::Result<(u32, Option<i64>, RowId)> {
+fn numbers(row: &Row<'_>) -> sql::Result<(u32, Option<i64>, RowId)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
@@ -217,12 +219,12 @@ fn part_words(connection: &Connection, part: RowId) -> Result<String, StoreError
 
 pub fn notes(connection: &Connection, session: SessionId) -> Result<Vec<PlacedNote>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT session, kind, target, turn, text, at FROM note WHERE session = ?1 ORDER BY at",
+        "SELECT session, kind, target, turn, text, at FROM note WHERE session = ?1 ORDER BY at, kind, target",
     )?;
     let mut rows = statement.query([session.to_string()])?;
     let mut notes = Vec::new();
     while let Some(row) = rows.next()? {
-        let (session, note, turn) = read(row)?;
+        let (session, note, turn) = read(&row)?;
         notes.push(place(connection, session, note, &turn)?);
     }
     notes.sort_by_key(PlacedNote::position);
@@ -233,12 +235,12 @@ pub fn notes(connection: &Connection, session: SessionId) -> Result<Vec<PlacedNo
 pub fn all(connection: &Connection) -> Result<Vec<(SessionId, PlacedNote)>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT session, kind, target, turn, text, at FROM note
-         WHERE session IN (SELECT id FROM session) ORDER BY at DESC, session, target",
+         WHERE session IN (SELECT id FROM session) ORDER BY at DESC, session, kind, target",
     )?;
     let mut rows = statement.query([])?;
     let mut notes = Vec::new();
     while let Some(row) = rows.next()? {
-        let (session, note, turn) = read(row)?;
+        let (session, note, turn) = read(&row)?;
         notes.push((session, place(connection, session, note, &turn)?));
     }
     Ok(notes)

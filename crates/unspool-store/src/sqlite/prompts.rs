@@ -1,9 +1,10 @@
 //! What model calls were sent: the log of prompts of a session, and contents that are kept once by
 //! their digest.
 
+use crate::sql;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use crate::sql::{Connection, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashSet;
 use unspool_model::id::PartId;
 use unspool_model::part::Part;
@@ -25,16 +26,17 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const COMPRESSION_LEVEL: i32 = 3;
 
 /// Writes the snapshots and prompts of a batch.
-pub(super) fn write(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+pub(super) fn write(transaction: &Transaction<'_>, session: &SessionWrite) -> sql::Result<()> {
     let mut snapshot = transaction.prepare_cached(
-        "INSERT OR IGNORE INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)",
+        "INSERT INTO snapshot (sha256, kind, content) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO NOTHING",
     )?;
     let mut taken = transaction.prepare_cached(
-        "INSERT OR IGNORE INTO session_snapshot (session, sha256) VALUES (?1, ?2)",
+        "INSERT INTO session_snapshot (session, sha256) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
     )?;
     for new in &session.snapshots {
-        snapshot.execute(params![new.sha256, new.kind, compress(&new.content)])?;
-        taken.execute(params![session.row, new.sha256])?;
+        snapshot.run(params![new.sha256, new.kind, compress(&new.content)])?;
+        taken.run(params![session.row, new.sha256])?;
     }
     if !session.prompts.is_empty() {
         let mut lines = Vec::new();
@@ -46,7 +48,7 @@ pub(super) fn write(transaction: &Transaction<'_>, session: &SessionWrite) -> ru
         let data = zstd::bulk::compress(&lines, COMPRESSION_LEVEL).unwrap_or(lines);
         transaction
             .prepare_cached("INSERT INTO prompt_log (session, data) VALUES (?1, ?2)")?
-            .execute(params![session.row, data])?;
+            .run(params![session.row, data])?;
     }
     Ok(())
 }
@@ -64,8 +66,7 @@ pub(super) fn records(
     session: RowId,
 ) -> Result<Vec<PromptRecord>, StoreError> {
     // An archive of an earlier build that is only read is not migrated.
-    let exists = "SELECT 1 FROM sqlite_master WHERE name = 'prompt_log'";
-    if connection.prepare_cached(exists)?.query([])?.next()?.is_none() {
+    if !connection.has_table("prompt_log")? {
         return Ok(Vec::new());
     }
     let mut statement =
@@ -110,7 +111,7 @@ pub(super) fn step_requests(
             step: before.map_or(1, |before| before.step + 1),
             name: origin.name,
             model: row.get(2)?,
-            usage: usage(row, 3)?,
+            usage: usage(&row, 3)?,
             request: origin.request,
         });
     }
@@ -126,7 +127,7 @@ pub(super) fn parts_by_id(
     // No index has ids of parts: it would be the largest one, and this is the only use of it.
     let mut statement = connection.prepare_cached(
         "SELECT part.row, part.id FROM turn JOIN part ON part.turn = turn.row
-         WHERE turn.session = ?1",
+         WHERE turn.session = ?1 ORDER BY turn.number, part.place",
     )?;
     let mut rows = statement.query([session])?;
     let mut found = Vec::new();
@@ -168,7 +169,8 @@ pub(super) fn all_snapshots(
 ) -> Result<Vec<Snapshot>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT kind, snapshot.sha256, content FROM session_snapshot
-         JOIN snapshot ON snapshot.sha256 = session_snapshot.sha256 WHERE session = ?1",
+         JOIN snapshot ON snapshot.sha256 = session_snapshot.sha256 WHERE session = ?1
+         ORDER BY snapshot.sha256",
     )?;
     let rows = statement.query_map([session], row)?;
     rows.map(|stored| stored?.read()).collect()
@@ -180,7 +182,7 @@ struct StoredSnapshot {
     content: Vec<u8>,
 }
 
-fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredSnapshot> {
+fn row(row: &sql::Row<'_>) -> sql::Result<StoredSnapshot> {
     // Earlier builds stored the text.
     let content = row.get_ref(2)?.as_bytes()?.to_vec();
     Ok(StoredSnapshot { kind: row.get(0)?, sha256: row.get(1)?, content })

@@ -5,7 +5,8 @@ mod session;
 mod session_list;
 mod sources;
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::sql;
+use crate::sql::{Connection, OptionalExtension};
 use unspool_model::assemble::TurnStub;
 use unspool_model::id::{SessionId, TurnId};
 use unspool_model::session::Turn;
@@ -33,8 +34,8 @@ pub fn turns(
     window: TurnWindow,
 ) -> Result<Vec<Turn>, StoreError> {
     let (first, last, count) = match window {
-        TurnWindow::All => (0, i64::MAX, -1),
-        TurnWindow::Turn(number) => (number.into(), number.into(), -1),
+        TurnWindow::All => (0, i64::MAX, i64::MAX),
+        TurnWindow::Turn(number) => (number.into(), number.into(), i64::MAX),
         TurnWindow::From { number, count } => (number.into(), i64::MAX, i64::from(count)),
     };
     let mut loader = Loader::new(connection);
@@ -71,7 +72,7 @@ pub fn outline(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([id.to_string()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let mut stored = session(connection, &SubagentIndex::default(), row)?;
+    let mut stored = session(connection, &SubagentIndex::default(), &row)?;
     // The recorder needs the stored head, without the fields that reads join in.
     stored.summary.session =
         serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(PackError::from)?;
@@ -111,14 +112,14 @@ pub fn messages(
     let mut statement = connection.prepare_cached(
         "SELECT id, execution_id, role, sequence, has_tool_calls, has_reasoning, has_files,
              content, created_at FROM message
-         WHERE agent_id = ?1 AND (?2 IS NULL OR role = ?2)
-             AND (?3 IS NULL OR has_tool_calls = ?3)
-             AND (?4 IS NULL OR (role = 'assistant' AND EXISTS (SELECT 1 FROM part
+         WHERE agent_id = ?1 AND (role = ?2 OR ?2 IS NULL)
+             AND (has_tool_calls = ?3 OR ?3 IS NULL)
+             AND ((role = 'assistant' AND EXISTS (SELECT 1 FROM part
                  JOIN turn ON turn.row = part.turn
                  JOIN session ON session.row = turn.session AND session.id = ?1
-                 WHERE turn.id = message.execution_id AND part.tool = ?4 AND NOT part.hidden)))
-             AND (?5 IS NULL OR execution_id = ?5)
-             AND (?6 IS NULL OR sequence > ?6)
+                 WHERE turn.id = message.execution_id AND part.tool = ?4 AND NOT part.hidden)) OR ?4 IS NULL)
+             AND (execution_id = ?5 OR ?5 IS NULL)
+             AND (sequence > ?6 OR ?6 IS NULL)
          ORDER BY sequence LIMIT ?7",
     )?;
     let mut rows = statement.query((
@@ -128,7 +129,7 @@ pub fn messages(
         &filter.tool_name,
         filter.execution.map(|turn| turn.to_string()),
         filter.after.map(|after| i64::try_from(after).unwrap_or(i64::MAX)),
-        filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
+        filter.limit.map_or(i64::MAX, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
     ))?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
@@ -183,7 +184,7 @@ pub fn session_export(
 }
 
 pub fn next_rows(connection: &Connection) -> Result<NextRows, StoreError> {
-    let next = |table: &str| -> rusqlite::Result<RowId> {
+    let next = |table: &str| -> sql::Result<RowId> {
         let sql = format!("SELECT coalesce(max(row), 0) + 1 FROM {table}");
         connection.query_row(&sql, [], |row| row.get(0))
     };

@@ -1,7 +1,8 @@
 //! The usage of a session's latest model calls. A live page asks for it often, so the parts are read
 //! from the end of the session, and only as far as they are recent.
 
-use rusqlite::Connection;
+use crate::sql;
+use crate::sql::Connection;
 use rustc_hash::FxHashSet;
 use unspool_model::session::Usage;
 
@@ -43,7 +44,7 @@ pub fn recent_usage(
             if !wanted.remove(&row.get::<_, String>(0)?) {
                 continue;
             }
-            let count = |at| Ok::<_, rusqlite::Error>(row.get::<_, i64>(at)?.max(0) as u64);
+            let count = |at| Ok::<_, sql::Error>(row.get::<_, i64>(at)?.max(0) as u64);
             let usage = Usage {
                 input: count(2)?,
                 output: count(3)?,

@@ -5,8 +5,8 @@ mod filter;
 mod newest;
 mod notes;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use crate::sql::Value;
+use crate::sql::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
 use unspool_index::{Candidates, Limits, TextQuery, candidates};
 use unspool_model::id::{PartId, SessionId, TurnId};
@@ -118,9 +118,9 @@ impl Search<'_, '_> {
         }
         let mut statement = self.connection.prepare_cached(
             "SELECT id, agent, project, coalesce(name, title), branch, started, prompt FROM session
-             WHERE (?1 IS NULL OR agent = ?1) AND (?2 IS NULL OR instr(project, ?2) > 0)
-                 AND (?3 IS NULL OR ended >= ?3) AND (?4 IS NULL OR started < ?4)
-             ORDER BY started DESC",
+             WHERE (agent = ?1 OR ?1 IS NULL) AND (instr(project, ?2) > 0 OR ?2 IS NULL)
+                 AND (ended >= ?3 OR ?3 IS NULL) AND (started < ?4 OR ?4 IS NULL)
+             ORDER BY started DESC NULLS LAST, row",
         )?;
         let mut rows =
             statement.query((&request.agent, &request.project, &request.since, &request.until))?;
@@ -267,9 +267,10 @@ impl Search<'_, '_> {
                  iif(part.role = 'user', 'user', part.kind), part.tool, part.state,
                  coalesce(part.started, part.ended, turn.started, turn.ended), turn.id, part.place,
                  part.row
-             FROM json_each(?1) AS wanted CROSS JOIN part ON part.row = wanted.value
+             FROM {} AS wanted CROSS JOIN part ON part.row = wanted.value
                  JOIN turn ON turn.row = part.turn JOIN session ON session.row = turn.session
              WHERE NOT part.hidden{}",
+            self.connection.row_list("?1"),
             self.filter.sql
         );
         let wanted = Value::from(json_list(rows.iter().map(|(row, _)| *row)));

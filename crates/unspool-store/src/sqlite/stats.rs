@@ -8,8 +8,8 @@ mod session_costs;
 mod tool_calls;
 mod usage_totals;
 
-use rusqlite::Connection;
-use rusqlite::types::Value;
+use crate::sql::Connection;
+use crate::sql::Value;
 
 use self::groups::Groups;
 use self::session_costs::SessionCosts;

@@ -1,6 +1,6 @@
 //! The sub-agents of sessions: parents and children, and what each of them spent.
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use crate::sql::{Connection, OptionalExtension, Row};
 use rustc_hash::FxHashSet;
 use unspool_model::id::SessionId;
 use unspool_model::part::Place;
@@ -49,7 +49,7 @@ pub(super) fn subagents(
     connection: &Connection,
     session: RowId,
 ) -> Result<Vec<SubagentRef>, StoreError> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "WITH RECURSIVE below (session, turn, place) AS (
              SELECT agent.session, part.turn, part.place FROM agent
              JOIN part ON part.row = agent.part WHERE agent.parent = ?1
@@ -61,17 +61,28 @@ pub(super) fn subagents(
                  AND part.call_id = child.parent_call
              WHERE session.row = ?1
                  AND NOT EXISTS (SELECT 1 FROM agent WHERE agent.session = child.id)
-             UNION
-             SELECT agent.session, below.turn, below.place FROM below
-             JOIN session ON session.id = below.session
-             JOIN agent ON agent.parent = session.row
-             UNION
-             SELECT child.id, below.turn, below.place FROM below
-             JOIN session AS child ON child.parent = below.session
+             UNION {}
          )
          SELECT below.session, turn.number, below.place FROM below
-         JOIN turn ON turn.row = below.turn",
-    )?;
+         JOIN turn ON turn.row = below.turn ORDER BY turn.number, below.place, below.session",
+        match connection.is_server() {
+            false => {
+                "SELECT agent.session, below.turn, below.place FROM below
+                 JOIN session ON session.id = below.session
+                 JOIN agent ON agent.parent = session.row
+                 UNION
+                 SELECT child.id, below.turn, below.place FROM below
+                 JOIN session AS child ON child.parent = below.session"
+            }
+            true => {
+                "SELECT next.session, below.turn, below.place FROM below JOIN LATERAL
+                     (SELECT agent.session FROM session JOIN agent ON agent.parent = session.row
+                      WHERE session.id = below.session
+                      UNION SELECT child.id FROM session AS child
+                      WHERE child.parent = below.session) AS next ON true"
+            }
+        }
+    ))?;
     let mut rows = statement.query([session])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
@@ -110,6 +121,29 @@ pub(super) fn live_subagents(
     Ok(found)
 }
 
+/// The sessions that those of the table `below` started, as the recursive part of a query.
+pub(super) fn next_below(connection: &Connection) -> &'static str {
+    match connection.is_server() {
+        false => {
+            "SELECT session.row FROM below
+             JOIN agent ON agent.parent = below.row
+             JOIN session ON session.id = agent.session
+             UNION
+             SELECT child.row FROM below
+             JOIN session ON session.row = below.row
+             JOIN session AS child ON child.parent = session.id"
+        }
+        // PostgreSQL takes one recursive part only, and SQLite has no LATERAL.
+        true => {
+            "SELECT next.row FROM below JOIN LATERAL
+                 (SELECT session.row FROM agent JOIN session ON session.id = agent.session
+                  WHERE agent.parent = below.row
+                  UNION SELECT child.row FROM session JOIN session AS child
+                      ON child.parent = session.id WHERE session.row = below.row) AS next ON true"
+        }
+    }
+}
+
 /// The usage of one sub-agent.
 pub(super) struct SubagentUsage {
     pub used: Usage,
@@ -124,28 +158,23 @@ pub(super) fn agents_of(
 ) -> Result<Vec<SubagentUsage>, StoreError> {
     let sql = format!(
         "WITH RECURSIVE below (row) AS (
-             SELECT ?1
+             SELECT CAST(?1 AS INTEGER)
              UNION
-             SELECT session.row FROM below
-             JOIN agent ON agent.parent = below.row
-             JOIN session ON session.id = agent.session
-             UNION
-             SELECT child.row FROM below
-             JOIN session ON session.row = below.row
-             JOIN session AS child ON child.parent = session.id
+             {}
          )
          SELECT input, output, cache_read, cache_write, reasoning, cache_write_1h, row, models,
              cost_usd, {COST_TOKENS}
-         FROM session WHERE row IN below AND row <> ?1 ORDER BY id"
+         FROM session WHERE row IN (SELECT below.row FROM below) AND row <> ?1 ORDER BY id",
+        next_below(connection)
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session])?;
     let mut agents = Vec::new();
     while let Some(row) = rows.next()? {
-        let used = usage(row, 0)?;
+        let used = usage(&row, 0)?;
         let models: Vec<String> =
             serde_json::from_str(row.get_ref(7)?.as_str()?).map_err(PackError::from)?;
-        let spending = spending(connection, row.get(6)?, &models, used, reported_cost(row, 8)?)?;
+        let spending = spending(connection, row.get(6)?, &models, used, reported_cost(&row, 8)?)?;
         agents.push(SubagentUsage { used, spending });
     }
     Ok(agents)
@@ -179,10 +208,11 @@ pub(super) fn spending(
              CAST(total(step.cache_read) AS INTEGER), CAST(total(step.cache_write) AS INTEGER),
              CAST(total(step.reasoning) AS INTEGER), CAST(total(step.cache_write_1h) AS INTEGER),
              step.model
-         FROM turn JOIN step ON step.turn = turn.row WHERE turn.session = ?1 GROUP BY step.model",
+         FROM turn JOIN step ON step.turn = turn.row WHERE turn.session = ?1 GROUP BY step.model
+         ORDER BY step.model NULLS FIRST",
     )?;
     let calls: Vec<(Option<String>, Usage)> = statement
-        .query_map([session], |row| Ok((row.get(6)?, usage(row, 0)?)))?
+        .query_map([session], |row| Ok((row.get(6)?, usage(&row, 0)?)))?
         .collect::<Result<_, _>>()?;
     let calls = calls.iter().map(|(model, used)| (model.as_deref(), *used));
     Ok(Spending::of_session(calls, reported))
@@ -195,7 +225,7 @@ pub(super) fn parent(connection: &Connection, of: SessionId) -> Result<Option<Pa
             "SELECT session.id, agent.call_id FROM agent
              JOIN session ON session.row = agent.parent
              WHERE agent.session = ?1 AND session.id <> ?1
-             ORDER BY session.started, session.id LIMIT 1",
+             ORDER BY session.started NULLS FIRST, session.id LIMIT 1",
         )?
         .query_row([of.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;

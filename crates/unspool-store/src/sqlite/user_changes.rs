@@ -1,12 +1,13 @@
 //! Edits by the user: session names, tags, deletion, settings.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use crate::sql::{Connection, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashSet;
 use unspool_model::id::SessionId;
 
 use super::erase;
 use super::load::id;
 use super::notes;
+use super::subagents::next_below;
 use super::write::OrphanCandidates;
 use crate::rows::RowId;
 use crate::store::StoreError;
@@ -31,7 +32,7 @@ pub fn tag(
     let transaction = connection.transaction()?;
     for name in add {
         transaction.execute(
-            "INSERT OR IGNORE INTO tag (session, name) VALUES (?1, ?2)",
+            "INSERT INTO tag (session, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             params![session, name],
         )?;
     }
@@ -47,20 +48,15 @@ pub fn family(
     connection: &Connection,
     session: RowId,
 ) -> Result<Vec<(RowId, SessionId)>, StoreError> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "WITH RECURSIVE below (row) AS (
-             SELECT ?1
+             SELECT CAST(?1 AS INTEGER)
              UNION
-             SELECT session.row FROM below
-             JOIN agent ON agent.parent = below.row
-             JOIN session ON session.id = agent.session
-             UNION
-             SELECT child.row FROM below
-             JOIN session ON session.row = below.row
-             JOIN session AS child ON child.parent = session.id
+             {}
          )
-         SELECT row, id FROM session WHERE row IN below ORDER BY row",
-    )?;
+         SELECT row, id FROM session WHERE row IN (SELECT below.row FROM below) ORDER BY row",
+        next_below(connection)
+    ))?;
     let rows: Vec<(RowId, String)> = statement
         .query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
@@ -74,7 +70,8 @@ pub fn delete(connection: &mut Connection, session: RowId, now: i64) -> Result<u
     erase::erasing(connection, |transaction| {
         for (row, id) in &family {
             transaction.execute(
-                "INSERT OR REPLACE INTO deleted (id, at) VALUES (?1, ?2)",
+                "INSERT INTO deleted (id, at) VALUES (?1, ?2)
+                 ON CONFLICT (id) DO UPDATE SET at = ?2",
                 params![id.to_string(), now],
             )?;
             erase::forget_files(transaction, *row)?;
@@ -117,10 +114,11 @@ pub fn delete_rows(
 pub fn forget(connection: &mut Connection, session: RowId) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute(
-        "INSERT OR REPLACE INTO remembered (id, name, tags)
+        "INSERT INTO remembered (id, name, tags)
          SELECT id, name, (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = ?1)
          FROM session WHERE row = ?1
-             AND (name IS NOT NULL OR EXISTS (SELECT 1 FROM tag WHERE tag.session = ?1))",
+             AND (name IS NOT NULL OR EXISTS (SELECT 1 FROM tag WHERE tag.session = ?1))
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, tags = excluded.tags",
         [session],
     )?;
     transaction.execute(
@@ -147,7 +145,8 @@ pub fn setting(connection: &Connection, name: &str) -> Result<Option<String>, St
 pub fn set(connection: &Connection, name: &str, value: Option<&str>) -> Result<(), StoreError> {
     match value {
         Some(value) => connection.execute(
-            "INSERT OR REPLACE INTO setting (name, value) VALUES (?1, ?2)",
+            "INSERT INTO setting (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = ?2",
             [name, value],
         )?,
         None => connection.execute("DELETE FROM setting WHERE name = ?1", [name])?,

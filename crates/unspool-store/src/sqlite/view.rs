@@ -1,6 +1,6 @@
 //! The `View` of an SQLite archive.
 
-use rusqlite::Connection;
+use crate::sql::Connection;
 use rustc_hash::FxHashSet;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::note::PlacedNote;

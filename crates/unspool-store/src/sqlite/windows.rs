@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::sql::{Connection, OptionalExtension};
 use rustc_hash::FxHashSet;
 use unspool_model::id::{PartId, StepId, TurnId};
 use unspool_model::part::{Kind, Part, Place, ToolState};
@@ -184,7 +184,7 @@ pub fn locate(
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, part.place FROM turn JOIN part ON part.turn = turn.row
          WHERE turn.session = ?1 AND part.id = ?2 AND NOT part.hidden
-             AND (?3 IS NULL OR turn.number = ?3) LIMIT 1",
+             AND (turn.number = ?3 OR ?3 IS NULL) LIMIT 1",
     )?;
     let found = statement
         .query_row((session, part.to_string(), turn), |row| Ok((row.get(0)?, Place(row.get(1)?))))

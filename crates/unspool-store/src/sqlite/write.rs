@@ -8,7 +8,8 @@ mod sums;
 mod turns;
 mod vacate;
 
-use rusqlite::{Connection, Transaction, params};
+use crate::sql;
+use crate::sql::{Connection, Transaction, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::parts::PartStatements;
@@ -17,25 +18,28 @@ use self::sum_changes::SumChanges;
 use self::sums::{has_same_models, sum_up, update_prompt_and_models};
 use self::turns::turns;
 use super::block_store::add_segment;
+use super::load::json_list;
 use super::{notes, prompts};
 use crate::rows::{Batch, FileRow, RowId, SessionWrite, milliseconds};
 
 pub(super) use self::payloads::OrphanCandidates;
 pub(super) use self::sums::sum_up_all;
 
-pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> {
+pub fn write(connection: &mut Connection, batch: Batch) -> sql::Result<()> {
     let transaction = connection.transaction()?;
     // Check foreign keys at commit, so the order of inserts does not matter.
-    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    if let Some(connection) = transaction.as_sqlite() {
+        connection.pragma_update(None, "defer_foreign_keys", true)?;
+    }
     files(&transaction, &batch.files)?;
     let chunks: Vec<RowId> = batch.chunks.iter().map(|chunk| chunk.row).collect();
-    let (contents, filled) = contents(&transaction, &batch.contents, &chunks)?;
+    let (contents, filled) = contents(&transaction, &batch, &chunks)?;
     let mut chunk =
         transaction.prepare_cached("INSERT INTO chunk (row, session, data) VALUES (?1, ?2, ?3)")?;
     for (at, new) in batch.chunks.iter().enumerate() {
         // Skip a shared chunk if all its contents are stored already.
         if new.session.is_some() || filled.contains(&at) {
-            chunk.execute(params![new.row, new.session, new.data])?;
+            chunk.run(params![new.row, new.session, new.data])?;
         }
     }
     drop(chunk);
@@ -48,21 +52,41 @@ pub fn write(connection: &mut Connection, batch: Batch) -> rusqlite::Result<()> 
     let mut outdated_warnings =
         transaction.prepare_cached("DELETE FROM warning WHERE file = ?1 AND what = ?2")?;
     for entry in &batch.outdated_warnings {
-        outdated_warnings.execute(*entry)?;
+        outdated_warnings.run(*entry)?;
     }
     drop(outdated_warnings);
     let mut warning = transaction.prepare_cached(
-        "INSERT OR IGNORE INTO warning (file, session, line, what, bytes)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO warning (file, session, line, what, bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO NOTHING",
     )?;
     for new in &batch.warnings {
-        warning.execute(params![new.file, new.session, new.line as i64, new.what, new.bytes])?;
+        warning.run(params![new.file, new.session, new.line as i64, new.what, new.bytes])?;
     }
     drop(warning);
+    if transaction.is_server() {
+        check_parts(&transaction, &batch)?;
+    }
     transaction.commit()
 }
 
-fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<()> {
+/// Fails if a part that was written lacks its turn, its chunk or its content. A file has foreign keys
+/// for that; on a server they would cost more than this.
+fn check_parts(transaction: &Transaction<'_>, batch: &Batch) -> sql::Result<()> {
+    let parts = batch.sessions.iter().flat_map(|session| &session.parts);
+    let rows = json_list(parts.map(|part| part.row));
+    let mut incomplete = transaction.prepare_cached(
+        "SELECT 1 FROM row_list(?1) AS written JOIN part ON part.row = written.value
+         WHERE NOT EXISTS (SELECT 1 FROM turn WHERE turn.row = part.turn)
+             OR part.chunk IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.row = part.chunk)
+             OR part.content IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM content WHERE content.row = part.content)
+         LIMIT 1",
+    )?;
+    if incomplete.exists([rows])? { Err(sql::Error::NoOwner) } else { Ok(()) }
+}
+
+fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> sql::Result<()> {
     let mut statement = transaction.prepare_cached(
         "INSERT INTO file (row, path, size, modified, changed, inode, device, offset, line, head,
                            tail, saved, refused)
@@ -73,7 +97,7 @@ fn files(transaction: &Transaction<'_>, files: &[FileRow]) -> rusqlite::Result<(
     )?;
     for file in files {
         let stamp = file.stamp;
-        statement.execute(params![
+        statement.run(params![
             file.row,
             file.path,
             stamp.size as i64,
@@ -98,7 +122,7 @@ fn write_session(
     chunks: &[RowId],
     contents: &FxHashMap<u128, RowId>,
     orphans: &mut OrphanCandidates,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     head(transaction, session)?;
     delete_gone(transaction, session, orphans)?;
     notes::follow(transaction, session.id, &session.moved_targets, &session.moved_parts)?;
@@ -127,7 +151,7 @@ fn write_session(
     prompts::write(transaction, session)
 }
 
-fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result<()> {
+fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> sql::Result<()> {
     let skip_counts = json(&write.skip_counts);
     if let Some(session) = &write.head {
         let facts = &session.facts;
@@ -145,7 +169,7 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
                      forked_from = ?13, forked_turn = ?14, sub_agent = ?15, cost_usd = ?16,
                      head = ?17, begun = ?18",
             )?
-            .execute(params![
+            .run(params![
                 write.row,
                 write.id.to_string(),
                 session.agent,
@@ -170,7 +194,7 @@ fn head(transaction: &Transaction<'_>, write: &SessionWrite) -> rusqlite::Result
         .prepare_cached(
             "UPDATE session SET seq = ?2, oddities = ?3, completeness = ?4 WHERE row = ?1",
         )?
-        .execute(params![write.row, write.seq as i64, skip_counts, write.completeness])?;
+        .run(params![write.row, write.seq as i64, skip_counts, write.completeness])?;
     Ok(())
 }
 
@@ -178,12 +202,12 @@ fn delete_gone(
     transaction: &Transaction<'_>,
     session: &SessionWrite,
     orphans: &mut OrphanCandidates,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let mut payload_location = transaction.prepare_cached(PAYLOAD_LOCATION)?;
     let mut part = transaction.prepare_cached("DELETE FROM part WHERE row = ?1")?;
     for row in &session.deleted_parts {
         orphans.note(&mut payload_location, *row)?;
-        part.execute([row])?;
+        part.run([*row])?;
     }
     if !session.merged.is_empty() {
         // A part of one turn may stand where one of the other turn does until both are written.
@@ -194,8 +218,8 @@ fn delete_gone(
         .prepare_cached("UPDATE part SET turn = ?2 WHERE turn = ?1 AND role = 'assistant'")?;
     let mut turn = transaction.prepare_cached("DELETE FROM turn WHERE row = ?1")?;
     for (from, into) in &session.merged {
-        moved.execute([from, into])?;
-        turn.execute([from])?;
+        moved.run([*from, *into])?;
+        turn.run([*from])?;
     }
     Ok(())
 }
@@ -205,15 +229,17 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::Result<()> {
+fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> sql::Result<()> {
     let mut source = transaction.prepare_cached(
-        "INSERT OR REPLACE INTO source (session, file, number, telling, first, read, in_parts,
-             metadata, unreadable, left_out)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO source (session, file, number, telling, first, read, in_parts, metadata,
+             unreadable, left_out)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT (session, file, number) DO UPDATE SET telling = ?4, first = ?5, read = ?6,
+             in_parts = ?7, metadata = ?8, unreadable = ?9, left_out = ?10",
     )?;
     for entry in &session.sources {
         let records = &entry.records;
-        source.execute(params![
+        source.run(params![
             session.row,
             entry.file,
             entry.number,
@@ -227,11 +253,11 @@ fn sources(transaction: &Transaction<'_>, session: &SessionWrite) -> rusqlite::R
         ])?;
     }
     let mut cursor = transaction.prepare_cached(
-        "INSERT OR REPLACE INTO cursor (session, telling, source, offset, nth)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO cursor (session, telling, source, offset, nth) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (session, telling, source) DO UPDATE SET offset = ?4, nth = ?5",
     )?;
     for entry in &session.cursors {
-        cursor.execute(params![
+        cursor.run(params![
             session.row,
             feed_name(entry.feed),
             entry.source,
@@ -251,15 +277,15 @@ pub(super) fn feed_name(feed: unspool_model::provenance::Feed) -> &'static str {
     }
 }
 
-fn words(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
-    let mut unindexed =
-        transaction.prepare_cached("INSERT OR IGNORE INTO unindexed (part) VALUES (?1)")?;
+fn words(transaction: &Transaction<'_>, batch: &Batch) -> sql::Result<()> {
+    let mut unindexed = transaction
+        .prepare_cached("INSERT INTO unindexed (part) VALUES (?1) ON CONFLICT DO NOTHING")?;
     for part in &batch.unindexed {
-        unindexed.execute([part])?;
+        unindexed.run([*part])?;
     }
     let mut indexed = transaction.prepare_cached("DELETE FROM unindexed WHERE part = ?1")?;
     for part in &batch.indexed {
-        indexed.execute([part])?;
+        indexed.run([*part])?;
     }
     let Some(segment) = &batch.segment else { return Ok(()) };
     add_segment(transaction, segment)?;

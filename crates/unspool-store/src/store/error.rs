@@ -3,11 +3,34 @@
 
 use std::error::Error;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unspool_index::CorruptIndex;
 
 use crate::pack::PackError;
+
+/// Where an archive is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ArchivePlace {
+    File(PathBuf),
+    /// The address of its database, without a password.
+    Server(String),
+}
+
+impl ArchivePlace {
+    pub fn of_file(path: &Path) -> ArchivePlace {
+        ArchivePlace::File(path.to_owned())
+    }
+}
+
+impl fmt::Display for ArchivePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArchivePlace::File(path) => path.display().fmt(f),
+            ArchivePlace::Server(address) => f.write_str(address),
+        }
+    }
+}
 
 /// What went wrong, as far as a caller or the user can act on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +41,14 @@ pub enum StoreErrorKind {
     Foreign,
     /// It has a newer schema than this program.
     Newer { version: usize, supported: usize },
+    /// It has an older schema, and only `db migrate` may change that.
+    Older { version: usize, supported: usize },
+    /// It has sessions already, and a copy would mix them with others.
+    NotEmpty,
+    /// The address of a server cannot be used.
+    Address,
+    /// The server does not answer.
+    Unreachable,
     /// It was opened for reading only.
     ReadOnly,
     /// No space left.
@@ -36,6 +67,9 @@ pub enum StoreErrorKind {
     Disk,
     /// Another program holds a lock.
     Busy,
+    /// Another process has written to it since this one last did, and nothing was written: what
+    /// this one remembers of it is old.
+    Overtaken,
     /// Anything else that the database reports.
     Database,
     /// It was deleted, moved or replaced while it was open.
@@ -48,8 +82,7 @@ pub enum StoreErrorKind {
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
-    /// Where the archive is: the path of its file, or the name of its server.
-    place: Option<String>,
+    place: Option<ArchivePlace>,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -66,8 +99,13 @@ impl StoreError {
     }
 
     /// Adds the path of the archive to an error that lacks it.
-    pub(crate) fn at(mut self, path: &Path) -> StoreError {
-        self.place.get_or_insert_with(|| path.display().to_string());
+    pub(crate) fn at(self, path: &Path) -> StoreError {
+        self.at_place(&ArchivePlace::of_file(path))
+    }
+
+    /// Adds where the archive is to an error that lacks it.
+    pub(crate) fn at_place(mut self, place: &ArchivePlace) -> StoreError {
+        self.place.get_or_insert_with(|| place.clone());
         self
     }
 
@@ -89,8 +127,11 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.as_deref().unwrap_or("the archive");
-        let cause = self.cause_line();
+        if let Some(ArchivePlace::Server(address)) = &self.place {
+            return self.about_server(f, address);
+        }
+        let place = self.place.as_ref().map_or("the archive".to_owned(), ArchivePlace::to_string);
+        let (place, cause) = (place.as_str(), self.cause_line());
         match self.kind {
             StoreErrorKind::Missing => {
                 write!(f, "there is no archive at {place} yet; `unspool sync` creates it")
@@ -104,6 +145,19 @@ impl fmt::Display for StoreError {
                 f,
                 "{place} was written by a newer Unspool (its version is {version}, this program \
                  supports {supported}); install the newer one, or choose another folder with --data"
+            ),
+            StoreErrorKind::Overtaken => overtaken(f, place),
+            StoreErrorKind::Older { version, supported } => write!(
+                f,
+                "{place} has the schema of an older Unspool (its version is {version}, this \
+                 program needs {supported}); run `unspool sync`, which brings it up to date"
+            ),
+            StoreErrorKind::NotEmpty => not_empty(f, place),
+            StoreErrorKind::Unreachable => write!(f, "{place}: {cause}"),
+            StoreErrorKind::Address => write!(
+                f,
+                "this is no address of a PostgreSQL archive: {cause}; write it as \
+                 --store postgres://user@host:5432/database (the password can be in PGPASSWORD)"
             ),
             StoreErrorKind::ReadOnly => {
                 write!(f, "{place} is open read-only and cannot be changed")
@@ -151,6 +205,90 @@ impl fmt::Display for StoreError {
             StoreErrorKind::Closed => write!(f, "the archive was closed"),
         }
     }
+}
+
+impl StoreError {
+    /// The message for an archive on a server.
+    fn about_server(&self, f: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {
+        let cause = self.cause_line();
+        match self.kind {
+            StoreErrorKind::Missing => write!(
+                f,
+                "there is no archive at {place} yet; `unspool db migrate --store URL` creates it"
+            ),
+            StoreErrorKind::Foreign => write!(
+                f,
+                "the schema `unspool` at {place} belongs to another program and was not changed; \
+                 choose another database with --store"
+            ),
+            StoreErrorKind::Newer { version, supported } => write!(
+                f,
+                "{place} was written by a newer Unspool (its version is {version}, this program \
+                 supports {supported}); install the newer one, or choose another database with \
+                 --store"
+            ),
+            StoreErrorKind::Older { version, supported } => write!(
+                f,
+                "{place} has the schema of an older Unspool (its version is {version}, this \
+                 program needs {supported}); run `unspool db migrate --store URL`"
+            ),
+            StoreErrorKind::ReadOnly => {
+                write!(f, "{place} is open read-only and cannot be changed")
+            }
+            StoreErrorKind::Full | StoreErrorKind::Disk => write!(
+                f,
+                "no space left on the disk of {place}; stored data is safe: free some space there \
+                 and run the command again"
+            ),
+            StoreErrorKind::NotWritable => write!(
+                f,
+                "{place} cannot be written: {cause}; give its user the rights to the schema \
+                 `unspool`, or name another user in --store"
+            ),
+            StoreErrorKind::NotOpened => write!(
+                f,
+                "{place} cannot be opened: {cause}; check the user, the password and the database \
+                 in --store"
+            ),
+            StoreErrorKind::Unreachable => write!(
+                f,
+                "{place} cannot be reached: {cause}; check that PostgreSQL runs there and accepts \
+                 connections from here, then run the command again: stored data is safe"
+            ),
+            StoreErrorKind::Damaged | StoreErrorKind::Payload => write!(
+                f,
+                "{place} is damaged ({cause}); restore a backup, or use an empty database: \
+                 `unspool sync --store URL` then fills it from the agents' logs"
+            ),
+            StoreErrorKind::Index => write!(
+                f,
+                "the search index in {place} is damaged ({cause}); `unspool db rebuild --store URL` \
+                 rebuilds it"
+            ),
+            StoreErrorKind::Overtaken => overtaken(f, place),
+            StoreErrorKind::Busy => {
+                write!(f, "another program has locked {place} for too long; try again ({cause})")
+            }
+            StoreErrorKind::Database => {
+                write!(f, "{place}: {cause}; run `unspool db check --store URL`")
+            }
+            StoreErrorKind::NotEmpty => not_empty(f, place),
+            StoreErrorKind::Address => write!(f, "{place}: {cause}"),
+            StoreErrorKind::Gone | StoreErrorKind::Closed => write!(f, "the archive was closed"),
+        }
+    }
+}
+
+fn not_empty(f: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {
+    write!(f, "{place} has sessions already, and nothing was copied; name an empty database")
+}
+
+fn overtaken(f: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {
+    write!(
+        f,
+        "another process records into {place} at the same time; nothing was mixed up: stop one of \
+         them, or run the command again"
+    )
 }
 
 fn damaged(f: &mut fmt::Formatter<'_>, place: &str, what: &str) -> fmt::Result {

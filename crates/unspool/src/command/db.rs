@@ -1,14 +1,16 @@
 //! `unspool db`: maintenance of the archive's database.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write, stderr};
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use unspool_ingest::sync::reread::{RereadReport, RereadScope, SkippedSession, reread};
 use unspool_store::blocking::block_on;
+use unspool_store::postgres::{self, Address, CopyReport};
 use unspool_store::store::{Maintenance, Store};
 use unspool_view::lines::make_visible;
 use unspool_view::present::format;
@@ -53,6 +55,15 @@ enum Command {
         #[arg(long, value_name = "DAYS", default_value_t = 30)]
         older_than: u32,
     },
+    /// Create the archive in the PostgreSQL database that --store names, or bring it up to date.
+    /// Other commands create it in an empty database too, but change no archive that is there
+    Migrate,
+    /// Copy the archive of the data folder into the empty PostgreSQL database that --store names
+    Copy {
+        /// Copy this file instead
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
     /// Print the path of the database
     Path,
 }
@@ -70,6 +81,17 @@ impl Db {
     pub fn run(self, archive: &Archive) -> Result<()> {
         match self.command {
             Command::Check { json } => check(archive, json),
+            Command::Migrate => migrate(server(archive)?),
+            Command::Copy { from } => copy(archive, from),
+            Command::Vacuum if archive.server().is_some() => {
+                let recording = archive.record_alone()?;
+                block_on(recording.recorder.store().maintain(Maintenance::Full))?;
+                writeln!(
+                    io::stdout(),
+                    "merged the search index; PostgreSQL frees its space itself"
+                )?;
+                Ok(())
+            }
             Command::Vacuum => {
                 let database = archive.folder()?.database();
                 let before = fs::metadata(&database).map_or(0, |file| file.len());
@@ -109,11 +131,59 @@ impl Db {
                 Ok(())
             }
             Command::Path => {
-                writeln!(io::stdout(), "{}", archive.folder()?.database().display())?;
+                match archive.server() {
+                    Some(address) => writeln!(io::stdout(), "{address}")?,
+                    None => writeln!(io::stdout(), "{}", archive.folder()?.database().display())?,
+                }
                 Ok(())
             }
         }
     }
+}
+
+/// The server that a command needs.
+fn server(archive: &Archive) -> Result<&Address> {
+    archive.server().context(
+        "this command is about an archive in PostgreSQL: name its database with --store \
+         postgres://user@host/database",
+    )
+}
+
+fn migrate(address: &Address) -> Result<()> {
+    match postgres::migrate(address)? {
+        None => writeln!(io::stdout(), "created the archive at {address}")?,
+        Some(version) if version == postgres::SCHEMA_VERSION => {
+            writeln!(io::stdout(), "{address} is up to date (version {version})")?;
+        }
+        Some(version) => writeln!(
+            io::stdout(),
+            "brought {address} from version {version} to {}",
+            postgres::SCHEMA_VERSION
+        )?,
+    }
+    Ok(())
+}
+
+fn copy(archive: &Archive, from: Option<PathBuf>) -> Result<()> {
+    let address = server(archive)?;
+    let from = match from {
+        Some(file) => file,
+        None => archive.in_file().folder()?.database(),
+    };
+    let shown = stderr().is_terminal();
+    let mut progress = |rows: u64| {
+        if shown {
+            let _ = write!(io::stderr(), "\r{rows} rows");
+        }
+    };
+    let copied = postgres::copy(&from, address, &mut progress);
+    if shown {
+        stderr_line!("");
+    }
+    let CopyReport { sessions, rows } = copied?;
+    let sessions = format::count(usize::try_from(sessions).unwrap_or(usize::MAX), "session");
+    writeln!(io::stdout(), "copied {sessions} ({rows} rows) to {address}")?;
+    Ok(())
 }
 
 fn rebuild_from_logs(archive: &Archive, scope: RereadScope) -> Result<()> {

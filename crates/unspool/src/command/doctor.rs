@@ -17,8 +17,7 @@ use unspool_sources::discover::Environment;
 use unspool_sources::survey::{AgentSurvey, ProjectLogs, survey};
 use unspool_store::blocking::block_on;
 use unspool_store::private_file;
-use unspool_store::sqlite::Sqlite;
-use unspool_store::store::{SessionFilter, Store, View, Viewer};
+use unspool_store::store::{SessionFilter, View};
 use unspool_view::lines::make_visible;
 
 use crate::archive::Archive;
@@ -148,10 +147,14 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
     let folder = archive.folder()?;
     let path = folder.database();
     let bytes = path.metadata().map_or(0, |metadata| metadata.len());
-    let recording = path.exists() && matches!(folder.try_record(), Ok(None));
+    let exists = archive.server().is_some() || path.exists();
+    let recording = exists && matches!(folder.try_record(), Ok(None));
     let mut report = ArchiveReport {
-        exists: path.exists(),
-        path: path.display().to_string(),
+        exists,
+        path: match archive.server() {
+            Some(address) => address.to_string(),
+            None => path.display().to_string(),
+        },
         bytes,
         sessions: None,
         recording,
@@ -160,9 +163,8 @@ fn of_archive(archive: &Archive) -> Result<ArchiveReport> {
         config: config::path().filter(|path| path.exists()).map(|path| path.display().to_string()),
     };
     if report.exists {
-        let counted = Sqlite::open_to_read(&path).and_then(|store| {
-            block_on(store.view(Viewer::Sole).sessions(SessionFilter::default()))
-        });
+        let counted =
+            archive.view().and_then(|view| Ok(block_on(view.sessions(SessionFilter::default()))?));
         match counted {
             Ok(sessions) => report.sessions = Some(sessions.len() as u64),
             Err(error) => report.problem = Some(error.to_string()),

@@ -89,7 +89,7 @@ impl Serve {
             let environment = write_demo(&folder)?;
             (Archive::new(Some(folder)), environment)
         } else {
-            (Archive::new(Some(folder.path().to_owned())), config::environment(&folder)?)
+            (archive.clone(), config::environment(&folder)?)
         };
         // Creates the archive if needed, so that it can be opened for reading.
         let sources = config::sources(&archive.folder()?, environment)?;

@@ -8,10 +8,12 @@ use clap::Args;
 use unspool_ingest::attach::OpencodeServer;
 use unspool_ingest::report::{Progress, SyncReport};
 use unspool_ingest::service::RecordEvent;
+use unspool_ingest::service::archive::{ArchiveError, MAX_OVERTAKEN, Writer};
 use unspool_ingest::service::request::RequestOutcome;
+use unspool_ingest::service::silence::SilencePolicy;
 use unspool_query::live::Subscription;
 use unspool_query::request::{ReadReason, Request};
-use unspool_sources::discover::discover;
+use unspool_sources::discover::{Environment, discover};
 use unspool_store::store::{Store, Viewer};
 
 use crate::archive::Archive;
@@ -61,32 +63,48 @@ impl Sync {
         }
         let folder = archive.folder()?;
         let environment = config::environment(&folder)?;
-        let discovered = discover(&environment);
-        self.warn_if_empty(discovered.files.len());
+        let silence = config::silence(&folder, &environment)?;
         let mut writer = archive.writer()?;
-        let report = match writer.own_recording()? {
-            Some((recording, file_states)) => {
-                let bar = ProgressBar::start();
-                let mut report = recording.sync(file_states, discovered, &bar.progress)?;
-                report.add(recording.sync_projects(file_states, &environment, &bar.progress)?);
-                recording.end_lost_turns(config::silence(&folder, &environment)?)?;
-                report
-            }
-            // The recorder finds the same files itself; the request waits until it has read them.
-            None => {
-                let paths = discovered.files.into_iter().map(|found| found.path).collect();
-                let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
-                let mut report = match writer.submit(request, &Progress::default())? {
-                    RequestOutcome::Synced(report) => report,
-                    RequestOutcome::Written
-                    | RequestOutcome::Deleted(_)
-                    | RequestOutcome::Agents(_) => SyncReport::default(),
-                };
-                report.warnings.extend(discovered.warnings);
-                report
+        let mut overtaken = 0;
+        let report = loop {
+            match self.read_all(&environment, &silence, &mut writer) {
+                Err(error) if error.is_overtaken() && overtaken < MAX_OVERTAKEN => {
+                    overtaken += 1;
+                    writer.release();
+                }
+                report => break report?,
             }
         };
         print_report(&report, self.json)
+    }
+
+    fn read_all(
+        &self,
+        environment: &Environment,
+        silence: &SilencePolicy,
+        writer: &mut Writer,
+    ) -> Result<SyncReport, ArchiveError> {
+        let discovered = discover(environment);
+        self.warn_if_empty(discovered.files.len());
+        if let Some((recording, file_states)) = writer.own_recording()? {
+            let bar = ProgressBar::start();
+            let mut report = recording.sync(file_states, discovered, &bar.progress)?;
+            report.add(recording.sync_projects(file_states, environment, &bar.progress)?);
+            drop(bar);
+            recording.end_lost_turns(silence.clone())?;
+            return Ok(report);
+        }
+        // The recorder finds the same files itself; the request waits until it has read them.
+        let paths = discovered.files.into_iter().map(|found| found.path).collect();
+        let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
+        let mut report = match writer.submit(request, &Progress::default())? {
+            RequestOutcome::Synced(report) => report,
+            RequestOutcome::Written | RequestOutcome::Deleted(_) | RequestOutcome::Agents(_) => {
+                SyncReport::default()
+            }
+        };
+        report.warnings.extend(discovered.warnings);
+        Ok(report)
     }
 
     fn watch(self, archive: &Archive) -> Result<()> {

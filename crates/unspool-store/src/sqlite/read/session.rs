@@ -1,8 +1,8 @@
 //! One session as lists and pages show it: its stored summary, joined with the spending of its
 //! sub-agents and with its parent.
 
+use crate::sql::{Connection, Row as SqlRow};
 use jiff::Timestamp;
-use rusqlite::{Connection, Row as SqlRow};
 use rustc_hash::FxHashMap;
 use unspool_model::id::{Id, SessionId};
 use unspool_model::session::Parent;
@@ -18,7 +18,8 @@ pub(super) const SESSION: &str = "SELECT session.row, session.head, session.name
     session.ended, session.turns, session.parts, session.tools, session.errors, session.input,
     session.output, session.cache_read, session.cache_write, session.reasoning,
     session.cache_write_1h, session.seq,
-    (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = session.row),
+    (SELECT json_group_array(named.name) FROM
+        (SELECT tag.name FROM tag WHERE tag.session = session.row ORDER BY tag.name) AS named),
     session.oddities,
     (SELECT turn.state = 'running' AND turn.number > 0 FROM turn WHERE turn.session = session.row
         ORDER BY turn.number DESC, turn.row DESC LIMIT 1) FROM session";
@@ -106,7 +107,7 @@ pub fn sessions_by_id(
     let mut rows = statement.query([wanted])?;
     let mut found = FxHashMap::default();
     while let Some(row) = rows.next()? {
-        let stored = session(connection, &subagent_index, row)?;
+        let stored = session(connection, &subagent_index, &row)?;
         found.insert(stored.summary.session.id, stored);
     }
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
@@ -140,7 +141,7 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
         "{SESSION} WHERE (session.id >= ?1 AND session.id < ?2)
              OR (session.agent_session_id >= ?1 AND session.agent_session_id < ?2)
          ORDER BY session.id = ?1 DESC, session.agent_session_id = ?1 DESC,
-             session.started DESC, session.id LIMIT 50"
+             session.started DESC NULLS LAST, session.id LIMIT 50"
     );
     let subagent_index = SubagentIndex::load(connection)?;
     let end = format!("{text}\u{10FFFF}");
@@ -148,7 +149,7 @@ pub fn find(connection: &Connection, text: &str) -> Result<Vec<StoredSession>, S
     let mut rows = statement.query([text, &end])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(session(connection, &subagent_index, row)?);
+        found.push(session(connection, &subagent_index, &row)?);
     }
     // The agent session id of a re-imported export is the Unspool id of the original. Prefer a
     // match of the Unspool id, then of the agent's id.

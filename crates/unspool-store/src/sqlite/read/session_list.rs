@@ -1,7 +1,7 @@
 //! The session list: the SQL conditions of a filter, and paging in list order.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use crate::sql::Value;
+use crate::sql::{Connection, params_from_iter};
 use unspool_model::id::SessionId;
 
 use super::session::{SESSION, session};
@@ -40,7 +40,7 @@ pub fn sessions(
             (Some(_), None) => "ORDER BY +session.started DESC NULLS LAST, session.id",
             (_, _) => "ORDER BY session.started DESC NULLS LAST, session.id",
         };
-        let mut sql = format!("{SESSION} WHERE 1{} {order}", conditions.sql);
+        let mut sql = format!("{SESSION} WHERE true{} {order}", conditions.sql);
         if let Some(limit) = limit {
             sql.push_str(" LIMIT ?");
             conditions.values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
@@ -49,7 +49,7 @@ pub fn sessions(
         let mut rows = statement.query(params_from_iter(conditions.values))?;
         let mut count = 0;
         while let Some(row) = rows.next()? {
-            found.push(session(connection, &subagent_index, row)?);
+            found.push(session(connection, &subagent_index, &row)?);
             count += 1;
         }
         Ok(count)

@@ -1,9 +1,10 @@
 //! Where sessions come from: files and their saved decoder states, the sources and cursors of a
 //! session, and the warnings about its records.
 
+use crate::sql;
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
+use crate::sql::{Connection, OptionalExtension, Row as SqlRow};
 use unspool_model::assemble::Cursor;
 use unspool_model::provenance::Feed;
 use unspool_model::source::{FileStamp, Fingerprint, RecordCounts};
@@ -21,8 +22,10 @@ fn feed(name: &str) -> Feed {
 }
 
 pub(super) fn cursors(connection: &Connection, session: RowId) -> Result<Vec<Cursor>, StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT telling, source, offset, nth FROM cursor WHERE session = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT telling, source, offset, nth FROM cursor WHERE session = ?1
+             ORDER BY telling, source",
+    )?;
     let rows = statement.query_map([session], |row| {
         Ok(Cursor {
             feed: feed(row.get_ref(0)?.as_str()?),
@@ -101,7 +104,7 @@ const FILE: &str = "SELECT row, path, size, modified, changed, inode, device, of
     tail, refused FROM file";
 
 /// A file, without its saved state: `saved` loads that when the file is resumed.
-fn file(row: &SqlRow<'_>) -> rusqlite::Result<FileRow> {
+fn file(row: &SqlRow<'_>) -> sql::Result<FileRow> {
     let number = |at: usize| row.get::<_, i64>(at);
     Ok(FileRow {
         row: number(0)?,
@@ -125,7 +128,7 @@ fn file(row: &SqlRow<'_>) -> rusqlite::Result<FileRow> {
 }
 
 pub fn files(connection: &Connection) -> Result<Vec<FileRow>, StoreError> {
-    let mut statement = connection.prepare_cached(FILE)?;
+    let mut statement = connection.prepare_cached(&format!("{FILE} ORDER BY row"))?;
     let rows = statement.query_map([], file)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

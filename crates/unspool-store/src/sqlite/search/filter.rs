@@ -1,6 +1,6 @@
 //! The filters of a search as conditions in SQL.
 
-use rusqlite::types::Value;
+use crate::sql::Value;
 use unspool_model::tools::filtered_by;
 
 use crate::search::SearchRequest;

@@ -1,7 +1,7 @@
 //! A search without words: the newest parts that pass its filters, such as all failed calls.
 
-use rusqlite::params_from_iter;
-use rusqlite::types::Value;
+use crate::sql::Value;
+use crate::sql::params_from_iter;
 
 use super::Search;
 use crate::pack::Extent;
@@ -16,7 +16,8 @@ impl Search<'_, '_> {
             "SELECT part.row FROM part JOIN turn ON turn.row = part.turn
                  JOIN session ON session.row = turn.session
              WHERE NOT part.hidden{}
-             ORDER BY coalesce(part.started, part.ended, turn.started, turn.ended) DESC,
+             ORDER BY coalesce(part.started, part.ended, turn.started, turn.ended) DESC
+                 NULLS LAST,
                  part.row DESC
              LIMIT ?1",
             self.filter.sql

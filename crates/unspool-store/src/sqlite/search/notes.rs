@@ -1,6 +1,6 @@
 //! The user's notes in a search. They are few: all are scanned, with the matcher of parts.
 
-use rusqlite::OptionalExtension;
+use crate::sql::OptionalExtension;
 use unspool_index::{TextQuery, snippet};
 use unspool_model::note::{NoteTarget, PlacedNote};
 use unspool_model::part::Place;
@@ -21,7 +21,7 @@ impl Search<'_, '_> {
         }
         let mut session = self.connection.prepare_cached(
             "SELECT agent, project, coalesce(name, title, prompt) FROM session WHERE id = ?1
-                 AND (?2 IS NULL OR agent = ?2) AND (?3 IS NULL OR instr(project, ?3) > 0)",
+                 AND (agent = ?2 OR ?2 IS NULL) AND (instr(project, ?3) > 0 OR ?3 IS NULL)",
         )?;
         let mut hits = Vec::new();
         for (id, placed) in notes::all(self.connection)? {

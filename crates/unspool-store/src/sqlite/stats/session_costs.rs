@@ -1,7 +1,8 @@
 //! What each session cost, as its agent reports it or estimated, and the most expensive sessions.
 //! The same decision as `Spending` makes for one session and its sub-agents, for all of them.
 
-use rusqlite::{Connection, OptionalExtension};
+use crate::sql;
+use crate::sql::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unspool_model::price::Spending;
 use unspool_view::present::format::first_line;
@@ -87,7 +88,7 @@ impl SessionCosts {
             "cost_usd, {COST_TOKENS}, input, output, cache_read, cache_write, reasoning,
              cache_write_1h"
         );
-        let spending = |row: &rusqlite::Row<'_>| -> Result<Spending, StoreError> {
+        let spending = |row: &sql::Row<'_>| -> Result<Spending, StoreError> {
             Ok(Spending::of_session([(None, usage(row, 2)?)], reported_cost(row, 0)?))
         };
         let sql = format!("SELECT {columns}, row FROM session WHERE cost_usd IS NOT NULL");
@@ -96,7 +97,7 @@ impl SessionCosts {
         // The spending of the session alone, and together with its sub-agents.
         let mut reporting: FxHashMap<RowId, (Spending, Spending)> = FxHashMap::default();
         while let Some(row) = rows.next()? {
-            let own = spending(row)?;
+            let own = spending(&row)?;
             reporting.insert(row.get(8)?, (own.clone(), own));
         }
         let mut statement =
@@ -108,7 +109,7 @@ impl SessionCosts {
             }
             let mut rows = statement.query([child])?;
             let Some(row) = rows.next()? else { continue };
-            let own = spending(row)?;
+            let own = spending(&row)?;
             for ancestor in ancestors {
                 if let Some((_, family)) = reporting.get_mut(&ancestor) {
                     family.add(&own);

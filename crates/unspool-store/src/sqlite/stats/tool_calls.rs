@@ -1,6 +1,6 @@
 //! The second pass: parts. Counts and durations of tool calls and reasoning.
 
-use rusqlite::{Connection, params_from_iter};
+use crate::sql::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
 use unspool_model::part::ToolState;
 use unspool_model::tool_time::ToolTime;

@@ -1,8 +1,8 @@
 //! The first pass: sessions with their turns and model calls.
 
+use crate::sql::{Connection, Row as SqlRow, params_from_iter};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use rusqlite::{Connection, Row as SqlRow, params_from_iter};
 use rustc_hash::FxHashMap;
 
 use super::groups::{Calls, Groups, PriceCache};
@@ -32,7 +32,7 @@ pub(super) fn usage_totals(
                  coalesce(turn.last, turn.ended, turn.started)),
              turn.parts, turn.tools, turn.errors, session.models, {IS_SHOWN}
          FROM session LEFT JOIN turn ON turn.session = session.row{turn}
-         WHERE 1{NOT_EMPTY}{session} ORDER BY session.row, turn.number, turn.row"
+         WHERE true{NOT_EMPTY}{session} ORDER BY session.row, turn.number, turn.row"
     );
     let mut turns = connection.prepare_cached(&sql)?;
     let mut steps = connection.prepare_cached(
@@ -59,7 +59,7 @@ pub(super) fn usage_totals(
             while let Some(row) = rows.next()? {
                 let model = row.get_ref(0)?.as_str_or_null()?;
                 let price = model.or(only.as_deref()).and_then(|model| prices.of(model));
-                let call = Calls::one(usage(row, 1)?, price);
+                let call = Calls::one(usage(&row, 1)?, price);
                 groups.model.of(model).count(session, shown, &call);
                 calls.add(&call);
             }
@@ -83,7 +83,7 @@ pub(super) fn usage_totals(
         });
         totals.steps += calls.count;
         calls.add_to(&mut totals.usage);
-        count_turn(row, shown, request, totals)?;
+        count_turn(&row, shown, request, totals)?;
         costs.count(session, shown, &calls);
         if last.replace(session) == Some(session) {
             continue;

@@ -1,7 +1,8 @@
 //! Writes the parts of a session: their rows, payloads in the journal, and the sub-agents that they
 //! name.
 
-use rusqlite::{CachedStatement, Transaction, params};
+use crate::sql;
+use crate::sql::{Statement, Transaction, params};
 use rustc_hash::FxHashMap;
 
 use super::payloads::{OrphanCandidates, PAYLOAD_LOCATION};
@@ -13,20 +14,20 @@ use crate::sqlite::edited_files;
 pub(super) struct PartStatements<'t> {
     transaction: &'t Transaction<'t>,
     session: RowId,
-    insert: CachedStatement<'t>,
-    open: CachedStatement<'t>,
-    close: CachedStatement<'t>,
-    agent: CachedStatement<'t>,
-    no_agent: CachedStatement<'t>,
-    find: CachedStatement<'t>,
-    payload_location: CachedStatement<'t>,
+    insert: Statement<'t>,
+    open: Statement<'t>,
+    close: Statement<'t>,
+    agent: Statement<'t>,
+    no_agent: Statement<'t>,
+    find: Statement<'t>,
+    payload_location: Statement<'t>,
 }
 
 impl<'t> PartStatements<'t> {
     pub(super) fn prepare(
         transaction: &'t Transaction<'t>,
         session: RowId,
-    ) -> rusqlite::Result<PartStatements<'t>> {
+    ) -> sql::Result<PartStatements<'t>> {
         Ok(PartStatements {
             transaction,
             session,
@@ -48,8 +49,8 @@ impl<'t> PartStatements<'t> {
             )?,
             close: transaction.prepare_cached("DELETE FROM journal WHERE part = ?1")?,
             agent: transaction.prepare_cached(
-                "INSERT OR REPLACE INTO agent (part, agent_id, call_id, session, parent)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO agent (part, agent_id, call_id, session, parent)
+                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
             )?,
             no_agent: transaction.prepare_cached("DELETE FROM agent WHERE part = ?1")?,
             find: transaction.prepare_cached("SELECT row FROM content WHERE digest = ?1")?,
@@ -66,7 +67,7 @@ impl<'t> PartStatements<'t> {
         contents: &FxHashMap<u128, RowId>,
         orphans: &mut OrphanCandidates,
         sums: &mut SumChanges<'_>,
-    ) -> rusqlite::Result<()> {
+    ) -> sql::Result<()> {
         if part.stored {
             orphans.note(&mut self.payload_location, part.row)?;
             sums.part(part.moved_from.unwrap_or(part.turn), part.row, false)?;
@@ -114,24 +115,19 @@ impl<'t> PartStatements<'t> {
         vacate::execute(&mut self.insert, params, || vacate::places(self.transaction, later))?;
         sums.part(part.turn, part.row, true)?;
         match &part.payload {
-            Payload::Journal(payload) => self.open.execute(params![part.row, payload])?,
-            Payload::Chunk { .. } if part.stored => self.close.execute([part.row])?,
-            Payload::Chunk { .. } => 0,
+            Payload::Journal(payload) => self.open.run(params![part.row, payload])?,
+            Payload::Chunk { .. } if part.stored => self.close.run([part.row])?,
+            Payload::Chunk { .. } => {}
         };
         if part.kind == unspool_model::part::Kind::Agent.name() {
-            self.no_agent.execute([part.row])?;
+            self.no_agent.run([part.row])?;
         }
         if part.tool.is_some() || !part.edited.is_empty() {
             edited_files::write(self.transaction, part.row, &part.edited, part.stored)?;
         }
-        for (agent, call, session) in &part.agents {
-            self.agent.execute(params![
-                part.row,
-                agent,
-                call,
-                session.to_string(),
-                self.session
-            ])?;
+        // Of two with one id the last counts.
+        for (agent, call, session) in part.agents.iter().rev() {
+            self.agent.run(params![part.row, agent, call, session.to_string(), self.session])?;
         }
         Ok(())
     }

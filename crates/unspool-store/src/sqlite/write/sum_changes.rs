@@ -1,7 +1,8 @@
 //! The sums of turns and sessions, updated by what a batch changes. To add up all parts of a turn
 //! again for each line that an agent appends would make a long turn quadratic.
 
-use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
+use crate::sql;
+use crate::sql::{OptionalExtension, Row, Statement, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 
 use crate::rows::{RowId, SessionWrite};
@@ -41,7 +42,7 @@ impl Figures {
     }
 
     /// From a row with first, last and these counts.
-    fn of(row: &Row<'_>, from: usize, counts: std::ops::Range<usize>) -> rusqlite::Result<Figures> {
+    fn of(row: &Row<'_>, from: usize, counts: std::ops::Range<usize>) -> sql::Result<Figures> {
         let mut figures =
             Figures { first: row.get(from)?, last: row.get(from + 1)?, ..Figures::default() };
         for (nth, count) in counts.enumerate() {
@@ -76,7 +77,7 @@ impl SumChange {
         transaction: &Transaction<'_>,
         table: SummedTable,
         row: RowId,
-    ) -> rusqlite::Result<bool> {
+    ) -> sql::Result<bool> {
         if !self.is_difference() {
             return Ok(false);
         }
@@ -88,15 +89,11 @@ impl SumChange {
             "UPDATE {name} SET {first} = min(coalesce({first}, ?2), coalesce(?2, {first})),
                  {last} = max(coalesce({last}, ?3), coalesce(?3, {last})){sums} WHERE row = ?1"
         );
-        let mut statement = transaction.prepare_cached(&sql)?;
-        statement.raw_bind_parameter(1, row)?;
-        statement.raw_bind_parameter(2, self.after.first)?;
-        statement.raw_bind_parameter(3, self.after.last)?;
+        let mut values = vec![Some(row), self.after.first, self.after.last];
         let differences = self.after.counts.iter().zip(&self.before.counts);
-        for (nth, (after, before)) in differences.skip(counts.start).enumerate() {
-            statement.raw_bind_parameter(4 + nth, after - before)?;
-        }
-        statement.raw_execute()?;
+        let differences = differences.skip(counts.start);
+        values.extend(differences.map(|(after, before)| Some(after - before)));
+        transaction.prepare_cached(&sql)?.run(params_from_iter(values))?;
         Ok(true)
     }
 }
@@ -114,10 +111,10 @@ const SESSION: SummedTable = SummedTable { name: "session", first: "started", la
 
 /// Notes the rows of one session around their writes.
 pub(super) struct SumChanges<'t> {
-    part: CachedStatement<'t>,
-    steps: CachedStatement<'t>,
-    turn: CachedStatement<'t>,
-    has_inherited: CachedStatement<'t>,
+    part: Statement<'t>,
+    steps: Statement<'t>,
+    turn: Statement<'t>,
+    has_inherited: Statement<'t>,
     turns: FxHashMap<RowId, SumChange>,
     session: SumChange,
     /// Rows were deleted or moved: everything is added up again.
@@ -128,7 +125,7 @@ impl<'t> SumChanges<'t> {
     pub fn new(
         transaction: &'t Transaction<'_>,
         write: &SessionWrite,
-    ) -> rusqlite::Result<SumChanges<'t>> {
+    ) -> sql::Result<SumChanges<'t>> {
         let sql = |columns: &str, table: &str, condition: &str| {
             transaction.prepare_cached(&format!("SELECT {columns} FROM {table} WHERE {condition}"))
         };
@@ -148,7 +145,7 @@ impl<'t> SumChanges<'t> {
     }
 
     /// Notes a turn before anything in it is written.
-    pub fn before_turn(&mut self, turn: RowId) -> rusqlite::Result<()> {
+    pub fn before_turn(&mut self, turn: RowId) -> sql::Result<()> {
         if self.recompute || self.turns.contains_key(&turn) {
             return Ok(());
         }
@@ -159,7 +156,7 @@ impl<'t> SumChanges<'t> {
     }
 
     /// Notes the steps of a turn from this number on, before and after they are written.
-    pub fn steps(&mut self, turn: RowId, from: i64, written: bool) -> rusqlite::Result<()> {
+    pub fn steps(&mut self, turn: RowId, from: i64, written: bool) -> sql::Result<()> {
         if self.recompute {
             return Ok(());
         }
@@ -171,7 +168,7 @@ impl<'t> SumChanges<'t> {
     }
 
     /// Notes a part before or after it is written.
-    pub fn part(&mut self, turn: RowId, part: RowId, written: bool) -> rusqlite::Result<()> {
+    pub fn part(&mut self, turn: RowId, part: RowId, written: bool) -> sql::Result<()> {
         if self.recompute {
             return Ok(());
         }
@@ -191,7 +188,7 @@ impl<'t> SumChanges<'t> {
         transaction: &Transaction<'_>,
         session: RowId,
         turns: &[RowId],
-    ) -> rusqlite::Result<Outdated> {
+    ) -> sql::Result<Outdated> {
         if self.recompute {
             return Ok(Outdated { turns: turns.to_vec(), session: true });
         }
@@ -223,7 +220,7 @@ pub(super) struct Outdated {
     pub session: bool,
 }
 
-fn turn_figures(statement: &mut CachedStatement<'_>, turn: RowId) -> rusqlite::Result<Figures> {
+fn turn_figures(statement: &mut Statement<'_>, turn: RowId) -> sql::Result<Figures> {
     let found =
         statement.query_row([turn], |row| Figures::of(row, 0, 0..COUNTS.len())).optional()?;
     Ok(found.unwrap_or_default())

@@ -1,7 +1,8 @@
 //! Columns of turns and sessions that are derived from other rows: sums, the first prompt and the
 //! models. A batch updates those of the turns that it changes.
 
-use rusqlite::{Connection, Transaction, params};
+use crate::sql;
+use crate::sql::{Connection, Transaction, params};
 
 use super::json;
 use crate::rows::{RowId, SessionWrite};
@@ -14,21 +15,21 @@ pub(super) fn sum_up(
     transaction: &Transaction<'_>,
     session: RowId,
     turns: &[RowId],
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let ((parts, of_parts), (steps, of_steps)) = (part_sums(&PART), STEP_SUMS);
     let sql = format!("UPDATE turn SET {parts} = {of_parts}, {steps} = {of_steps} WHERE row = ?1");
     let mut turn = transaction.prepare_cached(&sql)?;
     for row in turns {
-        turn.execute([row])?;
+        turn.run([*row])?;
     }
     let (sums, of_turns) = &*TURN_SUMS;
     let sql = format!("UPDATE session SET {sums} = {of_turns} WHERE row = ?1");
-    transaction.prepare_cached(&sql)?.execute([session])?;
+    transaction.prepare_cached(&sql)?.run([session])?;
     Ok(())
 }
 
 /// Recomputes all sums.
-pub(in crate::sqlite) fn sum_up_all(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(in crate::sqlite) fn sum_up_all(connection: &mut Connection) -> sql::Result<()> {
     let transaction = connection.transaction()?;
     let sessions: Vec<RowId> = transaction
         .prepare("SELECT row FROM session")?
@@ -51,7 +52,7 @@ pub(super) fn update_prompt_and_models(
     transaction: &Transaction<'_>,
     session: RowId,
     same_models: bool,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let (prompt, existing): (Option<String>, Vec<String>) =
         prompt_and_models(transaction, session)?;
     let first = first_prompt(transaction, session)?;
@@ -59,7 +60,7 @@ pub(super) fn update_prompt_and_models(
     if first != prompt || models != existing {
         transaction
             .prepare_cached("UPDATE session SET prompt = ?2, models = ?3 WHERE row = ?1")?
-            .execute(params![session, first, json(&models)])?;
+            .run(params![session, first, json(&models)])?;
     }
     Ok(())
 }
@@ -69,7 +70,7 @@ pub(super) fn update_prompt_and_models(
 pub(super) fn has_same_models(
     transaction: &Transaction<'_>,
     write: &SessionWrite,
-) -> rusqlite::Result<bool> {
+) -> sql::Result<bool> {
     let (_, existing) = prompt_and_models(transaction, write.row)?;
     let steps = write.turns.iter().flat_map(|turn| &turn.steps);
     let mut entry = steps.filter_map(|step| step.model.as_deref());

@@ -1,6 +1,7 @@
 //! Writes the turns of a session with their steps (model calls).
 
-use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
+use crate::sql;
+use crate::sql::{OptionalExtension, Statement, Transaction, params};
 use rustc_hash::FxHashSet;
 use unspool_model::session::Step;
 
@@ -13,14 +14,14 @@ pub(super) fn turns(
     transaction: &Transaction<'_>,
     session: &SessionWrite,
     sums: &mut SumChanges<'_>,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO turn (row, session, id, number, trigger, thinking_mode, state, abandoned,
              inherited, started, ended, settled, head, names)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?15)
          ON CONFLICT (row) DO UPDATE SET id = ?3, number = ?4, trigger = ?5, thinking_mode = ?6,
              state = ?7, abandoned = ?8, inherited = ?9, started = ?10, ended = ?11,
-             settled = ?12, head = ?13, names = iif(?14, ?15, CAST(names || ?15 AS BLOB))",
+             settled = ?12, head = ?13, names = iif(?14, ?15, CAST(turn.names || ?15 AS BLOB))",
     )?;
     let mut forget =
         transaction.prepare_cached("DELETE FROM step WHERE turn = ?1 AND number >= ?2")?;
@@ -57,7 +58,7 @@ pub(super) fn turns(
         vacate::execute(&mut insert, params, || vacate::numbers(transaction, later))?;
         let from = *steps_from as i64;
         sums.steps(*row, from, false)?;
-        forget.execute(params![row, from])?;
+        forget.run(params![row, from])?;
         for (nth, entry) in steps.iter().enumerate() {
             write_step(&mut step, *row, steps_from + nth, entry)?;
         }
@@ -67,11 +68,7 @@ pub(super) fn turns(
 }
 
 /// Removes names from those of a turn: they would lead to it although their parts are in another.
-fn forget_names(
-    transaction: &Transaction<'_>,
-    turn: RowId,
-    forgotten: &[u64],
-) -> rusqlite::Result<()> {
+fn forget_names(transaction: &Transaction<'_>, turn: RowId, forgotten: &[u64]) -> sql::Result<()> {
     let forgotten: FxHashSet<u64> = forgotten.iter().copied().collect();
     let kept = stored_names(transaction, turn).optional()?.unwrap_or_default().into_iter();
     let kept = kept.filter(|name| !forgotten.contains(name));
@@ -83,11 +80,11 @@ fn forget_names(
 }
 
 fn write_step(
-    statement: &mut CachedStatement<'_>,
+    statement: &mut Statement<'_>,
     turn: RowId,
     number: usize,
     step: &Step,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     let usage = step.usage;
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let counts = [
@@ -106,7 +103,7 @@ fn write_step(
         request: step.request.as_deref(),
         provenance: step.provenance.as_ref(),
     };
-    statement.execute(params![
+    statement.run(params![
         turn,
         number as i64,
         step.id.to_string(),

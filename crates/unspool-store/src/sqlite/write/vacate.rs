@@ -2,7 +2,8 @@
 //! number in its session (R-001-07), and SQLite checks that after every statement: parts that change
 //! places with each other would clash in between. Only rows that are about to be written are moved.
 
-use rusqlite::{CachedStatement, ErrorCode, Params, Transaction};
+use crate::sql;
+use crate::sql::{Statement, ToSql, Transaction};
 
 use crate::rows::{PartRow, TurnWrite};
 
@@ -11,34 +12,35 @@ const LOWEST_PLACE: i64 = i64::MIN / 2;
 
 /// Runs the statement. If its row clashes with a row that is written later, `vacate` moves those.
 pub(super) fn execute(
-    statement: &mut CachedStatement<'_>,
-    params: impl Params + Copy,
-    vacate: impl FnOnce() -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    match statement.execute(params) {
-        Ok(_) => Ok(()),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+    statement: &mut Statement<'_>,
+    params: &[&dyn ToSql],
+    vacate: impl FnOnce() -> sql::Result<()>,
+) -> sql::Result<()> {
+    match statement.run(params) {
+        Ok(()) => Ok(()),
+        // PostgreSQL looks for clashes at the end of the transaction only.
+        Err(error) if error.is_clash() => {
             vacate()?;
-            statement.execute(params).map(drop)
+            statement.run(params)
         }
         Err(error) => Err(error),
     }
 }
 
 /// Frees the places of these parts.
-pub(super) fn places(transaction: &Transaction<'_>, parts: &[PartRow]) -> rusqlite::Result<()> {
+pub(super) fn places(transaction: &Transaction<'_>, parts: &[PartRow]) -> sql::Result<()> {
     let mut vacate = transaction.prepare_cached("UPDATE part SET place = ?2 WHERE row = ?1")?;
     for part in parts.iter().filter(|part| part.stored) {
-        vacate.execute((part.row, LOWEST_PLACE.saturating_add(part.row)))?;
+        vacate.run((part.row, LOWEST_PLACE.saturating_add(part.row)))?;
     }
     Ok(())
 }
 
 /// Frees the numbers of these turns.
-pub(super) fn numbers(transaction: &Transaction<'_>, turns: &[TurnWrite]) -> rusqlite::Result<()> {
+pub(super) fn numbers(transaction: &Transaction<'_>, turns: &[TurnWrite]) -> sql::Result<()> {
     let mut vacate = transaction.prepare_cached("UPDATE turn SET number = -row WHERE row = ?1")?;
     for turn in turns {
-        vacate.execute([turn.row])?;
+        vacate.run([turn.row])?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ impl ChatTranscript {
 
     fn stored(&mut self) -> Result<Option<StoredSession>> {
         let folder = self.archive.folder()?;
-        if !folder.database().is_file() {
+        if self.archive.server().is_none() && !folder.database().is_file() {
             return Ok(None);
         }
         let (agent, session) = (self.agent.clone(), self.session.clone());
