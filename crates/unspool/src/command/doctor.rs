@@ -134,11 +134,8 @@ impl Doctor {
 /// Looks also in the folders of the projects that the archive knows. An archive that cannot be read
 /// is reported with the archive.
 fn with_projects(environment: Environment, archive: &Archive) -> Environment {
-    let path = archive.folder().map(|folder| folder.database());
-    let view = path
-        .ok()
-        .filter(|path| path.exists())
-        .and_then(|path| Some(Sqlite::open_to_read(&path).ok()?.view(Viewer::Sole)));
+    let is_file = || archive.folder().is_ok_and(|folder| folder.database().exists());
+    let view = (archive.server().is_some() || is_file()).then(|| archive.view().ok()).flatten();
     let projects = view.and_then(|view| projects_of_sessions(&view).ok()).unwrap_or_default();
     Environment { projects, ..environment }
 }
