@@ -87,23 +87,23 @@ pub struct LineEdit {
 }
 
 /// A file, the edits of it in the archive, and for each line the edit that wrote it.
-struct Attributed {
+struct Attribution {
     history: FileHistory,
     found: Vec<FoundEdit>,
     claims: Vec<Option<Claim>>,
 }
 
-async fn attribute<V: View>(view: &V, request: &BlameRequest) -> Result<Attributed, BlameError> {
+async fn attribute<V: View>(view: &V, request: &BlameRequest) -> Result<Attribution, BlameError> {
     let mut history = file_history::read(request)?;
     let (found, timed) = load_edits(view, &history.place).await?;
     claim_lines(timed, &mut history.commits);
     let claims = line_claims::of(&mut history, &found);
-    Ok(Attributed { history, found, claims })
+    Ok(Attribution { history, found, claims })
 }
 
 /// Finds the edits that wrote the lines of a file.
 pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, BlameError> {
-    let Attributed { history, found, claims } = attribute(view, &request).await?;
+    let Attribution { history, found, claims } = attribute(view, &request).await?;
     let count = history.lines.len() as u32;
     let (first, last) = request.lines.unwrap_or((1, count));
     if request.lines.is_some() && (first < 1 || last < first || last > count) {

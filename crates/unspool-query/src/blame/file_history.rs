@@ -47,7 +47,7 @@ pub struct FileLine {
     /// Where its text comes from: one line of a commit, or several if a formatter joined them.
     pub origins: Vec<Origin>,
     /// A formatter laid it out anew since.
-    pub is_carried: bool,
+    pub is_reflowed: bool,
     /// Where git finds it if it ignores white space and follows moved lines, if that is another
     /// place.
     pub earlier: Option<Origin>,
@@ -219,7 +219,7 @@ fn committed_history(
             text,
             commit: Some(from.commit.to_string()),
             origins: vec![origin(&from)],
-            is_carried: false,
+            is_reflowed: false,
             earlier: earlier.map(origin),
         });
     }
@@ -262,7 +262,7 @@ impl FileHistory {
                 key: LineKey::of(text),
                 commit: None,
                 origins: vec![Origin { commit: Some(number), number: line }],
-                is_carried: false,
+                is_reflowed: false,
                 earlier: None,
             }));
         }

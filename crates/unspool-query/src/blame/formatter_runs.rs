@@ -79,9 +79,9 @@ pub fn follow(
                 let Some(BlamedLine { origin, is_boundary, .. }) = blamed.get(number) else {
                     continue;
                 };
-                let carried = run.filter(|run| *run.id == *origin.commit);
-                if let Some(before) = carried.and_then(|run| run.run.before(origin.number)) {
-                    line.is_carried |= before.is_changed;
+                let reflowing = run.filter(|run| *run.id == *origin.commit);
+                if let Some(before) = reflowing.and_then(|run| run.run.before(origin.number)) {
+                    line.is_reflowed |= before.is_changed;
                     found.extend((before.first..=before.last).map(Place::Line));
                     continue;
                 }

@@ -43,8 +43,8 @@ fn lines_keep_their_commits_through_formatter_runs() {
         "def a():\n\tx = 1\n\ty = 2\n\treturn x\n",
     ]);
     assert_eq!(origins(&found), [vec![(0, 1)], vec![(0, 2)], vec![(1, 3)], vec![(0, 3)]]);
-    let carried: Vec<bool> = found.lines.iter().map(|line| line.is_carried).collect();
-    assert_eq!(carried, [false, true, true, true]);
+    let reflowed: Vec<bool> = found.lines.iter().map(|line| line.is_reflowed).collect();
+    assert_eq!(reflowed, [false, true, true, true]);
     assert!(found.lines.iter().all(|line| line.earlier.is_none()), "git finds no other place");
 }
 

@@ -38,7 +38,7 @@ pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> 
             };
             claimed = claimed.filter(|first| line.origins.iter().all(|it| is_by(it, first)));
         }
-        found.push(claimed.map(|claim| match was_moved || line.is_carried {
+        found.push(claimed.map(|claim| match was_moved || line.is_reflowed {
             true => LineClaim { claim: claim.moved(), from: *from },
             false => LineClaim { claim, from: *from },
         }));

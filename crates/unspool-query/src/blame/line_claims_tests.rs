@@ -10,7 +10,7 @@ fn line(text: &str, commit: usize, earlier: Option<(usize, u32)>) -> FileLine {
         key: LineKey::of(text),
         commit: None,
         origins: vec![Origin { commit: Some(commit), number: 1 }],
-        is_carried: false,
+        is_reflowed: false,
         earlier: earlier.map(|(commit, number)| Origin { commit: Some(commit), number }),
     }
 }

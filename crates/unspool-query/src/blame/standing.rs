@@ -9,7 +9,7 @@ use unspool_store::store::{StoredSession, View};
 use unspool_view::present::changes::{Changes, FileChange, FileStanding, HeadLine, Standing};
 
 use super::commits::{SessionCommits, session_commits};
-use super::{Attributed, BlameError, BlameRequest, attribute};
+use super::{Attribution, BlameError, BlameRequest, attribute};
 use crate::git::{Fate, GitError, Repository, normal_path, read_file};
 
 /// Files beyond this number are not compared with git: each takes several calls of it.
@@ -84,11 +84,11 @@ async fn file_standing<V: View>(
         AtHead::Never(_) => return Ok(None),
     };
     let path = repository.root.join(&name);
-    let attributed = match committed {
+    let attribution = match committed {
         true => {
             let request = BlameRequest { file: path.clone(), revision: Some(head), lines: None };
             match attribute(view, &request).await {
-                Ok(attributed) => Some(attributed),
+                Ok(attribution) => Some(attribution),
                 // It is binary or too large.
                 Err(BlameError::File { .. }) => return Ok(None),
                 Err(error) => return Err(error),
@@ -96,14 +96,14 @@ async fn file_standing<V: View>(
         }
         false => None,
     };
-    let lines = attributed.as_ref().map(|found| head_lines(found, sessions)).unwrap_or_default();
+    let lines = attribution.as_ref().map(|found| head_lines(found, sessions)).unwrap_or_default();
     let on_disk = read_file(&path, MAX_FILE_BYTES).ok().flatten().unwrap_or_default();
     let standing = FileStanding::new(&file.diff, &lines, &String::from_utf8_lossy(&on_disk));
     Ok(Some(FileStanding { path: file.path.clone(), name: file.name.clone(), ..standing }))
 }
 
 /// The lines of a file, and the commits of those that the sessions wrote.
-fn head_lines<'a>(found: &'a Attributed, sessions: &[SessionId]) -> Vec<HeadLine<'a>> {
+fn head_lines<'a>(found: &'a Attribution, sessions: &[SessionId]) -> Vec<HeadLine<'a>> {
     let lines = found.history.lines.iter().zip(&found.claims);
     let is_own = |edit: usize| sessions.contains(&found.found[edit].session);
     let one = lines.map(|(line, claim)| HeadLine {

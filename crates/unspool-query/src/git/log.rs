@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, carried_lines};
+use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, source_lines};
 
 use super::unquote;
 
@@ -53,7 +53,7 @@ struct RunHunk {
 }
 
 /// The lines before of which a line consists.
-pub struct Carried {
+pub struct SourceLines {
     pub first: u32,
     pub last: u32,
     pub is_changed: bool,
@@ -61,20 +61,20 @@ pub struct Carried {
 
 impl FormatterRun {
     /// The lines before of which a line of the file consists. None for a blank line of its own.
-    pub fn before(&self, line: u32) -> Option<Carried> {
+    pub fn before(&self, line: u32) -> Option<SourceLines> {
         let at = self.hunks.partition_point(|hunk| hunk.new.end <= line);
         if let Some(hunk) = self.hunks.get(at).filter(|hunk| hunk.new.contains(&line)) {
             let at = (line - hunk.new.start) as usize;
             let (first, last) = *hunk.lines.get(at)?;
             let is_changed = hunk.is_changed.get(at).copied().unwrap_or_default();
-            return (first > 0).then_some(Carried { first, last, is_changed });
+            return (first > 0).then_some(SourceLines { first, last, is_changed });
         }
         let (old, new) = match at.checked_sub(1).and_then(|before| self.hunks.get(before)) {
             Some(hunk) => (hunk.old.end, hunk.new.end),
             None => (1, 1),
         };
         let number = (line + old).checked_sub(new)?;
-        Some(Carried { first: number, last: number, is_changed: false })
+        Some(SourceLines { first: number, last: number, is_changed: false })
     }
 }
 
@@ -252,9 +252,9 @@ fn run_hunk(file: &CommitFile, from: usize, first: u32, old: &[String]) -> Optio
     let new = file.lines.lines.get(from..)?;
     let old_texts: Vec<&str> = old.iter().map(String::as_str).collect();
     let texts: Vec<&str> = new.iter().map(|line| line.text.as_str()).collect();
-    let carried = carried_lines(&old_texts, &texts)?;
+    let sources = source_lines(&old_texts, &texts)?;
     let number = |at: usize| first + at as u32;
-    let lines = carried.into_iter().map(|range| match range.is_empty() {
+    let lines = sources.into_iter().map(|range| match range.is_empty() {
         true => (0, 0),
         false => (number(range.start), number(range.end - 1)),
     });

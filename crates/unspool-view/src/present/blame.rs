@@ -2,19 +2,19 @@
 //! `claims` finds these lines in the commits of the file. Git and the archive are read elsewhere
 //! (`unspool-query`).
 
-mod carried;
 mod claims;
 mod kept;
 mod line_index;
+mod reflow;
 mod written;
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-pub use carried::carried_lines;
 pub use claims::{Claim, CommitLine, CommitLines, Confidence, EditPlace, TimedEdit, claim_lines};
 pub use kept::kept_lines;
+pub use reflow::source_lines;
 pub use written::{FileWrite, Written, WrittenLines, writes};
 
 /// What two lines are compared by: a digest of the text without white space, so that a formatter

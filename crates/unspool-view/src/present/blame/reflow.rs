@@ -52,7 +52,7 @@ impl<'a> Iterator for Tokens<'a> {
 
 /// For each line the lines before of which it consists, if the tokens of both texts are the same; None
 /// if they are not. A blank line consists of none, unless each line was kept by itself.
-pub fn carried_lines(old: &[&str], new: &[&str]) -> Option<Vec<Range<usize>>> {
+pub fn source_lines(old: &[&str], new: &[&str]) -> Option<Vec<Range<usize>>> {
     let mut lines = vec![0..0; new.len()];
     let mut is_by_line = old.len() == new.len();
     let (mut old_tokens, mut new_tokens) = (Tokens::new(old), Tokens::new(new));
@@ -79,5 +79,5 @@ pub fn carried_lines(old: &[&str], new: &[&str]) -> Option<Vec<Range<usize>>> {
 }
 
 #[cfg(test)]
-#[path = "carried_tests.rs"]
+#[path = "reflow_tests.rs"]
 mod tests;
