@@ -190,7 +190,7 @@ fn assigned_name(text: &str, from: usize, to: usize) -> Option<AssignedName> {
 fn is_defining(before: &[u8]) -> bool {
     let command = before.strip_suffix(b"set").map(<[u8]>::trim_ascii_end);
     before.ends_with(b"define")
-        || command.is_some_and(|line| matches!(line, [] | [.., b'\n' | b';' | b'{']))
+        || command.is_some_and(|line| matches!(line, [] | [.., b'\n' | b';' | b'{' | b'"']))
 }
 
 /// Reads an operator that occurs in source code only, or the block that stands for one.
