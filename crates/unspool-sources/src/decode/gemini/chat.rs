@@ -46,12 +46,9 @@ pub(super) struct ChatDecoder {
     /// The user cancelled the request of this turn.
     #[serde(default)]
     pub(super) cancelled: bool,
-    /// The context that stands before the next prompt, and the digest of the last one: it is told
-    /// again with each list.
+    /// The context before the first prompt. It is repeated with each list.
     #[serde(default)]
     context: Option<String>,
-    #[serde(default)]
-    context_digest: u64,
     /// The current prompt has no reply yet.
     pub(super) waits: bool,
     /// The model calls of this turn: message id and number.
@@ -175,9 +172,7 @@ impl ChatDecoder {
         let content = Json::string(&text);
         let (kind, sha256) = ("context".to_owned(), sha256(content.text().as_bytes()));
         emit.push(EventKind::SnapshotTaken { kind, sha256, content });
-        let found = digest(text.as_bytes());
-        if self.context_digest != found {
-            self.context_digest = found;
+        if self.prompts.is_empty() {
             self.context = Some(text);
         }
     }
