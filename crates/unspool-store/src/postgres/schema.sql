@@ -17,13 +17,14 @@ CREATE FUNCTION max(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALL
 CREATE FUNCTION clamped(numeric) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT CASE WHEN $1 IS NULL THEN 0 ELSE greatest(least($1, 9223372036854775807),
         -9223372036854775808)::bigint END';
+-- PostgreSQL refuses to read U+0000 in JSON, which is kept in the columns.
 CREATE FUNCTION json_each(text) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS 'SELECT json_array_elements_text($1::json)';
+    AS 'SELECT json_array_elements_text(replace($1, ''\u0000'', ''\ufffd'')::json)';
 CREATE FUNCTION row_list(text) RETURNS TABLE (value BIGINT) LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT json_array_elements_text($1::json)::bigint';
 -- Of a path with dots only: '$.facts.cost_tokens'.
 CREATE FUNCTION json_extract(text, text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS 'SELECT $1::json #>> string_to_array(substr($2, 3), ''.'')';
+    AS 'SELECT replace($1, ''\u0000'', ''\ufffd'')::json #>> string_to_array(substr($2, 3), ''.'')';
 CREATE FUNCTION json_list(text[]) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT coalesce(array_to_json($1)::text, ''[]'')';
 CREATE AGGREGATE json_group_array(text) (
