@@ -196,7 +196,7 @@ fn committed_history(
             let number = history.commits.len();
             if let Some(run) = file.run {
                 let path = file.renamed_from.as_ref().unwrap_or(&file.path).clone();
-                runs.push(RunCommit { number, id: id.to_string(), path, run });
+                runs.push(RunCommit { id: id.to_string(), path, run });
             }
             history.place.names.extend(file.renamed_from);
             history.place.names.insert(file.path);

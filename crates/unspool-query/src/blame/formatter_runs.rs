@@ -20,8 +20,6 @@ const MAX_RANGES: usize = 100;
 
 /// A commit that only laid the file out anew.
 pub struct RunCommit {
-    /// Its number among the commits of the file.
-    pub number: usize,
     pub id: String,
     /// The name of the file before it.
     pub path: String,

@@ -67,9 +67,10 @@ impl std::error::Error for Error {}
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Error {
-        match error {
-            rusqlite::Error::QueryReturnedNoRows => Error::NoRows,
-            error => Error::Sqlite(error),
+        if matches!(error, rusqlite::Error::QueryReturnedNoRows) {
+            Error::NoRows
+        } else {
+            Error::Sqlite(error)
         }
     }
 }

@@ -212,7 +212,7 @@ pub(super) fn spending(
          ORDER BY step.model NULLS FIRST",
     )?;
     let calls: Vec<(Option<String>, Usage)> = statement
-        .query_map([session], |row| Ok((row.get(6)?, usage(&row, 0)?)))?
+        .query_map([session], |row| Ok((row.get(6)?, usage(row, 0)?)))?
         .collect::<Result<_, _>>()?;
     let calls = calls.iter().map(|(model, used)| (model.as_deref(), *used));
     Ok(Spending::of_session(calls, reported))
