@@ -251,12 +251,7 @@ async fn run<V: View>(
         }
         Query::Standing { session } => {
             let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
-            let changes = changes(view, &stored, None).await?.unwrap_or_default();
-            let found = standing(view, &stored, &changes).await;
-            Ok(found.map_or_else(
-                |error| Response::Failed(error.to_string()),
-                |found| Response::Standing(Box::new(found.standing)),
-            ))
+            Ok(standing_of(view, &stored).await?)
         }
         Query::Prompts { session, query } => {
             let Some(stored) = view.session(session).await? else { return Ok(no_session()) };
@@ -278,6 +273,15 @@ async fn run<V: View>(
             }
         }
     }
+}
+
+async fn standing_of<V: View>(view: &V, stored: &StoredSession) -> Result<Response, StoreError> {
+    let changes = changes(view, stored, None).await?.unwrap_or_default();
+    let found = standing(view, stored, &changes).await;
+    Ok(found.map_or_else(
+        |error| Response::Failed(error.to_string()),
+        |found| Response::Standing(Box::new(found.standing)),
+    ))
 }
 
 /// The rows of a list, with the findings that are there already; the others are looked for later.

@@ -187,7 +187,7 @@ const KILO_DATABASE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kilo/retries/log.db");
 
 #[test]
-fn a_log_in_a_known_project_is_found() {
+fn a_log_in_the_project_of_another_session_is_found() {
     // R-001-25
     let scratch = Scratch::new("projects");
     let history = scratch.write("work/app/.aider.chat.history.md");

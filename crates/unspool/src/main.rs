@@ -119,17 +119,10 @@ fn main() -> ExitCode {
         Err(error) if !is_hook => return fail(&error),
         Ok(()) | Err(_) => {}
     }
-    // Not a setting of the option: clap would repeat it in the usage line of every error.
-    let data = data.or_else(|| {
-        std::env::var_os("UNSPOOL_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from)
-    });
-    let store = store.or_else(|| std::env::var("UNSPOOL_STORE").ok()).filter(|url| !url.is_empty());
-    // A hook never fails, and has nothing to do with an archive.
-    let store = match store.filter(|_| !is_hook).map(|url| url.parse::<Address>()).transpose() {
-        Ok(store) => store,
-        Err(error) => return fail(&anyhow::Error::from(error)),
+    let archive = match archive_of(data, store.filter(|_| !is_hook), is_hook) {
+        Ok(archive) => archive,
+        Err(error) => return fail(&error),
     };
-    let archive = archive::open(data, store);
     let outcome = match command {
         Some(Command::Serve(serve)) => serve.run(&archive),
         Some(Command::Sync(sync)) => sync.run(&archive),
@@ -184,6 +177,23 @@ fn main() -> ExitCode {
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// The archive that the options or the environment name. The variables are no settings of the
+/// options: clap would repeat them in the usage line of every error.
+fn archive_of(
+    data: Option<PathBuf>,
+    store: Option<String>,
+    is_hook: bool,
+) -> anyhow::Result<archive::Archive> {
+    let data = data.or_else(|| {
+        std::env::var_os("UNSPOOL_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    });
+    // A hook never fails, and has nothing to do with an archive.
+    let named = || std::env::var("UNSPOOL_STORE").ok().filter(|_| !is_hook);
+    let store = store.or_else(named).filter(|url| !url.is_empty());
+    let store = store.map(|url| url.parse::<Address>()).transpose()?;
+    Ok(archive::open(data, store))
 }
 
 /// Prints an error. It may contain file names, and those may contain control characters.

@@ -105,12 +105,15 @@ fn a_step_leads_to_its_part_and_nothing_in_it_is_markup() {
     let hostile = "<script>\u{202e}\u{0}\"'&".to_owned() + &"x".repeat(1_000_000);
     let run = run(json!([
         { "step_id": "u-user-0", "label": "user_message", "payload_started": { "text": hostile } },
-        { "step_id": "abc-output", "label": "tool_output", "depends_on": "u-user-0",
+        { "step_id": "8f51a5ggwpfz2q2hvy8m-output", "label": "tool_output", "depends_on": "u-user-0",
           "payload_completed": { "output": hostile, "state": "completed" } },
         { "step_id": "\"><img>", "label": "assistant_message", "depends_on": "nobody" },
     ]));
     let drawn = picture("s1", std::slice::from_ref(&run)).into_string();
-    assert!(drawn.contains("href=\"/s/s1?turn=1&amp;part=abc#p-abc\""));
+    assert!(
+        drawn
+            .contains("href=\"/s/s1?turn=1&amp;part=8f51a5ggwpfz2q2hvy8m#p-8f51a5ggwpfz2q2hvy8m\"")
+    );
     assert!(drawn.contains("href=\"/s/s1?turn=1#t-c\""));
     assert!(!drawn.contains("<script") && !drawn.contains("<img"));
     assert!(!drawn.contains(['\u{202e}', '\u{0}']));

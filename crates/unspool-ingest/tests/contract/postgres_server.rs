@@ -24,7 +24,7 @@ bin=$1 folder=$2
     -c max_connections=300 -c shared_buffers=64MB < /dev/null > "$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do
-    "$bin/pg_isready" -q -h "$folder" && break
+    grep -q ready "$folder/data/postmaster.pid" 2> /dev/null && break
     sleep 0.1
 done
 echo ready

@@ -46,7 +46,7 @@ pub fn of(history: &mut FileHistory, edits: &[FoundEdit]) -> Vec<Option<Claim>> 
     let writers: Vec<Option<SessionId>> =
         found.iter().map(|it| it.as_ref().map(|it| session(&it.claim))).collect();
     let disputed = disputed(&history.lines, &writers);
-    let alone = alone(&found, &telling(history));
+    let alone = alone(&found, &distinctive(history));
     for at in disputed.into_iter().chain(alone) {
         found[at] = None;
     }
@@ -85,7 +85,7 @@ fn alone(found: &[Option<LineClaim>], tells: &[bool]) -> Vec<usize> {
 
 /// For each line whether its text alone says who wrote it: it stands once in the file, and only one
 /// commit ever added it. People and agents write `log.info("start")` again and again.
-fn telling(history: &FileHistory) -> Vec<bool> {
+fn distinctive(history: &FileHistory) -> Vec<bool> {
     let mut counts: FxHashMap<LineKey, (usize, usize)> = FxHashMap::default();
     for line in &history.lines {
         counts.entry(line.key).or_default().0 += 1;

@@ -73,5 +73,5 @@ fn a_text_says_who_wrote_it_if_it_was_written_once() {
         names: Default::default(),
     };
     let history = FileHistory { place, lines, commits, removed: Vec::new() };
-    assert_eq!(telling(&history), [true, false, false, true]);
+    assert_eq!(distinctive(&history), [true, false, false, true]);
 }

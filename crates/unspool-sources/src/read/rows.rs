@@ -25,19 +25,16 @@ use serde_json::Value;
 use unspool_model::source::FileStamp;
 
 use super::hub_events;
-use super::regular_file::open_regular;
+use super::lines::MAX_LINE_BYTES;
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
-use row_text::{data_columns, data_of, put, put_object};
+use row_text::{data_columns, data_of, is_sqlite, put, put_object};
 
 /// How long to wait for a writer. In WAL mode, which OpenCode uses, readers never wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The approximate length of an event as a line.
 const ESTIMATED_EVENT_BYTES: i64 = 512;
-
-/// The longest value of a column. `row_text` leaves out longer data before it is read.
-const MAX_VALUE_BYTES: i32 = 128 * 1024 * 1024;
 
 /// How much text is generated at a time, unless one row is longer.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -122,12 +119,6 @@ pub fn open(database: &Path, session: &str) -> io::Result<Source> {
 
 // ── The database ────────────────────────────────────────────────────────────────────────────
 
-fn is_sqlite(database: &Path) -> io::Result<bool> {
-    let mut beginning = Vec::new();
-    open_regular(database)?.take(16).read_to_end(&mut beginning)?;
-    Ok(beginning == b"SQLite format 3\0")
-}
-
 /// Opens a database read-only. A reader of a database in WAL mode creates missing `-wal` and `-shm`
 /// files. If they are missing, no process has it open, so it is opened as immutable.
 pub(super) fn connect(database: &Path) -> io::Result<Connection> {
@@ -146,7 +137,7 @@ pub(super) fn connect(database: &Path) -> io::Result<Connection> {
     let connection = Connection::open_with_flags(address, flags).map_err(io_error)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(io_error)?;
     // A short database can have values that are long to compute, and any column can be long.
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES).map_err(io_error)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_LINE_BYTES as i32).map_err(io_error)?;
     Ok(connection)
 }
 

@@ -37,7 +37,7 @@ pub fn state(connection: &PostgresConnection) -> Result<State> {
         let tables = count("SELECT count(*) FROM pg_tables WHERE schemaname = 'unspool'")?;
         return Ok(if tables == 0 { State::Empty } else { State::Foreign });
     }
-    let version = count("SELECT max(version) FROM unspool.archive")?;
+    let version = count("SELECT coalesce(max(version), 0) FROM unspool.archive")?;
     Ok(State::Version(usize::try_from(version).unwrap_or_default()))
 }
 

@@ -76,23 +76,27 @@ impl State {
                 self.take_prompt(session, answer);
                 Vec::new()
             }
-            (PendingQuery::Changes(session), Response::Changes(changes)) => {
-                self.take_changes(session, *changes)
+            (PendingQuery::Changes(session), response) => self.take_changed(session, response),
+            (PendingQuery::Named { replay }, Response::Session(Some(session_row))) => {
+                self.open(*session_row, replay)
             }
-            (PendingQuery::Changes(session), Response::Standing(standing)) => {
-                self.take_standing(session, *standing);
+            (PendingQuery::Named { .. }, Response::Session(None)) => {
+                self.set_status("✕ no session has this id, or several do; use a longer id");
                 Vec::new()
             }
-            (PendingQuery::Named { replay }, Response::Session(session_row)) => match session_row {
-                Some(session_row) => self.open(*session_row, replay),
-                None => {
-                    self.set_status("✕ no session has this id, or several do; use a longer id");
-                    Vec::new()
-                }
-            },
             // A response of the wrong kind for its query is ignored.
             (_, _) => Vec::new(),
         }
+    }
+
+    /// The changes of a session, and then what git still has of them.
+    fn take_changed(&mut self, session: SessionId, response: Response) -> Vec<Effect> {
+        match response {
+            Response::Changes(changes) => return self.take_changes(session, *changes),
+            Response::Standing(standing) => self.take_standing(session, *standing),
+            _ => {}
+        }
+        Vec::new()
     }
 
     fn take_hits(&mut self, query: &str, hits: Vec<SearchHit>, reading: Reading) {

@@ -123,6 +123,8 @@ fn every_route_answers_what_its_schema_says() {
         findings += found["findings"].as_array().unwrap().len();
         let changes = request("/api/sessions/{id}/changes", &format!("/api/sessions/{id}/changes"));
         changed_files += changes["files"].as_array().unwrap().len();
+        let route = "/api/sessions/{id}/commits";
+        request(route, &format!("/api/sessions/{id}/commits"));
         let turns = turns.as_array().unwrap();
         for turn in turns {
             kinds.extend(

@@ -199,7 +199,8 @@ fn examples_name_options_that_exist() {
             for option in words.iter().filter(|word| word.starts_with("--")) {
                 seen += 1;
                 // `hooks install --agent`: options of a subcommand are in its own help.
-                let nested = words.get(1).filter(|_| ["hooks", "db", "mcp"].contains(&command));
+                let nested =
+                    words.get(1).filter(|_| ["adapt", "hooks", "db", "mcp"].contains(&command));
                 let nested =
                     nested.map(|sub| machine.run("archive", &[command, sub, "--help"], ""));
                 let nested = nested.map(|it| String::from_utf8(it.stdout).unwrap());

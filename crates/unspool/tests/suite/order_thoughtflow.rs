@@ -13,13 +13,23 @@ use crate::case::{captures, cases, fold_in, main_session, name};
 
 type LabelledText = (&'static str, String);
 
+/// True if the first step is of the prompt of a model call that follows at once.
+fn is_of_next_call(steps: &[&Value]) -> bool {
+    const SNAPSHOTS: [&str; 4] =
+        ["policy.snapshot", "tool.schemas.snapshot", "context.preamble", "prompt.adaptations"];
+    let is_snapshot = |step: &&&Value| SNAPSHOTS.contains(&step["label"].as_str().unwrap());
+    let next = steps.iter().find(|step| !is_snapshot(step));
+    steps.first().is_some_and(|step| is_snapshot(&step))
+        && next.is_some_and(|next| next["label"] == "assistant_call")
+}
+
 /// The texts of a conversation's steps.
 fn said(run: &Value) -> Vec<LabelledText> {
     let steps: Vec<&Value> =
         run["steps"].as_array().unwrap().iter().filter(|step| step.is_object()).collect();
     let mut all: Vec<LabelledText> = Vec::new();
     let (mut begun, mut gave) = (false, Vec::new());
-    for step in &steps {
+    for (at, step) in steps.iter().enumerate() {
         let (started, completed) = (&step["payload_started"], &step["payload_completed"]);
         let either = |name: &str| started[name].as_str().or(completed[name].as_str());
         let text = || either("text").unwrap_or_default().to_owned();
@@ -56,7 +66,8 @@ fn said(run: &Value) -> Vec<LabelledText> {
                 kind => all.push(("data", kind.map_or(label, |_| "generic").to_owned())),
             },
             // These are the parts of a model call's prompt.
-            "assistant_call" | "policy.snapshot" | "prompt.adaptations" => {}
+            "assistant_call" => {}
+            _ if is_of_next_call(&steps[at..]) => {}
             other => all.push(("data", other.to_owned())),
         }
         begun |= !["user_message", "policy.snapshot", "prompt.adaptations"].contains(&label);

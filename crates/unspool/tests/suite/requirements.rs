@@ -143,7 +143,7 @@ fn check_reference(id: &str, reference: &str, sources: &[Source]) -> Result<(), 
         return Err(format!("{} files end in {file:?}", named.len()));
     };
     let contract = sources.iter().find(|it| it.path.ends_with("tests/contract/main.rs")).unwrap();
-    let (_, contract) = contract.text.split_once("\ncontract! {").unwrap();
+    let (_, contract) = contract.text.split_once("\nmacro_rules! contract {").unwrap();
     let text = match is_browser {
         true => browser_test(source, name),
         false => rust_test(source, name, contract),

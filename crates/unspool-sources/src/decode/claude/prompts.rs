@@ -40,19 +40,16 @@ pub(super) struct Prompts {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PendingMessage {
-    /// The message id of a reply.
     id: String,
     /// Of the canonical text so far.
     digest: Sha256Stream,
     blocks: u32,
-    /// How many prompts it has.
     #[serde(default)]
     prompts: u32,
     pieces: Vec<Piece>,
 }
 
-/// Prompts without a reply between them are sent as one message. Each of them reports the message
-/// as it was before, so their number is limited: a log of nothing but prompts takes linear time.
+/// Of one message. Each reports the message before it: without a limit that is quadratic.
 const MAX_JOINED_PROMPTS: u32 = 16;
 
 impl Prompts {

@@ -1,12 +1,15 @@
 //! The JSON in the column `data` of a row, as a part of a line.
 
 use std::borrow::Cow;
+use std::io::{self, Read};
+use std::path::Path;
 
 use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::read::lines::MAX_LINE_BYTES;
+use crate::read::regular_file::open_regular;
 
 /// The column `data`, unless it is longer than a line may be, and its length. To know the length,
 /// SQLite does not read the value, which may have a gigabyte.
@@ -62,4 +65,10 @@ pub(super) fn put_object(out: &mut Vec<u8>, names: &[(&str, &str)], json: &str) 
             put(out, rest);
         }
     }
+}
+
+pub fn is_sqlite(database: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    open_regular(database)?.take(16).read_to_end(&mut beginning)?;
+    Ok(beginning == b"SQLite format 3\0")
 }

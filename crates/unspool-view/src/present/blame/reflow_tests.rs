@@ -22,7 +22,10 @@ fn a_broken_line_consists_of_the_line_before() {
 
 #[test]
 fn a_joined_line_consists_of_several() {
-    assert_eq!(sources("x = [\n  1,\n  'a',\n]", "x = [1, \"a\"]"), Some(std::iter::once(0..4).collect()));
+    assert_eq!(
+        sources("x = [\n  1,\n  'a',\n]", "x = [1, \"a\"]"),
+        Some(std::iter::once(0..4).collect())
+    );
 }
 
 #[test]
