@@ -74,7 +74,7 @@ fn the_users_file_and_the_projects_add_items() {
     assert_eq!(rule.item.scope.projects, [project.to_str().unwrap()]);
     assert!(current.state.find("app.rule", None).is_none());
     let problem = current.problems[0].to_string();
-    assert!(problem.contains("adaptations.toml:6: `me.brief` is left out"), "{problem}");
+    assert!(problem.contains("adaptations.toml:7: `me.brief` is left out"), "{problem}");
 
     let updated =
         store.update("app.rule", Some(&project), &enabled(true), Some(1), BY_TEST).unwrap();
@@ -173,7 +173,7 @@ fn a_broken_file_keeps_the_last_good_state_and_says_where() {
     let good = State::read(&store.state_file()).unwrap().unwrap();
     let breaks = [
         ("{\n  \"adn.tools.search\": {\n    \"enabled\": \"yes\"\n  }\n}\n", "edits.json:3: "),
-        ("{\n  \"adn.tools.search\": {\n", "edits.json:2: "),
+        ("{\n  \"adn.tools.search\": {\n", "edits.json:3: "),
         (
             "{\n\n  \"adn.tools.search\": { \"content\": \"</unspool-adaptations>\" }\n}",
             "edits.json:3: ",

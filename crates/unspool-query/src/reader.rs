@@ -200,12 +200,8 @@ async fn run<V: View>(
     let Settings { prices, rules, budgets, folding, reflection } = settings;
     match query {
         Query::List { after, limit } => {
-            let filter = SessionFilter {
-                after,
-                limit: Some(limit),
-                without_agents: true,
-                ..SessionFilter::default()
-            };
+            let first = SessionFilter { limit: Some(limit), ..SessionFilter::default() };
+            let filter = SessionFilter { after, without_agents: true, ..first };
             let found = view.sessions(filter).await?;
             let more = found.len() as u64 >= limit;
             let sessions = session_rows(view, prices, reflection, found).await?;

@@ -24,6 +24,7 @@ bin=$1 folder=$2
     -c max_connections=300 -c shared_buffers=64MB < /dev/null > "$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do
+    kill -0 $server
     grep -q ready "$folder/data/postmaster.pid" 2> /dev/null && break
     sleep 0.1
 done
@@ -49,10 +50,10 @@ pub fn is_there() -> bool {
     match &*SERVER {
         Some(_) => true,
         None if required => {
-            panic!("UNSPOOL_REQUIRE names postgres, and its programs are not found")
+            panic!("UNSPOOL_REQUIRE names postgres, and no server starts here")
         }
         None => {
-            eprintln!("left out: PostgreSQL's programs are not found");
+            eprintln!("left out: no server of PostgreSQL starts here");
             false
         }
     }
@@ -62,7 +63,11 @@ fn start() -> Option<Server> {
     if let Ok(address) = std::env::var("UNSPOOL_TEST_POSTGRES") {
         return Some(Server { address, _process: None });
     }
-    let programs = programs()?;
+    programs().iter().find_map(|programs| start_with(programs))
+}
+
+/// Starts a server with the programs of a folder. One that does not start here says why.
+fn start_with(programs: &Path) -> Option<Server> {
     let folder = std::env::temp_dir().join(format!("unspool-postgres.{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -70,37 +75,40 @@ fn start() -> Option<Server> {
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
     let mut command = match is_root {
         true => {
-            let owned = Command::new("chown").arg("postgres").arg(&folder).status();
-            assert!(owned.unwrap().success(), "no user postgres");
+            let owned = Command::new("chown").arg("postgres").arg(&folder).status().ok()?;
+            if !owned.success() {
+                eprintln!("PostgreSQL does not run as root, and there is no user postgres");
+                return None;
+            }
             let mut command = Command::new("setpriv");
             command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "sh"]);
             command
         }
         false => Command::new("sh"),
     };
-    let command = command.args(["-c", RUN, "sh"]).arg(&programs).arg(&folder).current_dir(&folder);
-    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let command = command.args(["-c", RUN, "sh"]).arg(programs).arg(&folder).current_dir(&folder);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
     let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n", "PostgreSQL did not start: see {}", folder.display());
+    BufReader::new(process.stdout.take()?).read_line(&mut line).ok()?;
+    if line != "ready\n" {
+        eprintln!("PostgreSQL of {} did not start: see {}", programs.display(), folder.display());
+        return None;
+    }
     let host = folder.display().to_string().replace('/', "%2F");
     let address = format!("postgres://postgres@{host}");
     Some(Server { address, _process: Some(Mutex::new(process)) })
 }
 
-/// The folder of the programs of PostgreSQL.
-fn programs() -> Option<PathBuf> {
-    let has_programs = |folder: &Path| folder.join("initdb").is_file();
+/// The folders with programs of PostgreSQL: of the path, and where Debian has them, newest first.
+fn programs() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(folder) = std::env::split_paths(&path).find(|folder| has_programs(folder)) {
-        return Some(folder);
-    }
-    // Where Debian has them.
-    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-    let mut folders: Vec<PathBuf> =
-        versions.flatten().map(|version| version.path().join("bin")).collect();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     folders.sort();
-    folders.into_iter().rev().find(|folder| has_programs(folder))
+    let mut all: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    all.extend(folders.into_iter().rev());
+    all.retain(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
+    all
 }
 
 /// A database of its own, which is dropped with this.

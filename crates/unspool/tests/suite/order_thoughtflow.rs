@@ -13,14 +13,14 @@ use crate::case::{captures, cases, fold_in, main_session, name};
 
 type LabelledText = (&'static str, String);
 
-/// True if the first step is of the prompt of a model call that follows at once.
+/// True if the first step is of the prompt of a model call that follows before any tool call.
 fn is_of_next_call(steps: &[&Value]) -> bool {
     const SNAPSHOTS: [&str; 4] =
         ["policy.snapshot", "tool.schemas.snapshot", "context.preamble", "prompt.adaptations"];
-    let is_snapshot = |step: &&&Value| SNAPSHOTS.contains(&step["label"].as_str().unwrap());
-    let next = steps.iter().find(|step| !is_snapshot(step));
-    steps.first().is_some_and(|step| is_snapshot(&step))
-        && next.is_some_and(|next| next["label"] == "assistant_call")
+    let mut labels = steps.iter().map(|step| step["label"].as_str().unwrap());
+    labels.next().is_some_and(|label| SNAPSHOTS.contains(&label))
+        && labels.find(|label| ["assistant_call", "tool_call"].contains(label))
+            == Some("assistant_call")
 }
 
 /// The texts of a conversation's steps.

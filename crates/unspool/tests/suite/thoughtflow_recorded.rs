@@ -17,10 +17,11 @@ fn texts_of(folder: &Path, texts: &mut HashSet<String>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             texts_of(&path, texts);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+        } else if path.extension().is_some_and(|it| it == "jsonl" || it == "json") {
+            // Traces have one value in several lines.
             let log = fs::read_to_string(&path).unwrap();
-            let lines = log.lines().filter_map(|line| serde_json::from_str(line).ok());
-            lines.for_each(|value: Value| {
+            let values = serde_json::Deserializer::from_str(&log).into_iter::<Value>();
+            values.map_while(Result::ok).for_each(|value| {
                 // An item without a text of its own is a piece as a whole.
                 texts.insert(value["payload"].to_string());
                 leaves(&value, texts);
@@ -135,6 +136,13 @@ fn snapshots_of_recorded_prompts_stand_where_they_are_used() {
     }
 }
 
+/// A text without the tag around it: a child of Codex has only what stands inside in its log.
+fn inside(text: &str) -> &str {
+    let tag = text.strip_prefix('<').and_then(|text| text.split_once('>'));
+    let inner = tag.and_then(|(tag, rest)| rest.strip_suffix(&format!("</{tag}>")));
+    inner.map_or(text, str::trim)
+}
+
 // R-002-15, R-002-16, R-002-17, R-002-18
 #[test]
 fn recorded_prompts_are_the_text_of_the_log() {
@@ -150,7 +158,7 @@ fn recorded_prompts_are_the_text_of_the_log() {
         let mut texts = HashSet::new();
         texts_of(&root().join("fixtures").join(agent), &mut texts);
         let all = texts.iter().map(String::as_str).collect::<Vec<_>>().join("\u{0}");
-        let (mut found, mut prompts) = (0, 0);
+        let (mut found, mut prompts, mut composed) = (0, 0, 0);
         for document in &documents(agent) {
             for (_, _, step) in steps(document) {
                 let started = &step["payload_started"];
@@ -188,12 +196,17 @@ fn recorded_prompts_are_the_text_of_the_log() {
                     // An item without a text has the order of the writer's keys.
                     let item = serde_json::from_str::<Value>(value).map(|item| item.to_string());
                     let is_item = item.is_ok_and(|item| texts.contains(&item));
-                    assert!(is_item || all.contains(value), "{agent}: {value}");
+                    let is_there = is_item || all.contains(value) || all.contains(inside(value));
+                    // A child of Codex has some instructions as numbers only: its words are Codex'
+                    // own, and scripts/prompt-judge compares them with real requests.
+                    assert!(is_there || agent == "codex", "{agent}: {value}");
+                    composed += usize::from(!is_there);
                     found += 1;
                 }
                 assert!(covered > 0 || whole.is_empty(), "{agent}");
             }
         }
+        assert!(composed * 20 <= found, "{agent}: {composed} of {found} texts are in no log");
         assert!(
             found >= least && prompts * 10 > least,
             "{agent}: {found} texts, {prompts} prompts"
