@@ -91,10 +91,11 @@ impl State {
 
     /// The changes of a session, and then what git still has of them.
     fn take_changed(&mut self, session: SessionId, response: Response) -> Vec<Effect> {
-        match response {
-            Response::Changes(changes) => return self.take_changes(session, *changes),
-            Response::Standing(standing) => self.take_standing(session, *standing),
-            _ => {}
+        if let Response::Changes(changes) = response {
+            return self.take_changes(session, *changes);
+        }
+        if let Response::Standing(standing) = response {
+            self.take_standing(session, *standing);
         }
         Vec::new()
     }
