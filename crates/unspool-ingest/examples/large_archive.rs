@@ -14,8 +14,8 @@ use unspool_model::part::{Body, Text};
 use unspool_model::provenance::{Evidence, Feed, Name};
 use unspool_model::session::{Trigger, Usage};
 use unspool_store::blocking::block_on;
+use unspool_store::database::Database;
 use unspool_store::facets::FacetsRequest;
-use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 /// Sessions per batch.
@@ -30,11 +30,11 @@ fn main() {
     if !path.exists() {
         make(&path, count);
     }
-    measure(&Sqlite::open_to_read(&path).unwrap(), count as u64);
+    measure(&Database::open_to_read(&path).unwrap(), count as u64);
 }
 
 fn make(path: &Path, count: usize) {
-    let recorder = Recorder::new(Sqlite::open(path).unwrap()).unwrap();
+    let recorder = Recorder::new(Database::open(path).unwrap()).unwrap();
     let now = Timestamp::now();
     let mut packer = recorder.packer(IngestMode::Bulk).unwrap();
     let mut writers = Vec::new();
@@ -97,7 +97,7 @@ fn events(nth: usize, at: Timestamp) -> Vec<Event> {
     events.collect()
 }
 
-fn measure(store: &Sqlite, count: u64) {
+fn measure(store: &Database, count: u64) {
     let own = SessionFilter { without_agents: true, limit: Some(200), ..SessionFilter::default() };
     let timed = |kind: &str, run: &dyn Fn() -> u64| {
         let _ = run();

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_sources::discover::{Discovery, Environment};
-use unspool_store::sqlite::{FileIdentity, Sqlite, SqliteView};
+use unspool_store::database::{Database, DatabaseView, FileIdentity};
 use unspool_store::store::{Store, Viewer};
 
 use crate::hooks::spool;
@@ -182,11 +182,11 @@ impl Service {
         Ok(Service { archive, sources, updates: Updates::default(), recording, identity })
     }
 
-    pub fn read(&self) -> Result<Sqlite, ArchiveError> {
+    pub fn read(&self) -> Result<Database, ArchiveError> {
         self.archive.read()
     }
 
-    pub fn view(&self) -> Result<SqliteView, ArchiveError> {
+    pub fn view(&self) -> Result<DatabaseView, ArchiveError> {
         self.archive.view()
     }
 

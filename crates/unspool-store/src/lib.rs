@@ -7,6 +7,7 @@
 
 pub mod archive_lines;
 pub mod blocking;
+pub mod database;
 pub mod facets;
 pub mod pack;
 pub mod piece_texts;
@@ -17,6 +18,5 @@ pub mod rows;
 pub mod search;
 pub mod searchable;
 pub mod sql;
-pub mod sqlite;
 pub mod stats;
 pub mod store;

@@ -1,5 +1,5 @@
 //! Search requests and results, and verification of candidates: the index only proposes parts, the
-//! stored text decides. `sqlite/search.rs` runs the search.
+//! stored text decides. `database/search.rs` runs the search.
 
 use std::borrow::Cow;
 use std::ops::Range;

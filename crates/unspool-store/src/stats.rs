@@ -1,5 +1,5 @@
 //! Statistics over an archive: the request and the result. The result serializes to the JSON of
-//! `unspool stats --json`; its field names are a stable interface. `sqlite/stats.rs` computes it.
+//! `unspool stats --json`; its field names are a stable interface. `database/stats.rs` computes it.
 
 pub mod csv;
 

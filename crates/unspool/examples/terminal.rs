@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -144,7 +144,7 @@ impl Bench {
         drop(terminal);
 
         // Each frame: a wheel event, the loading it causes, and drawing.
-        let store = Sqlite::open_to_read(&self.data("long").join("unspool.db")).unwrap();
+        let store = Database::open_to_read(&self.data("long").join("unspool.db")).unwrap();
         let mut test_harness =
             TestHarness::new(store, SIZE, Theme::named("mocha").unwrap()).unwrap();
         test_harness.press("\n");

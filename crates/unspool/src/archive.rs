@@ -11,8 +11,8 @@ use unspool_model::id::SessionId;
 use unspool_query::request::{ChangeHandler, Request};
 use unspool_server::ShareStore;
 use unspool_store::blocking::block_on;
+use unspool_store::database::DatabaseView;
 use unspool_store::postgres::Address;
-use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{StoredSession, View};
 
 pub use unspool_ingest::service::archive::{Archive, Writer};
@@ -28,7 +28,7 @@ pub fn open(data: Option<PathBuf>, store: Option<Address>) -> Archive {
 }
 
 /// Finds one session by our id, a unique prefix of it, or the agent's own id.
-pub fn find(view: &SqliteView, text: &str) -> Result<StoredSession> {
+pub fn find(view: &DatabaseView, text: &str) -> Result<StoredSession> {
     let mut found = block_on(view.find(text.to_owned()))?;
     if found.len() > 1 {
         let ids: Vec<String> = found

@@ -5,7 +5,7 @@ use anyhow::Result;
 use unspool_ingest::lock::DataFolder;
 use unspool_query::artifacts::{ArtifactEvent, ArtifactWriter};
 use unspool_query::live::{Subscription, Update};
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 use crate::config;
 
@@ -14,7 +14,7 @@ pub const ARTIFACT_FOLDER: &str = "thoughtflow";
 
 /// Runs in the background until the process ends.
 pub fn spawn<T: Clone + Into<Update> + Send + 'static>(
-    view: SqliteView,
+    view: DatabaseView,
     folder: &DataFolder,
     updates: Subscription<T>,
 ) -> Result<()> {

@@ -10,13 +10,13 @@ use unspool_model::id::SessionId;
 use unspool_query::activity::{ActiveSession, recent_sessions};
 use unspool_query::attention::{Alert, Attention};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 /// How often sessions are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs in the background until the process ends.
-pub fn spawn(view: SqliteView, command: String) {
+pub fn spawn(view: DatabaseView, command: String) {
     thread::spawn(move || {
         let mut attention = Attention::default();
         let mut live: FxHashSet<SessionId> = FxHashSet::default();

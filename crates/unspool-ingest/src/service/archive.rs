@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use unspool_query::request::Request;
+use unspool_store::database::{Database, DatabaseView};
 use unspool_store::postgres::Address;
-use unspool_store::sqlite::{Sqlite, SqliteView};
 use unspool_store::store::{Store, StoreError, StoreErrorKind, Viewer};
 
 use crate::lock::{DataFolder, RecorderLock};
@@ -74,7 +74,7 @@ pub struct Archive {
 
 /// The recorder and its lock. Fields drop in order: the lock is released last.
 pub struct Recording {
-    pub recorder: Recorder<Sqlite>,
+    pub recorder: Recorder<Database>,
     #[cfg(unix)]
     publisher: Option<Publisher>,
     pub(crate) folder: DataFolder,
@@ -123,23 +123,23 @@ impl Archive {
     }
 
     /// Opens the archive for reading.
-    pub fn read(&self) -> Result<Sqlite, ArchiveError> {
+    pub fn read(&self) -> Result<Database, ArchiveError> {
         Ok(match &self.store {
-            Some(address) => Sqlite::open_on_server_to_read(address)?,
-            None => Sqlite::open_to_read(&self.folder()?.database())?,
+            Some(address) => Database::open_on_server_to_read(address)?,
+            None => Database::open_to_read(&self.folder()?.database())?,
         })
     }
 
     /// Opens the archive for writing; creates it if needed. The caller must hold the recorder lock.
-    fn open_to_write(&self, folder: &DataFolder) -> Result<Sqlite, StoreError> {
+    fn open_to_write(&self, folder: &DataFolder) -> Result<Database, StoreError> {
         match &self.store {
-            Some(address) => Sqlite::open_on_server(address),
-            None => Sqlite::open(&folder.database()),
+            Some(address) => Database::open_on_server(address),
+            None => Database::open(&folder.database()),
         }
     }
 
     /// What the user sees of the archive.
-    pub fn view(&self) -> Result<SqliteView, ArchiveError> {
+    pub fn view(&self) -> Result<DatabaseView, ArchiveError> {
         Ok(self.read()?.view(Viewer::Sole))
     }
 
@@ -233,7 +233,7 @@ impl Waiting {
 
 impl Recording {
     fn begin(
-        store: Sqlite,
+        store: Database,
         folder: DataFolder,
         lock: RecorderLock,
     ) -> Result<Recording, ArchiveError> {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use unspool_model::change::ChangeSet;
 use unspool_query::live::{Subscription, Update, Updates};
 use unspool_query::request::Request;
-use unspool_store::sqlite::FileIdentity;
+use unspool_store::database::FileIdentity;
 use unspool_store::store::Store;
 
 use crate::lock::DataFolder;

@@ -7,8 +7,8 @@ use unspool_model::event::ProseKind::{Reasoning, Text};
 use unspool_model::event::ToolEnd;
 use unspool_model::session::Usage;
 use unspool_store::blocking::block_on;
+use unspool_store::database::Database;
 use unspool_store::search::SearchRequest;
-use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{CheckReport, SessionFilter, Store, TurnWindow, View, Viewer};
 
 use crate::batches::busy_turn;
@@ -207,7 +207,7 @@ fn what_is_damaged_does_not_hide_the_rest() {
     ] {
         let archive = damaged(&good, sql);
         let store = archive.open();
-        let find = |store: &Sqlite| {
+        let find = |store: &Database| {
             let hits =
                 block_on(store.view(Viewer::Sole).search(SearchRequest::new("more"))).unwrap().hits;
             hits.len()
@@ -247,7 +247,7 @@ fn a_file_with_torn_pages_is_damaged_and_says_what_to_do() {
         bytes[page * 8192..page * 8192 + 64].fill(0xff);
     }
     std::fs::write(archive.path(), &bytes).unwrap();
-    let outcome = Sqlite::open(&archive.path()).and_then(|store| block_on(store.check()));
+    let outcome = Database::open(&archive.path()).and_then(|store| block_on(store.check()));
     match outcome {
         Ok(report) => assert!(report.count > 0),
         Err(error) => assert!(error.to_string().contains("is damaged"), "{error}"),

@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 
 use rusqlite::Connection;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_store::store::{SessionFilter, Store, StoreErrorKind, View, Viewer};
 
 use crate::batches::busy_turn;
@@ -23,7 +23,7 @@ fn number(connection: &Connection, pragma: &str) -> i64 {
 /// Asserts that both ways of opening reject the file and leave it unchanged.
 fn is_refused(path: &Path, says: &str) {
     let before = fs::read(path).unwrap();
-    for opened in [Sqlite::open(path).err(), Sqlite::open_to_read(path).err()] {
+    for opened in [Database::open(path).err(), Database::open_to_read(path).err()] {
         let error = opened.unwrap_or_else(|| panic!("{says}: it was opened")).to_string();
         assert!(error.contains(says), "{error}");
         assert!(error.contains(&path.display().to_string()), "{error} does not say which file");
@@ -35,13 +35,13 @@ fn is_refused(path: &Path, says: &str) {
 fn a_database_of_version_0_is_made() {
     // R-001-37
     let archive = SqliteTestArchive::new();
-    let missing = Sqlite::open_to_read(&archive.path()).err().unwrap();
+    let missing = Database::open_to_read(&archive.path()).err().unwrap();
     assert_eq!(missing.kind(), StoreErrorKind::Missing);
     assert!(!archive.path().exists(), "reading makes nothing");
     for empty in [false, true] {
         if empty {
             fs::write(archive.path(), "").unwrap();
-            let missing = Sqlite::open_to_read(&archive.path()).err().unwrap();
+            let missing = Database::open_to_read(&archive.path()).err().unwrap();
             assert_eq!(missing.kind(), StoreErrorKind::Missing, "an empty file is no archive");
         }
         let store = archive.open();
@@ -71,7 +71,7 @@ fn a_newer_database_is_refused_clearly() {
     connection.pragma_update(None, "user_version", version + 1).unwrap();
     drop(connection);
     is_refused(&archive.path(), "newer Unspool");
-    let error = Sqlite::open(&archive.path()).err().unwrap().to_string();
+    let error = Database::open(&archive.path()).err().unwrap().to_string();
     assert!(error.contains(&format!("its version is {}", version + 1)), "{error}");
     assert!(error.contains(&format!("supports {version}")), "{error}");
     assert!(error.contains("install the newer one"), "{error}");
@@ -108,7 +108,7 @@ fn what_is_no_database_is_left_alone() {
     is_refused(&archive.path(), "damaged");
     fs::remove_file(archive.path()).unwrap();
     fs::create_dir(archive.path()).unwrap();
-    let error = Sqlite::open(&archive.path()).err().unwrap().to_string();
+    let error = Database::open(&archive.path()).err().unwrap().to_string();
     assert!(error.contains("cannot be opened"), "{error}");
 }
 
@@ -151,7 +151,7 @@ fn what_was_sent_is_written_before_the_end() {
 #[test]
 fn an_archive_may_be_open_many_times() {
     let harness = Harness::<SqliteTestArchive>::new();
-    let readers: Vec<Sqlite> = (0..20).map(|_| harness.archive.open_to_read()).collect();
+    let readers: Vec<Database> = (0..20).map(|_| harness.archive.open_to_read()).collect();
     harness.record("s", busy_turn("one"));
     for reader in &readers {
         assert_eq!(
@@ -159,7 +159,7 @@ fn an_archive_may_be_open_many_times() {
             1
         );
     }
-    let clones: Vec<Sqlite> = readers.iter().flat_map(|reader| [reader.clone(); 1]).collect();
+    let clones: Vec<Database> = readers.iter().flat_map(|reader| [reader.clone(); 1]).collect();
     drop(readers);
     for reader in clones {
         assert_eq!(

@@ -8,9 +8,9 @@ use unspool_ingest::recorder::Recorder;
 use unspool_ingest::report::Progress;
 use unspool_ingest::sync::{FileCandidate, FileStates, sync};
 use unspool_store::blocking::block_on;
+use unspool_store::database::Database;
 use unspool_store::postgres::{Address, copy};
 use unspool_store::search::SearchRequest;
-use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, StoreErrorKind, View, Viewer};
 
 use crate::batches::busy_turn;
@@ -34,7 +34,7 @@ fn fixture_files() -> Vec<FileCandidate> {
     files.into_iter().map(|path| FileCandidate { path, stamp: None, named: true }).collect()
 }
 
-fn read_fixtures(store: Sqlite) {
+fn read_fixtures(store: Database) {
     let recorder = Recorder::new(store).unwrap();
     let mut states = FileStates::load(&recorder).unwrap();
     // One after the other: which of two logs of one session is read first decides their numbers.
@@ -44,7 +44,7 @@ fn read_fixtures(store: Sqlite) {
 }
 
 /// The lossless export of every session, with the figures that lists show of it.
-fn exports(store: &Sqlite) -> Vec<String> {
+fn exports(store: &Database) -> Vec<String> {
     let view = store.view(Viewer::Sole);
     let filter = SessionFilter { with_empty: true, ..SessionFilter::default() };
     let sessions = block_on(view.sessions(filter)).unwrap();
@@ -56,7 +56,7 @@ fn exports(store: &Sqlite) -> Vec<String> {
     export.collect()
 }
 
-fn assert_same(sqlite: &Sqlite, postgres: &Sqlite) {
+fn assert_same(sqlite: &Database, postgres: &Database) {
     let (one, other) = (exports(sqlite), exports(postgres));
     assert!(one.len() > 50, "{} sessions", one.len());
     assert_eq!(one.len(), other.len());
@@ -64,7 +64,7 @@ fn assert_same(sqlite: &Sqlite, postgres: &Sqlite) {
         assert_eq!(one, other);
     }
     for query in ["error", "fix the test", "\"cargo test\"", "ls -", "xqzw"] {
-        let found = |store: &Sqlite| {
+        let found = |store: &Database| {
             let request = SearchRequest { limit: 1000, ..SearchRequest::new(query) };
             let results = block_on(store.view(Viewer::Sole).search(request)).unwrap();
             let mut hits: Vec<String> = results
@@ -140,7 +140,7 @@ fn whoever_was_overtaken_writes_nothing() {
 #[test]
 fn an_unusable_address_says_what_to_do_and_no_password() {
     let error = |text: &str| -> String {
-        let opened = text.parse::<Address>().and_then(|address| Sqlite::open_on_server(&address));
+        let opened = text.parse::<Address>().and_then(|address| Database::open_on_server(&address));
         opened.err().unwrap().to_string()
     };
     let away = error("postgres://ann:hunter2@127.0.0.1:1/team");
@@ -150,15 +150,15 @@ fn an_unusable_address_says_what_to_do_and_no_password() {
         return;
     }
     let archive = PostgresTestArchive::new();
-    let missing = Sqlite::open_on_server_to_read(&archive.address()).err().unwrap();
+    let missing = Database::open_on_server_to_read(&archive.address()).err().unwrap();
     assert_eq!(missing.kind(), StoreErrorKind::Missing);
     assert!(missing.to_string().contains("unspool db migrate"), "{missing}");
     drop(archive.open());
     archive.execute("UPDATE unspool.archive SET version = version + 1");
-    let newer = Sqlite::open_on_server(&archive.address()).err().unwrap();
+    let newer = Database::open_on_server(&archive.address()).err().unwrap();
     assert!(newer.to_string().contains("newer Unspool"), "{newer}");
     archive.execute("DROP TABLE unspool.archive");
-    let foreign = Sqlite::open_on_server(&archive.address()).err().unwrap();
+    let foreign = Database::open_on_server(&archive.address()).err().unwrap();
     assert_eq!(foreign.kind(), StoreErrorKind::Foreign);
     let nowhere = error(&format!("{}_nowhere", archive.url()));
     assert!(nowhere.contains("does not exist") && nowhere.contains("--store"), "{nowhere}");

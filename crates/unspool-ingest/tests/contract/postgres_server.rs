@@ -112,17 +112,17 @@ fn programs() -> Vec<PathBuf> {
 }
 
 /// A database of its own, which is dropped with this.
-pub struct Database {
+pub struct TestDatabase {
     name: String,
 }
 
-impl Database {
+impl TestDatabase {
     /// An empty database.
-    pub fn new() -> Database {
+    pub fn new() -> TestDatabase {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("unspool_{}_{nth}", std::process::id());
-        let database = Database { name };
+        let database = TestDatabase { name };
         execute("postgres", &format!("CREATE DATABASE {}", database.name));
         database
     }
@@ -144,7 +144,7 @@ impl Database {
     }
 }
 
-impl Drop for Database {
+impl Drop for TestDatabase {
     fn drop(&mut self) {
         execute("postgres", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
     }

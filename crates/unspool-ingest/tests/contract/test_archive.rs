@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use unspool_store::database::Database;
 use unspool_store::postgres::Address;
-use unspool_store::sqlite::Sqlite;
 use unspool_store::store::Store;
 
-use crate::postgres_server::Database;
+use crate::postgres_server::TestDatabase;
 
 /// The location of one archive. Dropping it deletes the archive.
 pub trait TestArchive: Sized {
@@ -38,18 +38,18 @@ pub struct SqliteTestArchive {
 }
 
 impl TestArchive for SqliteTestArchive {
-    type Store = Sqlite;
+    type Store = Database;
 
     fn new() -> SqliteTestArchive {
         SqliteTestArchive { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn open(&self) -> Sqlite {
-        Sqlite::open(&self.path()).unwrap()
+    fn open(&self) -> Database {
+        Database::open(&self.path()).unwrap()
     }
 
-    fn open_to_read(&self) -> Sqlite {
-        Sqlite::open_to_read(&self.path()).unwrap()
+    fn open_to_read(&self) -> Database {
+        Database::open_to_read(&self.path()).unwrap()
     }
 
     fn place(&self) -> String {
@@ -92,7 +92,7 @@ fn leftovers(count: impl Fn(&str) -> i64) -> Vec<String> {
 
 /// A database of its own on a PostgreSQL server.
 pub struct PostgresTestArchive {
-    database: Database,
+    database: TestDatabase,
 }
 
 impl PostgresTestArchive {
@@ -111,18 +111,18 @@ impl PostgresTestArchive {
 }
 
 impl TestArchive for PostgresTestArchive {
-    type Store = Sqlite;
+    type Store = Database;
 
     fn new() -> PostgresTestArchive {
-        PostgresTestArchive { database: Database::new() }
+        PostgresTestArchive { database: TestDatabase::new() }
     }
 
-    fn open(&self) -> Sqlite {
-        Sqlite::open_on_server(&self.address()).unwrap()
+    fn open(&self) -> Database {
+        Database::open_on_server(&self.address()).unwrap()
     }
 
-    fn open_to_read(&self) -> Sqlite {
-        Sqlite::open_on_server_to_read(&self.address()).unwrap()
+    fn open_to_read(&self) -> Database {
+        Database::open_on_server_to_read(&self.address()).unwrap()
     }
 
     fn place(&self) -> String {

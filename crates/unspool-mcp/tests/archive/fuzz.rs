@@ -9,7 +9,7 @@ use rmcp::service::serve_server;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use unspool_mcp::{Scope, tools};
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 use crate::machine::{Client, Machine};
 
@@ -76,9 +76,9 @@ fn arguments() -> impl Strategy<Value = (usize, Map<String, Value>)> {
         .prop_map(Value::from),
         "[a-z0-9]{1,8}".prop_map(Value::from),
     ];
-    let count = tools::<SqliteView>().len();
+    let count = tools::<DatabaseView>().len();
     (0..count, vec((any::<prop::sample::Index>(), values), 0..5)).prop_map(|(tool, given)| {
-        let tools = tools::<SqliteView>();
+        let tools = tools::<DatabaseView>();
         let names: Vec<&str> = tools[tool].all_parameters().map(|it| it.name).collect();
         let fields = given.into_iter().map(|(at, value)| (at.get(&names).to_string(), value));
         (tool, fields.collect())
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn any_arguments_get_an_answer_within_its_limit_or_a_sentence((tool, given) in arguments()) {
         let (_, client) = client();
-        let name = tools::<SqliteView>()[tool].name;
+        let name = tools::<DatabaseView>()[tool].name;
         let limit = given.get("limit").and_then(Value::as_u64).unwrap_or(8_000).clamp(2_000, 40_000);
         match client.0.call(name, given).unwrap() {
             Ok(answer) => {

@@ -11,7 +11,7 @@ use unspool_model::price::Prices;
 use unspool_query::adaptations::AdaptationStore;
 use unspool_query::request::{ReadReason, Request};
 use unspool_redact::Rules;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 pub struct Machine {
     folder: tempfile::TempDir,
@@ -84,7 +84,7 @@ fn add_logs(folder: &Path, logs: &mut Vec<PathBuf>) {
     }
 }
 
-pub struct Client(pub McpServer<SqliteView>);
+pub struct Client(pub McpServer<DatabaseView>);
 
 impl Client {
     /// A call with these arguments: the answer, or the message of the error.

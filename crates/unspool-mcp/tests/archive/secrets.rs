@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use unspool_mcp::{Scope, tools};
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 use crate::machine::{Client, Log, Machine};
 
@@ -228,7 +228,7 @@ fn every_tool_is_tried_for_secrets() {
         .map(|(of, _)| of.split(' ').next().unwrap().to_owned())
         .collect();
     // Prompts need an agent that writes them down: `get_prompt` goes the same way out.
-    for tool in tools::<SqliteView>().iter().filter(|tool| tool.name != "get_prompt") {
+    for tool in tools::<DatabaseView>().iter().filter(|tool| tool.name != "get_prompt") {
         assert!(asked.iter().any(|asked| asked == tool.name), "{} is not asked", tool.name);
     }
 }

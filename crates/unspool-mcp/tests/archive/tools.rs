@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use unspool_mcp::{MIN_LIMIT, Scope, tools};
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 
 use crate::machine::{Client, Log, Machine};
 
@@ -200,7 +200,7 @@ fn a_prompt_comes_in_pieces() {
 
 #[test]
 fn schemas_are_objects_that_name_every_parameter() {
-    let tools = tools::<SqliteView>();
+    let tools = tools::<DatabaseView>();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
     assert_eq!(
         names,

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use unspool_store::database::Database;
 use unspool_store::sql::Connection;
-use unspool_store::sqlite::Sqlite;
 
 use crate::Failure;
 use crate::corpus::Query;
@@ -93,7 +93,7 @@ impl Built {
         documents: &[String],
     ) -> Result<Built, Failure> {
         let path = folder.join("index.db");
-        drop(Sqlite::open(&path)?);
+        drop(Database::open(&path)?);
         let connection = rusqlite::Connection::open(&path)?;
         connection.execute_batch(
             "PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 4096;

@@ -7,8 +7,8 @@ use rusqlite::types::Value;
 
 use super::Address;
 use super::connection::PostgresConnection;
+use crate::database::Database;
 use crate::sql::{Connection, Transaction, params_from_iter};
-use crate::sqlite::Sqlite;
 use crate::store::{ArchivePlace, StoreError, StoreErrorKind};
 
 /// All tables.
@@ -57,7 +57,7 @@ pub fn copy(
     to: &Address,
     progress: &mut dyn FnMut(u64),
 ) -> Result<CopyReport, StoreError> {
-    let source = Sqlite::connect_to_copy(from)?;
+    let source = Database::connect_to_copy(from)?;
     let place = ArchivePlace::Server(to.to_string());
     let mut run = || -> Result<CopyReport, StoreError> {
         let connection = PostgresConnection::connect(to)?;

@@ -14,8 +14,8 @@ use unspool_export::project::{ALL, Options, Projection, Sdk, WriteMethod};
 use unspool_model::id::SessionId;
 use unspool_redact::{RedactionReport, Rules};
 use unspool_store::blocking::block_on;
+use unspool_store::database::DatabaseView;
 use unspool_store::replace_file::FileReplacement;
-use unspool_store::sqlite::SqliteView;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 
 use crate::archive::{Archive, find};
@@ -156,7 +156,7 @@ fn count_phrase(sessions: usize) -> String {
 }
 
 struct Exporter<'a> {
-    view: &'a SqliteView,
+    view: &'a DatabaseView,
     projection: &'static Projection,
     options: Options,
     rules: Option<Rules>,

@@ -11,7 +11,7 @@ use unspool_model::id::{Id, PartId, SessionId};
 use unspool_model::note::{NoteDocument, NoteTarget, PlacedNote};
 use unspool_query::request::Request;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 use unspool_store::store::{StoredSession, View};
 use unspool_view::lines::make_visible;
 use unspool_view::present::UNTITLED;
@@ -87,7 +87,7 @@ impl Note {
         Ok(())
     }
 
-    fn list_of(&self, view: &SqliteView, stored: &StoredSession) -> Result<()> {
+    fn list_of(&self, view: &DatabaseView, stored: &StoredSession) -> Result<()> {
         if self.turn.is_some() || self.part.is_some() {
             bail!("what to note there? Give a text, --bookmark or --remove");
         }
@@ -101,7 +101,7 @@ impl Note {
         notes.iter().try_for_each(|placed| print(&line(placed)))
     }
 
-    fn target(&self, view: &SqliteView, stored: &StoredSession) -> Result<NoteTarget> {
+    fn target(&self, view: &DatabaseView, stored: &StoredSession) -> Result<NoteTarget> {
         let turn = |number: u32| {
             let sizes = block_on(view.sizes(stored.row))?;
             sizes
@@ -135,7 +135,7 @@ impl Note {
 }
 
 /// Lists the notes on all sessions, each with its session.
-fn list(view: &SqliteView, notes: &[(SessionId, PlacedNote)], json: bool) -> Result<()> {
+fn list(view: &DatabaseView, notes: &[(SessionId, PlacedNote)], json: bool) -> Result<()> {
     if json {
         let listed = notes
             .iter()

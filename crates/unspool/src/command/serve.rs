@@ -19,7 +19,7 @@ use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::ChangeHandler;
 use unspool_server::{Adaptations, App, Auth, LoginStore, RemoteAccess, ShareStore};
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 use crate::archive::{Archive, change_handler};
 use crate::artifacts::ARTIFACT_FOLDER;
@@ -221,7 +221,7 @@ fn revoke_logins(folder: &DataFolder) -> Result<()> {
 }
 
 /// The web application over the archive that the service keeps up to date.
-fn app(service: &Service, auth: Auth) -> Result<Arc<App<Sqlite>>> {
+fn app(service: &Service, auth: Auth) -> Result<Arc<App<Database>>> {
     let updates = service.updates().clone();
     Ok(App::new(service.read()?, config::reader_settings()?, auth, updates))
 }

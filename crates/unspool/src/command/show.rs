@@ -21,7 +21,7 @@ use unspool_query::subagents::subagents;
 use unspool_sources::decode::Warning;
 use unspool_sources::read::rows;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 use unspool_store::store::{StoredSession, TurnWindow, View};
 use unspool_view::present::notes::NoteViews;
 use unspool_view::segment::SegmentRule;
@@ -223,7 +223,7 @@ impl Show {
 }
 
 /// Loads turns from the archive and settles their states.
-fn load(view: &SqliteView, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
+fn load(view: &DatabaseView, stored: &StoredSession, window: TurnWindow) -> Result<Vec<Turn>> {
     let mut turns = block_on(view.turns(stored.row, window))?;
     if let TurnWindow::Turn(number) = window
         && turns.is_empty()

@@ -14,7 +14,7 @@ use unspool_model::session::Turn;
 use unspool_model::transcript::TranscriptBuilder;
 use unspool_query::live::{Update, Updates};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 use unspool_store::store::{Store, TurnWindow, View, Viewer};
 
 use crate::live::{GrowingFile, agents_at_work};
@@ -23,7 +23,7 @@ use crate::sandbox::{DEADLINE, Sandbox, Unspool};
 
 /// A copy of a session, and the sequence number up to which it is current.
 struct Replica {
-    view: SqliteView,
+    view: DatabaseView,
     id: SessionId,
     seq: u64,
     builder: TranscriptBuilder,
@@ -41,7 +41,7 @@ enum Outcome {
 
 impl Replica {
     /// Loads a session. None if it is not stored.
-    fn load(view: SqliteView, id: SessionId) -> Option<Replica> {
+    fn load(view: DatabaseView, id: SessionId) -> Option<Replica> {
         let builder = TranscriptBuilder::new("", "");
         let mut replica = Replica { view, id, seq: 0, builder };
         replica.reload().then_some(replica)

@@ -132,7 +132,7 @@ fn an_import_may_be_killed_in_the_middle_of_a_file() {
 
 /// True if the session is stored in part.
 fn is_partial(unspool: &Unspool) -> bool {
-    let Ok(store) = unspool_store::sqlite::Sqlite::open_to_read(&unspool.database()) else {
+    let Ok(store) = unspool_store::database::Database::open_to_read(&unspool.database()) else {
         return false;
     };
     let sessions =

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 use unspool_ingest::lock::DataFolder;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 /// The longest wait for anything: a test fails instead of hanging.
 pub const DEADLINE: Duration = Duration::from_secs(90);
@@ -172,8 +172,8 @@ impl Unspool {
     }
 
     /// Opens the archive read-only, as another process would.
-    pub fn store(&self) -> Sqlite {
-        Sqlite::open_to_read(&self.database()).unwrap()
+    pub fn store(&self) -> Database {
+        Database::open_to_read(&self.database()).unwrap()
     }
 
     /// The session with this agent session id, as `show --json` prints it.

@@ -10,7 +10,7 @@ use unspool_export::project::uimessage::stream::{ChunkEncoder, MessageChunk};
 use unspool_export::project::{NAMES, Sdk};
 use unspool_model::session::{Turn, TurnState};
 use unspool_redact::{Redactor, Rules};
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -150,7 +150,7 @@ fn law_12_exports_and_copies_are_redacted_and_views_are_raw() {
 #[test]
 fn law_12_the_terminal_saves_and_copies_redacted_text() {
     let (machine, _) = machine();
-    let store = Sqlite::open_to_read(&machine.data("archive").join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&machine.data("archive").join("unspool.db")).unwrap();
     let theme = Theme::named("mocha").unwrap();
     let mut terminal = TestHarness::new(store, (140, 400), theme).unwrap();
     let mut shown = terminal.text();
@@ -190,7 +190,7 @@ fn law_12_one_head_for_all_markdown() {
     let file = machine.ok("archive", &["export", &id, "--to", "markdown"]);
     let title = file.lines().next().unwrap();
     assert!(!title.contains("<b>") && !title.contains("[me](x)"), "{title}");
-    let store = Sqlite::open_to_read(&machine.data("archive").join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&machine.data("archive").join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(store, (80, 24), Theme::named("mocha").unwrap()).unwrap();
     terminal.press("\nx");
     let saved = terminal.take_outputs().concat();

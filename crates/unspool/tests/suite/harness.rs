@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 use crate::case::root;
 
@@ -118,7 +118,7 @@ impl Machine {
 
 /// An archive of these recordings, opened read-only, and its folder.
 #[track_caller]
-pub fn archive_of(paths: &[PathBuf]) -> (Sqlite, TempDir) {
+pub fn archive_of(paths: &[PathBuf]) -> (Database, TempDir) {
     let folder = TempDir::new().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_unspool"))
         .arg("--data")
@@ -129,7 +129,7 @@ pub fn archive_of(paths: &[PathBuf]) -> (Sqlite, TempDir) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap(), folder)
+    (Database::open_to_read(&folder.path().join("unspool.db")).unwrap(), folder)
 }
 
 /// A fixture as it was recorded.

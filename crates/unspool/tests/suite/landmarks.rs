@@ -8,7 +8,7 @@ use unspool_model::id::PartId;
 use unspool_model::landmark::Landmark;
 use unspool_query::window::{Anchor, Position, Size, WindowRequest, window};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::database::{Database, DatabaseView};
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
@@ -19,7 +19,7 @@ use crate::case::{all_cases, assert_none, captures, case_sessions, fold_in, name
 use crate::harness::archive_of;
 
 /// The whole session as one window.
-fn views(archive: &SqliteView, stored: &StoredSession) -> Vec<TurnView> {
+fn views(archive: &DatabaseView, stored: &StoredSession) -> Vec<TurnView> {
     let size = Size { parts: 1_000_000, block: 1_000_000, long: 1_000_000 };
     let anchor = Anchor::From(Position::start_of(0));
     let request = WindowRequest { size, ..anchor.into() };
@@ -35,7 +35,7 @@ fn count_in_page(session: &str, views: &[TurnView], landmark: Landmark) -> usize
 }
 
 /// How often a key stops on the way from the first to the last part.
-fn count_in_terminal(terminal: &mut TestHarness<Sqlite>, key: &str) -> usize {
+fn count_in_terminal(terminal: &mut TestHarness<Database>, key: &str) -> usize {
     terminal.press("g");
     let (mut stops, mut last) = (0, None);
     loop {
@@ -52,7 +52,7 @@ fn count_in_terminal(terminal: &mut TestHarness<Sqlite>, key: &str) -> usize {
 fn law_6_keys_stop_as_often_as_the_outline_counts() {
     let (store, folder) = archive_of(&all_cases());
     let archive = store.view(Viewer::Sole);
-    let reader = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
+    let reader = Database::open_to_read(&folder.path().join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(reader, (100, 30), Theme::named("mocha").unwrap()).unwrap();
     let (mut differences, mut seen) = (Vec::new(), [0, 0]);
     for stored in block_on(archive.sessions(SessionFilter::default())).unwrap() {
@@ -105,7 +105,7 @@ fn cards_in_page(views: &[TurnView]) -> BTreeMap<PartId, bool> {
 fn law_6_the_same_cards_are_open_in_page_and_terminal() {
     let (store, folder) = archive_of(&all_cases());
     let archive = store.view(Viewer::Sole);
-    let reader = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
+    let reader = Database::open_to_read(&folder.path().join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(reader, (100, 30), Theme::named("mocha").unwrap()).unwrap();
     let (mut differences, mut compared) = (Vec::new(), [0, 0]);
     for stored in block_on(archive.sessions(SessionFilter::default())).unwrap() {

@@ -12,7 +12,7 @@ use unspool_ingest::report::Progress;
 use unspool_ingest::sync::{FileCandidate, FileStates, LiveFiles, sync, sync_beside};
 use unspool_model::change::ChangeSet;
 use unspool_model::id::SessionId;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 /// Enough for several batches, which are small beside live files.
 const TURNS: usize = 3_000;
@@ -43,8 +43,8 @@ fn candidates(paths: &[&Path]) -> Vec<FileCandidate> {
     found.map(|file| FileCandidate { named: false, ..file }).collect()
 }
 
-fn recorder(folder: &TempDir) -> Recorder<Sqlite> {
-    Recorder::new(Sqlite::open(&folder.path().join("archive.db")).unwrap()).unwrap()
+fn recorder(folder: &TempDir) -> Recorder<Database> {
+    Recorder::new(Database::open(&folder.path().join("archive.db")).unwrap()).unwrap()
 }
 
 /// The sessions of the published changes, in order, with the seq of each.

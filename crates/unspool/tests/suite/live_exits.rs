@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 use unspool_export::project::NAMES;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -78,7 +78,7 @@ fn exits(machine: &Machine, server: &Server, id: &str) -> Vec<(String, String)> 
         assert_eq!(response.status, 200, "{path}");
         found.push((path, String::from_utf8(response.body).unwrap()));
     }
-    let store = Sqlite::open_to_read(&machine.data("d").join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&machine.data("d").join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(store, (100, 40), Theme::named("mocha").unwrap()).unwrap();
     terminal.open(id);
     terminal.press("xGykykyky");

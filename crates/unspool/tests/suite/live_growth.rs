@@ -16,7 +16,7 @@ use unspool_model::source::RecordCounts;
 use unspool_model::summary::Summary;
 use unspool_sources::discover::find_files;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_store::store::{SessionFilter, Store, StoredWarning, TurnWindow, View, Viewer};
 
 use crate::case::{all_cases, name, root};
@@ -38,7 +38,7 @@ pub struct ArchivedSession {
 }
 
 pub struct Archive {
-    recorder: Recorder<Sqlite>,
+    recorder: Recorder<Database>,
     file_states: FileStates,
     _folder: TempDir,
 }
@@ -46,7 +46,7 @@ pub struct Archive {
 impl Archive {
     pub fn new() -> Archive {
         let folder = TempDir::new().unwrap();
-        let store = Sqlite::open(&folder.path().join("archive.db")).unwrap();
+        let store = Database::open(&folder.path().join("archive.db")).unwrap();
         let recorder = Recorder::new(store).unwrap();
         let file_states = FileStates::load(&recorder).unwrap();
         Archive { recorder, file_states, _folder: folder }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -154,7 +154,7 @@ fn assert_not_observed(machine: &Machine) {
     let page = String::from_utf8(server.get(&format!("/s/{id}")).body).unwrap();
     assert!(page.matches(said).count() >= 3, "the turn and two calls: {page}");
     drop(server);
-    let store = Sqlite::open_to_read(&machine.data("d").join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&machine.data("d").join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(store, (120, 30), Theme::named("mocha").unwrap()).unwrap();
     terminal.open(id);
     let screen = terminal.text();

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -16,7 +16,7 @@ use crate::test_server::Server;
 
 const CASE: &str = "claude-code/discovery-loop";
 
-fn opened(size: (u16, u16), theme: Theme) -> (TestHarness<Sqlite>, TempDir) {
+fn opened(size: (u16, u16), theme: Theme) -> (TestHarness<Database>, TempDir) {
     let (store, folder) = archive_of(&[root().join("fixtures").join(CASE)]);
     let mut test_harness = TestHarness::new(store, size, theme).unwrap();
     test_harness.press("\n");
@@ -124,7 +124,7 @@ fn a_prompt_is_walked_compared_and_searched() {
 }
 
 /// A recorded session of Codex in which the user said this.
-fn codex(text: &str) -> (TestHarness<Sqlite>, TempDir) {
+fn codex(text: &str) -> (TestHarness<Database>, TempDir) {
     let folder = TempDir::new().unwrap();
     let recorded = String::from_utf8(recorded("codex/discovery-loop/log.jsonl")).unwrap();
     let said = "The forecast shows wrong Fahrenheit values. Find the cause and fix it.";
@@ -138,7 +138,7 @@ fn codex(text: &str) -> (TestHarness<Sqlite>, TempDir) {
 }
 
 /// Goes down through an open piece until its text is on the screen.
-fn scroll_to(test_harness: &mut TestHarness<Sqlite>, wanted: &str) -> String {
+fn scroll_to(test_harness: &mut TestHarness<Database>, wanted: &str) -> String {
     for _ in 0..1000 {
         let text = test_harness.text();
         if text.contains(wanted) {

@@ -10,7 +10,7 @@ use unspool_model::part::Part;
 use unspool_model::provenance::Feed;
 use unspool_query::raw::{Absent, Raw, raw};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::database::{Database, DatabaseView};
 use unspool_store::store::{SessionFilter, Store, StoredSession, TurnWindow, View, Viewer};
 
 use crate::by_source::by_source;
@@ -18,19 +18,19 @@ use crate::case::{cases, name};
 use crate::harness::{Machine, copy};
 
 /// Imports a path and opens the archive.
-fn read(machine: &Machine, path: &Path) -> SqliteView {
+fn read(machine: &Machine, path: &Path) -> DatabaseView {
     machine.ok("data", &["import", path.to_str().unwrap()]);
     let path = machine.data("data").join("unspool.db");
-    Sqlite::open_to_read(&path).unwrap().view(Viewer::Sole)
+    Database::open_to_read(&path).unwrap().view(Viewer::Sole)
 }
 
-fn sessions(store: &SqliteView) -> Vec<StoredSession> {
+fn sessions(store: &DatabaseView) -> Vec<StoredSession> {
     let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
     block_on(store.sessions(all)).unwrap()
 }
 
 /// All parts with their raw records.
-fn parts_with_records(store: &SqliteView) -> Vec<(Part, Raw)> {
+fn parts_with_records(store: &DatabaseView) -> Vec<(Part, Raw)> {
     let mut parts_with_records = Vec::new();
     for session in sessions(store) {
         for turn in block_on(store.turns(session.row, TurnWindow::All)).unwrap() {

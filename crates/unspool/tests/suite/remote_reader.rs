@@ -23,7 +23,7 @@ use unspool_query::window::{Anchor, PartFilter, Position, Size};
 use unspool_redact::Rules;
 use unspool_server::{App, Auth, LoginStore};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::{Sqlite, SqliteView};
+use unspool_store::database::{Database, DatabaseView};
 use unspool_store::store::{Store, Viewer};
 use unspool_tui::backend::{Backend, BackendEvent, Credentials, RemoteBackend, RemoteError};
 use unspool_tui::event::AppEvent;
@@ -112,7 +112,7 @@ fn without_findings(mut response: Response) -> Response {
     response
 }
 
-fn queries(session: SessionId, archive: &SqliteView, settings: &Settings) -> Vec<Query> {
+fn queries(session: SessionId, archive: &DatabaseView, settings: &Settings) -> Vec<Query> {
     let whole = Size { parts: 2000, block: 2000, long: 4000 };
     let send_query = |anchor, filter, size| Query::Window { session, anchor, filter, size };
     let Response::Window(loaded) =
@@ -164,7 +164,7 @@ fn a_remote_reader_gets_what_a_local_one_gets() {
         machine.run("data", &["import", folder.to_str().unwrap()], "");
     }
     let server = Server::begin(&machine, "data", &[]);
-    let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let archive = Database::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
     let archive = archive.view(Viewer::Sole);
     let settings = Settings::new(Prices::with(BTreeMap::new()), Rules::standard());
     let mut reader = Reader::of(&server);
@@ -462,7 +462,7 @@ fn a_slow_reader_learns_that_it_lagged() {
     let machine = Machine::new();
     let log = root().join("fixtures").join(LOOP);
     machine.ok("data", &["import", log.to_str().unwrap()]);
-    let archive = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let archive = Database::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let at = listener.local_addr().unwrap();

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use unspool_model::change::Urgency;
 use unspool_model::id::SessionId;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
@@ -29,7 +29,7 @@ const CASES: &[&str] = &[
 const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (140, 45)];
 
 /// The application over an archive of one recording.
-fn test_harness(path: PathBuf, size: (u16, u16)) -> (TestHarness<Sqlite>, TempDir) {
+fn test_harness(path: PathBuf, size: (u16, u16)) -> (TestHarness<Database>, TempDir) {
     let (store, folder) = archive_of(&[path]);
     (TestHarness::new(store, size, Theme::named("mocha").unwrap()).unwrap(), folder)
 }
@@ -115,7 +115,7 @@ fn walking_through_a_long_session_shows_all_of_it_in_order() {
 }
 
 /// The steps from here to the end of the session, half a screen at a time.
-fn walk_down(test_harness: &mut TestHarness<Sqlite>) -> Vec<u32> {
+fn walk_down(test_harness: &mut TestHarness<Database>) -> Vec<u32> {
     let mut down: Vec<u32> = Vec::new();
     let mut before = String::new();
     loop {
@@ -174,7 +174,7 @@ fn a_replay_ends_as_the_transcript() {
 
 /// The session of the only log in an archive.
 fn only_session(folder: &TempDir) -> SessionId {
-    let store = Sqlite::open_to_read(&folder.path().join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&folder.path().join("unspool.db")).unwrap();
     let sessions = block_on(store.view(Viewer::Sole).sessions(SessionFilter::default())).unwrap();
     sessions[0].summary.session.id
 }

@@ -2,7 +2,7 @@
 //! command line, REST, the page, the terminal and exports agree.
 
 use jiff::{SignedDuration, Timestamp};
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
@@ -53,7 +53,7 @@ fn assert_states(silent_for: SignedDuration, session: &str, turn: &str) {
     let page = String::from_utf8(server.get(&format!("/s/{id}")).body).unwrap();
     assert!(page.contains(&format!("data-state=\"{turn}\"")), "{page}");
 
-    let store = Sqlite::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
+    let store = Database::open_to_read(&machine.data("data").join("unspool.db")).unwrap();
     let mut terminal = TestHarness::new(store, (120, 30), Theme::named("mocha").unwrap()).unwrap();
     terminal.open(id);
     let screen = terminal.text();

@@ -10,7 +10,7 @@ use unspool_query::window::{
     Anchor, PartFilter, Position, Size, WindowRequest, WindowView, window,
 };
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_view::present::{Item, PartView, TurnView};
 
@@ -30,7 +30,7 @@ struct Seen {
 }
 
 struct TestArchive {
-    store: Sqlite,
+    store: Database,
     _folder: TempDir,
 }
 

@@ -14,7 +14,7 @@ use unspool_model::part::{Kind, Part, Place};
 use unspool_model::session::{Turn, TurnState};
 use unspool_query::request::{ReadReason, Request};
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 use unspool_store::store::{StoredSession, View};
 
 use crate::archive::{Archive, Writer};
@@ -24,7 +24,7 @@ use crate::config;
 pub struct ChatTranscript {
     archive: Archive,
     writer: Writer,
-    view: Option<SqliteView>,
+    view: Option<DatabaseView>,
     agent: String,
     session: String,
     /// The turns up to this one are older than the chat.
@@ -76,7 +76,7 @@ impl ChatTranscript {
         Ok(())
     }
 
-    fn view(&mut self) -> Result<&SqliteView> {
+    fn view(&mut self) -> Result<&DatabaseView> {
         if self.view.is_none() {
             self.view = Some(self.archive.view()?);
         }

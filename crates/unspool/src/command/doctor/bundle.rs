@@ -12,8 +12,8 @@ use unspool_model::json::Json;
 use unspool_model::summary::Summary;
 use unspool_redact::Redactor;
 use unspool_store::blocking::block_on;
+use unspool_store::database::Database;
 use unspool_store::replace_file::replace_file;
-use unspool_store::sqlite::Sqlite;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
 use super::Report;
@@ -32,7 +32,7 @@ pub fn write(path: &Path, report: &Report, folder: &DataFolder, log: Option<&Pat
             "architecture": std::env::consts::ARCH,
             "processors": std::thread::available_parallelism().map_or(0, |count| count.get()),
         },
-        "schema": { "archive": schema_version(folder), "program": Sqlite::SCHEMA_VERSION },
+        "schema": { "archive": schema_version(folder), "program": Database::SCHEMA_VERSION },
         "data_folder": files_of(folder.path()),
         "counts": counts(folder),
         "doctor": report,
@@ -52,12 +52,12 @@ pub fn write(path: &Path, report: &Report, folder: &DataFolder, log: Option<&Pat
 
 /// None if the archive cannot be opened; the report says why.
 fn schema_version(folder: &DataFolder) -> Option<usize> {
-    Sqlite::schema_version(&folder.database()).ok()
+    Database::schema_version(&folder.database()).ok()
 }
 
 /// Totals over the archive. None if it cannot be read.
 fn counts(folder: &DataFolder) -> Option<Value> {
-    let view = Sqlite::open_to_read(&folder.database()).ok()?.view(Viewer::Sole);
+    let view = Database::open_to_read(&folder.database()).ok()?.view(Viewer::Sole);
     let all = SessionFilter { with_empty: true, ..SessionFilter::default() };
     let sessions = block_on(view.sessions(all)).ok()?;
     let sum = |count: fn(&Summary) -> u64| -> u64 {

@@ -6,13 +6,13 @@ use std::thread;
 
 use anyhow::Result;
 use unspool_server::App;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 use crate::archive::Archive;
 
 /// Lets browsers drive the agents of the local list.
 #[cfg(unix)]
-pub fn allow(app: &App<Sqlite>, archive: &Archive) -> Result<()> {
+pub fn allow(app: &App<Database>, archive: &Archive) -> Result<()> {
     use crate::command::chat;
     let folders = chat::folders(&archive.folder()?);
     let agents = Box::new(|| chat::agents().map_err(|error| format!("{error:#}")));
@@ -22,12 +22,12 @@ pub fn allow(app: &App<Sqlite>, archive: &Archive) -> Result<()> {
 }
 
 #[cfg(not(unix))]
-pub fn allow(_: &App<Sqlite>, _: &Archive) -> Result<()> {
+pub fn allow(_: &App<Database>, _: &Archive) -> Result<()> {
     anyhow::bail!("agents cannot be driven on this system yet; leave out --chat")
 }
 
 /// Prints another address each time that Enter is pressed: each lets one browser drive.
-pub fn print_addresses(app: &Arc<App<Sqlite>>) {
+pub fn print_addresses(app: &Arc<App<Database>>) {
     if !io::stdin().is_terminal() {
         return;
     }

@@ -11,7 +11,7 @@ use unspool_ingest::service::Service;
 use unspool_server::{App, Auth, LoginStore, Onboarding, OpenDemo, SearchedFolder};
 use unspool_sources::agents::AGENTS;
 use unspool_sources::discover::Environment;
-use unspool_store::sqlite::Sqlite;
+use unspool_store::database::Database;
 
 use super::secret::token;
 use super::{app, report};
@@ -23,7 +23,7 @@ use crate::demo::write_demo;
 pub fn onboarding(folder: &Path, environment: &Environment, here: bool) -> Onboarding {
     let environment = environment.clone();
     let folder = folder.join("demo");
-    let opened: Arc<OnceCell<Arc<App<Sqlite>>>> = Arc::default();
+    let opened: Arc<OnceCell<Arc<App<Database>>>> = Arc::default();
     Onboarding {
         looked: Box::new(move || looked(&environment)),
         demo: here.then(|| -> OpenDemo {
@@ -52,7 +52,7 @@ fn looked(environment: &Environment) -> Vec<SearchedFolder> {
 }
 
 /// Serves the demo until the process ends.
-async fn open(folder: PathBuf) -> Result<Arc<App<Sqlite>>> {
+async fn open(folder: PathBuf) -> Result<Arc<App<Database>>> {
     let service = tokio::task::spawn_blocking(move || -> Result<Service> {
         let environment = write_demo(&folder)?;
         let archive = Archive::new(Some(folder));

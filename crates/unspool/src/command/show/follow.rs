@@ -17,7 +17,7 @@ use unspool_model::skeleton::PartSkeleton;
 use unspool_query::live::Update;
 use unspool_query::subagents::subagents;
 use unspool_store::blocking::block_on;
-use unspool_store::sqlite::SqliteView;
+use unspool_store::database::DatabaseView;
 use unspool_store::store::{StoredSession, View};
 use unspool_view::call_groups::call_groups;
 use unspool_view::present::notes::NoteViews;
@@ -99,7 +99,7 @@ fn writes(service: &Service, session: SessionId) -> Receiver<()> {
 }
 
 struct Follower<'a, W: Write> {
-    view: SqliteView,
+    view: DatabaseView,
     session: SessionId,
     style: &'a paint::Style,
     out: W,

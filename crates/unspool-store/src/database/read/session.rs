@@ -8,9 +8,9 @@ use unspool_model::id::{Id, SessionId};
 use unspool_model::session::Parent;
 use unspool_model::summary::{Completeness, Summary};
 
+use crate::database::load::usage;
+use crate::database::subagents::{SubagentIndex, agents_of, parent, spending};
 use crate::pack::PackError;
-use crate::sqlite::load::usage;
-use crate::sqlite::subagents::{SubagentIndex, agents_of, parent, spending};
 use crate::store::{StoreError, StoredSession};
 
 pub(super) const SESSION: &str = "SELECT session.row, session.head, session.name, session.title,

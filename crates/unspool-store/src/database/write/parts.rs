@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::payloads::{OrphanCandidates, PAYLOAD_LOCATION};
 use super::sum_changes::SumChanges;
 use super::vacate;
+use crate::database::edited_files;
 use crate::rows::{PartRow, Payload, RowId};
-use crate::sqlite::edited_files;
 
 pub(super) struct PartStatements<'t> {
     transaction: &'t Transaction<'t>,

@@ -8,7 +8,7 @@ use crate::rows::{Batch, Content, RowId};
 
 /// Contents and chunks that lost a part in this transaction and may be unused now.
 #[derive(Default)]
-pub(in crate::sqlite) struct OrphanCandidates {
+pub(in crate::database) struct OrphanCandidates {
     pub contents: FxHashSet<RowId>,
     pub chunks: FxHashSet<RowId>,
 }

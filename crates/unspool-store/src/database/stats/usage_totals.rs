@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::groups::{Calls, Groups, PriceCache};
 use super::session_costs::{SessionCost, SessionCosts};
 use super::{Conditions, TURN_TIME, conditions};
+use crate::database::derived_columns::IS_SHOWN;
+use crate::database::load::usage;
+use crate::database::read::NOT_EMPTY;
 use crate::rows::RowId;
-use crate::sqlite::derived_columns::IS_SHOWN;
-use crate::sqlite::load::usage;
-use crate::sqlite::read::NOT_EMPTY;
 use crate::stats::{StatsRequest, Totals};
 use crate::store::StoreError;
 

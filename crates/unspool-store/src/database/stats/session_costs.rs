@@ -8,10 +8,10 @@ use unspool_model::price::Spending;
 use unspool_view::present::format::first_line;
 
 use super::groups::Calls;
+use crate::database::failures::{MAX_LINE_CHARS, MAX_LISTED};
+use crate::database::load::usage;
+use crate::database::subagents::{COST_TOKENS, reported_cost};
 use crate::rows::RowId;
-use crate::sqlite::failures::{MAX_LINE_CHARS, MAX_LISTED};
-use crate::sqlite::load::usage;
-use crate::sqlite::subagents::{COST_TOKENS, reported_cost};
 use crate::stats::{SessionFigures, UsageFigures, sum};
 use crate::store::StoreError;
 

@@ -7,7 +7,7 @@ use unspool_model::tool_time::ToolTime;
 use unspool_model::tools::AsksUser;
 
 use super::{Conditions, conditions};
-use crate::sqlite::failures::Slowest;
+use crate::database::failures::Slowest;
 use crate::stats::{DurationFigures, StatsRequest, ToolFigures, Totals, share};
 use crate::store::StoreError;
 

@@ -5,12 +5,13 @@ use crate::sql::{Connection, params_from_iter};
 use unspool_model::id::SessionId;
 
 use super::session::{SESSION, session};
-use crate::sqlite::subagents::SubagentIndex;
+use crate::database::subagents::SubagentIndex;
 use crate::store::{SessionFilter, StoreError, StoredSession};
 
 /// Excludes sub-agents without turns: agents started only to warm a cache, and sessions of which
 /// only a sidecar file (`agent-….meta.json`) was read.
-pub(in crate::sqlite) const NOT_EMPTY: &str = " AND NOT (session.sub_agent AND session.turns = 0)";
+pub(in crate::database) const NOT_EMPTY: &str =
+    " AND NOT (session.sub_agent AND session.turns = 0)";
 
 pub fn sessions(
     connection: &Connection,

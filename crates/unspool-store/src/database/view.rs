@@ -13,7 +13,7 @@ use unspool_model::source::RecordCounts;
 use super::last_prompt::last_prompt;
 use super::recent_usage::recent_usage;
 use super::{
-    Sqlite, edited_files, facets, notes, prompts, read, search, stats, subagents, windows,
+    Database, edited_files, facets, notes, prompts, read, search, stats, subagents, windows,
 };
 use crate::facets::{Facets, FacetsRequest};
 use crate::rows::{FileRow, RowId, Snapshot};
@@ -27,15 +27,15 @@ use crate::store::{
 
 /// The archive as its one user sees it.
 #[derive(Clone)]
-pub struct SqliteView {
-    archive: Sqlite,
+pub struct DatabaseView {
+    archive: Database,
 }
 
-impl SqliteView {
-    pub(super) fn new(archive: &Sqlite, viewer: Viewer) -> SqliteView {
+impl DatabaseView {
+    pub(super) fn new(archive: &Database, viewer: Viewer) -> DatabaseView {
         // The file belongs to one user, who sees all of it: there is nothing to restrict.
         match viewer {
-            Viewer::Sole => SqliteView { archive: archive.clone() },
+            Viewer::Sole => DatabaseView { archive: archive.clone() },
         }
     }
 
@@ -53,7 +53,7 @@ impl SqliteView {
     }
 }
 
-impl View for SqliteView {
+impl View for DatabaseView {
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
         self.run("sessions", move |connection| read::sessions(connection, &filter)).await
     }

@@ -1,6 +1,6 @@
-//! The `Store` in one SQLite file. Each connection has its own thread; callers send it closures and
-//! await the result. One connection writes and another reads. The database is in WAL mode, so
-//! readers never wait for the recorder.
+//! The `Store` in a database: one SQLite file, or a PostgreSQL server. Each connection has its own
+//! thread; callers send it closures and await the result. One connection writes and another reads.
+//! The file is in WAL mode, so readers never wait for the recorder.
 
 // Public for the benchmark that compares the index with FTS5.
 pub mod block_store;
@@ -51,14 +51,14 @@ use crate::store::{
 };
 
 pub use file_identity::FileIdentity;
-pub use view::SqliteView;
+pub use view::DatabaseView;
 
 /// How long to wait while another process writes or does maintenance.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open archive.
 #[derive(Clone)]
-pub struct Sqlite {
+pub struct Database {
     place: ArchivePlace,
     /// Of its file, if it is in one.
     identity: Option<FileIdentity>,
@@ -67,10 +67,10 @@ pub struct Sqlite {
     reader: ConnectionThread,
 }
 
-impl Sqlite {
+impl Database {
     /// Opens the archive for writing and creates it if missing. The caller must hold the recorder
     /// lock.
-    pub fn open(path: &Path) -> Result<Sqlite, StoreError> {
+    pub fn open(path: &Path) -> Result<Database, StoreError> {
         create_private(path);
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -100,11 +100,11 @@ impl Sqlite {
         let writer = ConnectionThread::start(Connection::Sqlite(connection))?;
         let reader = ConnectionThread::start(Connection::Sqlite(read_connection(path)?))?;
         let identity = Some(FileIdentity::of_open(path)?);
-        Ok(Sqlite { place: ArchivePlace::of_file(path), identity, writer: Some(writer), reader })
+        Ok(Database { place: ArchivePlace::of_file(path), identity, writer: Some(writer), reader })
     }
 
     /// Opens the archive for reading. Another process may be writing to it.
-    pub fn open_to_read(path: &Path) -> Result<Sqlite, StoreError> {
+    pub fn open_to_read(path: &Path) -> Result<Database, StoreError> {
         let connection = read_connection(path)?;
         // Empty: the process that created it was killed, or the disk was full.
         if migrate::check_version(&connection, path)? == 0 {
@@ -116,7 +116,7 @@ impl Sqlite {
             .map_err(|error| StoreError::from(error).at(path))?;
         let reader = ConnectionThread::start(Connection::Sqlite(connection))?;
         let identity = Some(FileIdentity::of_open(path)?);
-        Ok(Sqlite { place: ArchivePlace::of_file(path), identity, writer: None, reader })
+        Ok(Database { place: ArchivePlace::of_file(path), identity, writer: None, reader })
     }
 
     /// A connection to a file that sees one state of it, for a copy. Only to an archive of the
@@ -124,10 +124,10 @@ impl Sqlite {
     pub(crate) fn connect_to_copy(path: &Path) -> Result<rusqlite::Connection, StoreError> {
         let connection = read_connection(path)?;
         match migrate::check_version(&connection, path)? {
-            Sqlite::SCHEMA_VERSION => {}
+            Database::SCHEMA_VERSION => {}
             0 => return Err(StoreError::new(StoreErrorKind::Missing).at(path)),
             version => {
-                let supported = Sqlite::SCHEMA_VERSION;
+                let supported = Database::SCHEMA_VERSION;
                 let kind = StoreErrorKind::Older { version, supported };
                 return Err(StoreError::new(kind).at(path));
             }
@@ -191,11 +191,11 @@ impl Sqlite {
     }
 }
 
-impl Store for Sqlite {
-    type View = SqliteView;
+impl Store for Database {
+    type View = DatabaseView;
 
-    fn view(&self, viewer: Viewer) -> SqliteView {
-        SqliteView::new(self, viewer)
+    fn view(&self, viewer: Viewer) -> DatabaseView {
+        DatabaseView::new(self, viewer)
     }
 
     fn check_identity(&self) -> Result<(), StoreError> {

@@ -5,10 +5,10 @@ use crate::sql;
 use crate::sql::{Connection, Transaction, params};
 
 use super::json;
-use crate::rows::{RowId, SessionWrite};
-use crate::sqlite::derived_columns::{
+use crate::database::derived_columns::{
     PART, STEP_SUMS, TURN_SUMS, first_prompt, models_of, part_sums, prompt_and_models,
 };
+use crate::rows::{RowId, SessionWrite};
 
 /// Adds up changed turns from their rows, then the session from its turns.
 pub(super) fn sum_up(
@@ -29,7 +29,7 @@ pub(super) fn sum_up(
 }
 
 /// Recomputes all sums.
-pub(in crate::sqlite) fn sum_up_all(connection: &mut Connection) -> sql::Result<()> {
+pub(in crate::database) fn sum_up_all(connection: &mut Connection) -> sql::Result<()> {
     let transaction = connection.transaction()?;
     let sessions: Vec<RowId> = transaction
         .prepare("SELECT row FROM session")?

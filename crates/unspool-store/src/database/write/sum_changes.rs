@@ -5,8 +5,8 @@ use crate::sql;
 use crate::sql::{OptionalExtension, Row, Statement, Transaction, params, params_from_iter};
 use rustc_hash::FxHashMap;
 
+use crate::database::derived_columns::{PART_FIGURES, STEP_FIGURES, TURN_FIGURES};
 use crate::rows::{RowId, SessionWrite};
-use crate::sqlite::derived_columns::{PART_FIGURES, STEP_FIGURES, TURN_FIGURES};
 
 /// The columns that are counts, in the order of [`Figures`].
 const COUNTS: [&str; 10] = [

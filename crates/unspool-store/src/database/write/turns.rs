@@ -7,8 +7,8 @@ use unspool_model::session::Step;
 
 use super::sum_changes::SumChanges;
 use super::{json, vacate};
+use crate::database::derived_columns::stored_names;
 use crate::rows::{NameDigests, RowId, SessionWrite, TurnWrite, milliseconds};
-use crate::sqlite::derived_columns::stored_names;
 
 pub(super) fn turns(
     transaction: &Transaction<'_>,
