@@ -326,6 +326,8 @@ fn expand(walked: &mut WalkResult) {
             Ok(sessions) if sessions.is_empty() => {
                 if let Ok(Some(what)) = unsupported::of_database(&path) {
                     walked.warn(&path, unsupported::reason(what));
+                } else if let Ok(Some(table)) = unsupported::missing_table(&path) {
+                    walked.warn(&path, format!("no session is read: it has no table `{table}`"));
                 }
             }
             Ok(sessions) => walked.files.extend(sessions),

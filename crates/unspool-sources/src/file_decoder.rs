@@ -11,6 +11,7 @@ mod file_digest;
 mod input;
 mod pending;
 mod session;
+mod sessions;
 
 use std::borrow::Cow;
 
@@ -27,6 +28,7 @@ pub use checkpoint::Checkpoint;
 pub use file_digest::FileDigest;
 pub use input::{LastLine, ReadOutcome, UNFINISHED_LINE_WARNING, decode_from};
 use session::file_session;
+use sessions::Sessions;
 
 /// How many invalid records of a file get a warning each.
 const MAX_INVALID_WARNINGS: u32 = 20;
@@ -99,7 +101,7 @@ pub struct FileDecoder {
     format: Option<&'static Format>,
     /// The format unless a later record decides otherwise.
     tentative_format: Option<&'static Format>,
-    sessions: Vec<Session>,
+    sessions: Sessions,
     /// The session of records that name none.
     current: Option<SessionHandle>,
     /// The session id (or the format) is a guess, because no record named it.
@@ -151,7 +153,7 @@ impl FileDecoder {
             file_digest: FileDigest::default(),
             format: None,
             tentative_format: None,
-            sessions: Vec::new(),
+            sessions: Sessions::default(),
             current: None,
             named_by_file: false,
             fallback_id: None,

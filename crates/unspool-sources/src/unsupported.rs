@@ -41,6 +41,18 @@ pub fn of_database(path: &Path) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 
+/// The table that is missing in a database that has the others of an OpenCode database. A view is no
+/// table: to read one runs what it says.
+pub fn missing_table(path: &Path) -> io::Result<Option<&'static str>> {
+    let mut missing = Vec::new();
+    for table in ["session", "message", "part"] {
+        if !rows::has_tables(path, &[table])? {
+            missing.push(table);
+        }
+    }
+    Ok(if let [table] = missing[..] { Some(table) } else { None })
+}
+
 /// Why a file was not read.
 pub fn reason(what: &str) -> String {
     format!("{what}, which unspool does not read yet")

@@ -51,3 +51,18 @@ fn a_database_of_crush_is_named() {
     std::fs::write(&text, "no database").unwrap();
     assert_eq!(of_database(&text).unwrap(), None);
 }
+
+#[test]
+fn a_database_of_opencode_without_a_table_is_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("opencode.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("CREATE TABLE session (id); CREATE TABLE message (id);").unwrap();
+    // A view could compute without end.
+    connection.execute_batch("CREATE VIEW part AS SELECT 1 AS id").unwrap();
+    let (files, warnings) = find_files(&path);
+    assert!(files.is_empty());
+    assert_eq!(warnings[0].what, "no session is read: it has no table `part`");
+    connection.execute_batch("DROP TABLE message").unwrap();
+    assert_eq!(missing_table(&path).unwrap(), None, "a database of another program");
+}

@@ -26,10 +26,10 @@ impl FileDecoder {
     ) -> Option<SessionHandle> {
         let file_session = self.sessions.get_mut(session.0)?;
         let chain = file_session.decoder.side_chain(&file_session.id, fields);
-        let ended = file_session.decoder.ended_chains();
-        for over in self.sessions.iter_mut().filter(|held| ended.iter().any(|id| **id == *held.id))
-        {
-            over.decoder = (self.format?.decoder)();
+        for id in file_session.decoder.ended_chains() {
+            if let Some(over) = self.sessions.find(&id) {
+                self.sessions[over.0].decoder = (self.format?.decoder)();
+            }
         }
         self.open_chain(session, &chain?, sink)
     }
@@ -85,7 +85,7 @@ impl FileDecoder {
             }
             // `None` until the main session was named.
             RecordOwner::MainSession => {
-                let own = self.own()?;
+                let own = self.sessions.own()?;
                 self.current = Some(own);
                 self.current
             }
@@ -121,11 +121,6 @@ impl FileDecoder {
         }
     }
 
-    /// The main session of the file. Its sub-agents may appear before it does.
-    fn own(&self) -> Option<SessionHandle> {
-        self.sessions.iter().position(|session| !session.sub_agent).map(SessionHandle)
-    }
-
     /// The handle of the session with this id. Opens it if it is new.
     pub(super) fn open_session(
         &mut self,
@@ -136,13 +131,12 @@ impl FileDecoder {
     ) -> Option<SessionHandle> {
         let format = self.format?;
         let is = |handle: &SessionHandle| self.sessions[handle.0].id == id;
-        let existing = self.current.filter(is);
-        let existing = existing.or_else(|| (0..self.sessions.len()).map(SessionHandle).find(is));
+        let existing = self.current.filter(is).or_else(|| self.sessions.find(id));
         let session = existing.unwrap_or_else(|| {
             let handle = SessionHandle(self.sessions.len());
             let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
             let mut decoder = (format.decoder)();
-            let own = self.own().filter(|_| sub_agent).and_then(|own| self.sessions.get(own.0));
+            let own = self.sessions.own().filter(|_| sub_agent).map(|own| &self.sessions[own.0]);
             if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
                 decoder.inherit_context(session_context);
             }
