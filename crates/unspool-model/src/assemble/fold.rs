@@ -254,8 +254,9 @@ impl TurnFold {
         let name = Name::ByContent(content, *count - 1);
         // Kept sorted: log and stream may have a call's input in two forms, in either order.
         let occurrences = &mut self.parts[part].origin.occurrences;
-        occurrences.push((class, content, *count - 1));
-        occurrences.sort_unstable();
+        let occurrence = (class, content, *count - 1);
+        let at = occurrences.partition_point(|other| *other < occurrence);
+        occurrences.insert(at, occurrence);
         name
     }
 
