@@ -37,7 +37,7 @@ use crate::problem::Problem;
 use request_params::RequestParams;
 use route::{Endpoint, ROUTES, Route};
 
-pub use adaptations::{Adaptations, facts_of, of as adaptations_of};
+pub use adaptations::{Adaptations, ProjectParam, facts_of, of as adaptations_of};
 pub use edits::change;
 pub use openapi::{openapi, table};
 pub use request_params::{etag_matches, percent_encode};

@@ -16,7 +16,7 @@ use serde_json::Value;
 use unspool_model::adaptation::{Patch, TEXT_CHANNEL};
 use unspool_query::adaptations::{
     AdaptError, AdaptationDocument, AdaptationStore, AdaptationsDocument, Author, Facts,
-    HistoryDocument, ListFilter, PreviewDocument, StatedItem, deliveries, facts,
+    HistoryDocument, ListFilter, PreviewDocument, VersionedItem, deliveries, facts,
 };
 use unspool_store::store::{SessionFilter, Store};
 
@@ -63,7 +63,7 @@ pub fn of<S: Store>(app: &App<S>) -> Result<&Adaptations, Problem> {
     app.adaptations.get().ok_or_else(|| Problem::not_found(what))
 }
 
-/// The folder of a project in a request. Only an absolute one is one.
+/// The folder of a project in a request. Only an absolute path is one.
 fn project(text: Option<&str>) -> Option<PathBuf> {
     text.map(PathBuf::from).filter(|path| path.is_absolute())
 }
@@ -85,16 +85,17 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
 }
 
 pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
-    let stated = find(app, params.path_param("item"), project(params.text("project")).as_deref())?;
-    let response = ApiResponse::json(params, &AdaptationDocument::new(&stated))?;
-    Ok(response.with_tag(version_tag(stated.version)))
+    let versioned =
+        find(app, params.path_param("item"), project(params.text("project")).as_deref())?;
+    let response = ApiResponse::json(params, &AdaptationDocument::new(&versioned))?;
+    Ok(response.with_tag(version_tag(versioned.version)))
 }
 
 fn find<S: Store>(
     app: &App<S>,
     id: &str,
     project: Option<&FilePath>,
-) -> Result<StatedItem, Problem> {
+) -> Result<VersionedItem, Problem> {
     let current = of(app)?.store.current(project)?;
     let found = current.state.find(id, project).cloned();
     found.ok_or_else(|| AdaptError::NotFound(id.to_owned()).into())
@@ -138,9 +139,9 @@ struct SeenDocument<'a> {
 pub async fn seen<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
     let id = params.path_param("item");
     let project = project(params.text("project"));
-    let stated = find(app, id, project.as_deref())?;
+    let versioned = find(app, id, project.as_deref())?;
     let facts = facts_of(app, id, project.as_deref()).await?;
-    ApiResponse::json(params, &SeenDocument { id, enabled: stated.item.enabled, facts })
+    ApiResponse::json(params, &SeenDocument { id, enabled: versioned.item.enabled, facts })
 }
 
 /// Where an adaptation was delivered and seen: in the newest sessions since it was first enabled.
@@ -164,10 +165,22 @@ pub async fn facts_of<S: Store>(
     Ok(facts(id, &history, &delivered, &found.sessions))
 }
 
+/// The project that a request is about.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ProjectParam {
     project: Option<String>,
+}
+
+impl ProjectParam {
+    pub fn folder(&self) -> Option<PathBuf> {
+        project(self.project.as_deref())
+    }
+
+    /// The text of an absolute path, for links.
+    pub fn link_text(&self) -> Option<&str> {
+        self.project.as_deref().filter(|text| project(Some(text)).is_some())
+    }
 }
 
 /// Changes an adaptation.
@@ -184,16 +197,16 @@ pub async fn change<S: Store>(
         Problem::bad_request(what)
     })?;
     let expected = expected_version(&headers)?;
-    let project = project(params.project.as_deref());
+    let project = params.folder();
     let author = Author { who: "api", why: None };
     let store = adaptations.store.clone();
     let made = tokio::task::spawn_blocking(move || {
         store.update(&id, project.as_deref(), &patch, Some(expected), author)
     });
-    let stated = made.await.map_err(|error| Problem::internal(error.to_string()))??;
-    let document = serde_json::to_value(AdaptationDocument::new(&stated));
+    let versioned = made.await.map_err(|error| Problem::internal(error.to_string()))??;
+    let document = serde_json::to_value(AdaptationDocument::new(&versioned));
     let document = document.map_err(|error| Problem::internal(error.to_string()))?;
-    Ok(([(ETAG, version_tag(stated.version))], Json(document)).into_response())
+    Ok(([(ETAG, version_tag(versioned.version))], Json(document)).into_response())
 }
 
 /// Takes over what was changed in the files.

@@ -2,30 +2,16 @@
 
 pub mod template;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use serde::Deserialize;
 use unspool_query::adaptations::AdaptError;
 use unspool_store::store::Store;
 
 use super::{Page, UrlParams, html};
 use crate::App;
-use crate::api::{adaptations_of, facts_of};
+use crate::api::{ProjectParam, adaptations_of, facts_of};
 use crate::problem::Problem;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ProjectParam {
-    project: Option<String>,
-}
-
-impl ProjectParam {
-    fn folder(&self) -> Option<PathBuf> {
-        self.project.as_ref().map(PathBuf::from).filter(|path| path.is_absolute())
-    }
-}
 
 pub async fn adaptations<S: Store>(
     State(app): State<Arc<App<S>>>,
@@ -38,7 +24,7 @@ pub async fn adaptations<S: Store>(
     let page = template::ListPage {
         current: &current,
         proposals: &proposals,
-        project: params.project.as_deref().filter(|_| folder.is_some()),
+        project: params.link_text(),
         is_editable: adaptations.is_editable,
     };
     Ok(html(&template::list(&page)))
@@ -53,16 +39,16 @@ pub async fn adaptation<S: Store>(
     let adaptations = adaptations_of(&app)?;
     let current = adaptations.store.current(folder.as_deref()).map_err(Problem::from)?;
     let found = current.state.find(&id, folder.as_deref());
-    let stated = found.ok_or_else(|| Problem::from(AdaptError::NotFound(id.clone())))?;
+    let versioned = found.ok_or_else(|| Problem::from(AdaptError::NotFound(id.clone())))?;
     let history = adaptations.store.history(&id, folder.as_deref()).map_err(Problem::from)?;
     // Sessions are looked at: few of such pages are made at once.
     let _permit = app.large_responses.acquire().await;
     let facts = facts_of(&app, &id, folder.as_deref()).await?;
     let page = template::ItemPage {
-        stated,
+        versioned,
         facts: &facts,
         history: &history,
-        project: params.project.as_deref().filter(|_| folder.is_some()),
+        project: params.link_text(),
         is_editable: adaptations.is_editable,
     };
     Ok(html(&template::item(&page)))

@@ -1,9 +1,10 @@
 //! Adaptations as HTML. A script saves what is edited and loads the preview; without it the page shows
 //! everything and changes nothing.
 
+use jiff::Timestamp;
 use maud::{Markup, html};
 use unspool_export::html::text::safe;
-use unspool_query::adaptations::{Change, Current, Facts, Proposal, ProposalState, StatedItem};
+use unspool_query::adaptations::{Change, Current, Facts, Proposal, ProposalState, VersionedItem};
 use unspool_view::present::format;
 
 use crate::pages::shell::shell;
@@ -22,15 +23,15 @@ pub struct ListPage<'a> {
 
 /// The data of the page of one.
 pub struct ItemPage<'a> {
-    pub stated: &'a StatedItem,
+    pub versioned: &'a VersionedItem,
     pub facts: &'a Facts,
     pub history: &'a [Change],
     pub project: Option<&'a str>,
     pub is_editable: bool,
 }
 
-fn state(stated: &StatedItem) -> &'static str {
-    match (stated.item.enabled, stated.item.trial) {
+fn state(versioned: &VersionedItem) -> &'static str {
+    match (versioned.item.enabled, versioned.item.trial) {
         (false, _) => "off",
         (true, None) => "on",
         (true, Some(_)) => "in half of the sessions",
@@ -61,15 +62,15 @@ pub fn list(page: &ListPage<'_>) -> Markup {
             section.calls {
                 h2 { "All " span.dim { (page.current.state.items.len()) } }
                 ol {
-                    @for stated in &page.current.state.items {
+                    @for versioned in &page.current.state.items {
                         li {
-                            a href=(link(&stated.item.id, page.project)) {
-                                span.took.tone-success[stated.item.enabled] { (state(stated)) }
-                                span.what { (safe(&stated.item.title)) }
+                            a href=(link(&versioned.item.id, page.project)) {
+                                span.took.tone-success[versioned.item.enabled] { (state(versioned)) }
+                                span.what { (safe(&versioned.item.title)) }
                                 span.dim {
-                                    (safe(&stated.item.id)) " · version " (stated.version)
-                                    @if let Some(rule) = &stated.item.rule { " · against " (safe(rule)) }
-                                    @if stated.origin != "shipped" { " · " (safe(&stated.origin)) }
+                                    (safe(&versioned.item.id)) " · version " (versioned.version)
+                                    @if let Some(rule) = &versioned.item.rule { " · against " (safe(rule)) }
+                                    @if versioned.origin != "shipped" { " · " (safe(&versioned.origin)) }
                                 }
                             }
                         }
@@ -99,7 +100,7 @@ fn problems(current: &Current) -> Markup {
 
 fn proposed(proposal: &Proposal) -> Markup {
     html! {
-        li {
+        li.proposal {
             a href=(link(&proposal.id, proposal.project.as_ref().and_then(|path| path.to_str()))) {
                 span.took { (proposal.number) }
                 span.what { (safe(&proposal.id)) }
@@ -112,16 +113,16 @@ fn proposed(proposal: &Proposal) -> Markup {
 }
 
 pub fn item(page: &ItemPage<'_>) -> Markup {
-    let item = &page.stated.item;
+    let item = &page.versioned.item;
     let title = safe(&item.title);
     let main = html! {
-        div.stats.findings.adaptation data-id=(item.id) data-version=(page.stated.version)
+        div.stats.findings.adaptation data-id=(item.id) data-version=(page.versioned.version)
             data-project=[page.project] {
             p.kicker { a href=(UrlQuery::default().with("project", page.project).at("/adaptations")) { "Adaptations" } }
             h1 { (title) }
             p.dim {
-                (safe(&item.id)) " · version " span.version { (page.stated.version) }
-                " · " span.state { (state(page.stated)) }
+                (safe(&item.id)) " · version " span.version { (page.versioned.version) }
+                " · " span.state { (state(page.versioned)) }
                 @if let Some(rule) = &item.rule { " · against " a href={ "/findings?rule=" (safe(rule)) } { (safe(rule)) } }
             }
             (editor(page))
@@ -141,18 +142,17 @@ pub fn item(page: &ItemPage<'_>) -> Markup {
 }
 
 fn editor(page: &ItemPage<'_>) -> Markup {
-    let item = &page.stated.item;
+    let item = &page.versioned.item;
     html! {
         @if page.is_editable {
             form.adaptation-edit {
-                p { label { "Title " input name="title" value=(safe(&item.title)) maxlength="120"; } }
-                p {
-                    label for="content" { "Text" }
-                    textarea id="content" name="content" rows="8" cols="80" { "\n" (safe(&item.content)) }
+                label.field { "Title" input name="title" value=(safe(&item.title)) maxlength="120"; }
+                label.field {
+                    "Text"
+                    textarea name="content" rows="8" { "\n" (safe(&item.content)) }
                 }
-                p {
+                div.delivery {
                     label { input type="checkbox" name="enabled" checked[item.enabled]; " Enabled" }
-                    " "
                     label {
                         "in "
                         select name="trial" {
@@ -161,7 +161,7 @@ fn editor(page: &ItemPage<'_>) -> Markup {
                         }
                     }
                 }
-                p { button.primary type="submit" { "Save" } " " span.saved role="status" {} }
+                div.submit { button.primary type="submit" { "Save" } span.saved role="status" {} }
                 p.error role="alert" {}
             }
         } @else {
@@ -177,7 +177,7 @@ fn seen(facts: &Facts) -> Markup {
             h2 { "Where it was seen" }
             p.dim {
                 "Delivered in " (format::count(facts.delivered_sessions, "session"))
-                @if let Some(at) = &facts.delivered_last_at { ", last at " (at) }
+                @if let Some(at) = &facts.delivered_last_at { ", last at " (minute(at)) }
                 "; seen in the prompts of " (format::count(facts.seen_sessions, "session")) ", "
                 (facts.seen_calls) " calls."
                 @if facts.delivered_not_seen > 0 {
@@ -210,6 +210,22 @@ fn seen(facts: &Facts) -> Markup {
     }
 }
 
+/// The minute of a time in RFC 3339, for people.
+fn minute(at: &str) -> String {
+    at.parse::<Timestamp>()
+        .map_or_else(|_| safe(at).to_string(), |at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
+fn changed_by(who: &str) -> String {
+    match who {
+        "cli" => "by unspool adapt".to_owned(),
+        "api" => "in the browser or through REST".to_owned(),
+        "mcp" => "by an agent".to_owned(),
+        "file" => "in the file".to_owned(),
+        other => safe(other).to_string(),
+    }
+}
+
 fn versions(history: &[Change]) -> Markup {
     html! {
         @if !history.is_empty() {
@@ -218,7 +234,9 @@ fn versions(history: &[Change]) -> Markup {
                 @for change in history.iter().rev() {
                     details {
                         summary {
-                            (change.version) ", " (format!("{:.0}", change.at)) ", " (safe(&change.who))
+                            "Version " (change.version) ", "
+                            time datetime=(change.at) { (change.at.strftime("%Y-%m-%d %H:%M UTC")) }
+                            ", " (changed_by(&change.who))
                             ", " @if change.enabled { "on" } @else { "off" }
                             @if let Some(why) = &change.why { ": " (safe(why)) }
                         }

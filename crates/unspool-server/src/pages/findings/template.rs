@@ -152,7 +152,7 @@ pub fn panel(session: SessionId, findings: &[PlacedFinding<'_>]) -> Markup {
                 }
                 p.dim {
                     a href={ "/s/" (session) "/findings" } {
-                        @if more > 0 { "All " (findings.len()) } @else { "With their cost" }
+                        @if more > 0 { "All " (findings.len()) ", with their cost" } @else { "What they cost" }
                     }
                 }
             }
