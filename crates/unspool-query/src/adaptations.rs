@@ -34,7 +34,7 @@ pub use document::{
 pub use facts::{Facts, facts};
 pub use history::Change;
 pub use proposals::{NewProposal, Proposal, ProposalState, from_findings};
-pub use state::{State, StatedItem};
+pub use state::{State, VersionedItem};
 pub use verify::{Question, Verification, verify};
 
 use catalogue::Catalogue;
@@ -123,10 +123,10 @@ impl AdaptationStore {
         match self.files(project) {
             Ok((catalogue, edits)) => {
                 let state = before.next(&catalogue, &edits);
-                let lasting = state.clone().of_edits(&edits, &before);
+                let lasting = state.clone().keeping_edited_projects(&edits, &before);
                 let is_pending = match &stored {
                     Some(before) => lasting != *before,
-                    None => state.items.iter().any(|stated| stated.item.enabled),
+                    None => state.items.iter().any(|versioned| versioned.item.enabled),
                 };
                 let problems = with_unknown(catalogue.warnings, &state, &edits, &self.edits_file());
                 // Agents still get the version before.
@@ -147,8 +147,8 @@ impl AdaptationStore {
         let (catalogue, edits) = self.files(None)?;
         let state = self.commit(&before, &before.next(&catalogue, &edits), author)?;
         // What is off from the beginning did not change.
-        let is_news = |stated: &&StatedItem| before.version > 0 || stated.item.enabled;
-        Ok(state.changed_since(&before).filter(is_news).map(StatedItem::key).collect())
+        let is_news = |versioned: &&VersionedItem| before.version > 0 || versioned.item.enabled;
+        Ok(state.changed_since(&before).filter(is_news).map(VersionedItem::key).collect())
     }
 
     /// Changes an item (R-002-33, R-002-34). `expected`: the version that the change was made for.
@@ -159,7 +159,7 @@ impl AdaptationStore {
         patch: &Patch,
         expected: Option<u64>,
         author: Author<'_>,
-    ) -> Result<StatedItem, AdaptError> {
+    ) -> Result<VersionedItem, AdaptError> {
         if let Some(problem) = patch.problem() {
             return Err(AdaptError::Refused(problem));
         }
@@ -170,7 +170,7 @@ impl AdaptationStore {
         let by_file = Author { who: "file", why: None };
         let stored = self.commit(
             &stored,
-            &stored.next(&catalogue, &edits).of_edits(&edits, &stored),
+            &stored.next(&catalogue, &edits).keeping_edited_projects(&edits, &stored),
             by_file,
         )?;
         let before = stored.next(&catalogue, &edits);
@@ -183,7 +183,7 @@ impl AdaptationStore {
         let key = found.key();
         patch.apply(edits.0.entry(key.clone()).or_default(), Timestamp::now());
         self.write(&self.edits_file(), edits.text().as_bytes())?;
-        let next = before.next(&catalogue, &edits).of_edits(&edits, &stored);
+        let next = before.next(&catalogue, &edits).keeping_edited_projects(&edits, &stored);
         let state = self.commit(&stored, &next, author)?;
         state.by_key(&key).cloned().ok_or_else(not_found)
     }
@@ -233,9 +233,9 @@ impl AdaptationStore {
             return Ok(next.clone());
         }
         let now = Timestamp::now();
-        let change = |stated| Change::of(stated, next.version, now, author.who, author.why);
+        let change = |versioned| Change::of(versioned, next.version, now, author.who, author.why);
         // What is off from the beginning is what everybody has, and nobody's change.
-        let is_news = |stated: &&StatedItem| stated.version > 1 || stated.item.enabled;
+        let is_news = |versioned: &&VersionedItem| versioned.version > 1 || versioned.item.enabled;
         let changes: Vec<Change> = next.changed_since(before).filter(is_news).map(change).collect();
         let failed = |path: PathBuf| |source| AdaptError::Io { path, source };
         history::append(&self.history_file(), &changes).map_err(failed(self.history_file()))?;

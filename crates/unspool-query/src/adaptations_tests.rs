@@ -26,7 +26,8 @@ fn content(content: &str) -> Patch {
 fn items_with_fixed_ids_are_shipped_and_off() {
     let folder = TempDir::new().unwrap();
     let current = store(&folder).current(None).unwrap();
-    let ids: Vec<&str> = current.state.items.iter().map(|stated| stated.item.id.as_str()).collect();
+    let ids: Vec<&str> =
+        current.state.items.iter().map(|versioned| versioned.item.id.as_str()).collect();
     let fixed = [
         REREAD,
         "adn.tools.search",
@@ -45,7 +46,13 @@ fn items_with_fixed_ids_are_shipped_and_off() {
     ];
     assert_eq!(ids, fixed);
     assert!(current.problems.is_empty(), "{:?}", current.problems);
-    assert!(current.state.items.iter().all(|stated| !stated.item.enabled && stated.version == 1));
+    assert!(
+        current
+            .state
+            .items
+            .iter()
+            .all(|versioned| !versioned.item.enabled && versioned.version == 1)
+    );
     // Looking writes nothing.
     assert!(!folder.path().join("data").exists());
 }
@@ -235,7 +242,7 @@ fn concurrent_changes_lose_nothing() {
     let folder = TempDir::new().unwrap();
     let ids: Vec<String> = {
         let state = store(&folder).current(None).unwrap().state;
-        state.items.iter().map(|stated| stated.item.id.clone()).collect()
+        state.items.iter().map(|versioned| versioned.item.id.clone()).collect()
     };
     let at = &folder;
     thread::scope(|scope| {
@@ -251,8 +258,8 @@ fn concurrent_changes_lose_nothing() {
     let store = store(&folder);
     let state = State::read(&store.state_file()).unwrap().unwrap();
     for id in &ids {
-        let stated = state.find(id, None).unwrap();
-        assert_eq!((stated.item.content.clone(), stated.version), (format!("{id} 9"), 11));
+        let versioned = state.find(id, None).unwrap();
+        assert_eq!((versioned.item.content.clone(), versioned.version), (format!("{id} 9"), 11));
         assert_eq!(store.history(id, None).unwrap().len(), 10);
     }
     assert_eq!(state.version, 1 + 10 * ids.len() as u64);

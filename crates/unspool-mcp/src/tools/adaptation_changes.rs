@@ -69,7 +69,7 @@ fn run_propose<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Ans
     let id = arguments.text("id").unwrap_or_default().to_owned();
     let current = store.current(project(reader)).map_err(|e| error(&e))?;
     let found = current.state.find(&id, project(reader));
-    let project = found.and_then(|stated| stated.project.clone());
+    let project = found.and_then(|versioned| versioned.project.clone());
     let patch =
         Patch { content: arguments.owned("content"), enabled: Some(true), ..Patch::default() };
     let (who, why) = ("agent".to_owned(), arguments.owned("why").unwrap_or_default());
@@ -115,9 +115,9 @@ fn run_update<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answ
     let author = Author { who: "mcp", why: arguments.text("why") };
     let (id, version) = (arguments.text("id").unwrap_or_default(), arguments.number("version"));
     let updated = store.update(id, project(reader), &patch, version, author);
-    let stated = updated.map_err(|e| error(&e))?;
+    let versioned = updated.map_err(|e| error(&e))?;
     let mut exit = reader.exit_of_none();
-    Ok(only(arguments, item(&mut exit, &stated, usize::MAX).done()))
+    Ok(only(arguments, item(&mut exit, &versioned, usize::MAX).done()))
 }
 
 fn run_reload<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, ToolError> {

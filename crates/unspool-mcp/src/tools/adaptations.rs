@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use unspool_model::adaptation::TEXT_CHANNEL;
-use unspool_query::adaptations::{ListFilter, PreviewDocument, StatedItem};
+use unspool_query::adaptations::{ListFilter, PreviewDocument, VersionedItem};
 use unspool_store::store::View;
 
 use crate::answer::{Answer, AnswerBuilder};
@@ -84,17 +84,17 @@ pub fn error(error: &impl std::fmt::Display) -> ToolError {
 }
 
 /// An adaptation as an object.
-pub fn item(exit: &mut Exit<'_>, stated: &StatedItem, most: usize) -> Item {
-    let of = &stated.item;
+pub fn item(exit: &mut Exit<'_>, versioned: &VersionedItem, most: usize) -> Item {
+    let of = &versioned.item;
     let mut item = Item::new();
-    item.field(exit, "id", Some(&of.id)).number("version", stated.version);
+    item.field(exit, "id", Some(&of.id)).number("version", versioned.version);
     item.field(exit, "title", Some(&of.title)).text(exit, "content", &of.content, most);
     item.word("enabled", if of.enabled { "yes" } else { "no" });
     item.flag("on_trial", of.trial.is_some()).field(exit, "rule", of.rule.as_deref());
     item.fields(exit, "tags", of.tags.iter().map(String::as_str));
     item.fields(exit, "agents", of.scope.agents.iter().map(String::as_str));
     item.fields(exit, "channels", of.scope.channels.iter().map(String::as_str));
-    item.field(exit, "origin", Some(&stated.origin));
+    item.field(exit, "origin", Some(&versioned.origin));
     item
 }
 
@@ -113,9 +113,9 @@ fn run_list<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer
     let problems: Vec<String> = current.problems.iter().map(ToString::to_string).collect();
     head.fields(&mut exit, "problems", problems.iter().map(String::as_str));
     let mut answer = AnswerBuilder::new(arguments.limit(), head.done(), "adaptations");
-    let wanted = current.state.items.iter().filter(|stated| filter.has(stated));
-    for (at, stated) in wanted.enumerate().skip(from) {
-        if !answer.push(item(&mut exit, stated, BRIEF_CHARS).done()) {
+    let wanted = current.state.items.iter().filter(|versioned| filter.has(versioned));
+    for (at, versioned) in wanted.enumerate().skip(from) {
+        if !answer.push(item(&mut exit, versioned, BRIEF_CHARS).done()) {
             return Ok(answer.finish(Some(at.to_string())));
         }
     }
@@ -127,7 +127,7 @@ fn run_get<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer,
     let Adaptations { store, .. } = of(reader)?;
     let current = store.current(project(reader)).map_err(|e| error(&e))?;
     let found = current.state.find(id, project(reader));
-    let stated = found.ok_or_else(|| {
+    let versioned = found.ok_or_else(|| {
         ToolError::message(format!("not_found: there is no adaptation {id}; see list_adaptations"))
     })?;
     let history = store.history(id, project(reader)).map_err(|e| error(&e))?;
@@ -141,7 +141,7 @@ fn run_get<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer,
         item.done()
     });
     let changes = changes.collect();
-    let mut whole = item(&mut exit, stated, usize::MAX);
+    let mut whole = item(&mut exit, versioned, usize::MAX);
     whole.list("changes", changes);
     Ok(only(arguments, whole.done()))
 }

@@ -7,7 +7,7 @@ use unspool_model::adaptation::{Audience, Scope, Trial};
 
 use super::Current;
 use super::history::Change;
-use super::state::{State, StatedItem};
+use super::state::{State, VersionedItem};
 
 /// What to list. Absent: all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,8 +75,8 @@ pub struct HistoryDocument<'a> {
 }
 
 impl ListFilter<'_> {
-    pub fn has(&self, stated: &StatedItem) -> bool {
-        let item = &stated.item;
+    pub fn has(&self, versioned: &VersionedItem) -> bool {
+        let item = &versioned.item;
         self.agent.is_none_or(|agent| item.scope.has_agent(Some(agent)))
             && self.channel.is_none_or(|channel| item.scope.has_channel(Some(channel)))
             && self.tag.is_none_or(|tag| item.tags.iter().any(|one| one == tag))
@@ -86,7 +86,7 @@ impl ListFilter<'_> {
 
 impl<'a> AdaptationsDocument<'a> {
     pub fn new(current: &'a Current, filter: &ListFilter<'_>) -> AdaptationsDocument<'a> {
-        let items = current.state.items.iter().filter(|stated| filter.has(stated));
+        let items = current.state.items.iter().filter(|versioned| filter.has(versioned));
         AdaptationsDocument {
             version: current.state.version,
             reload_needed: current.is_pending,
@@ -97,12 +97,12 @@ impl<'a> AdaptationsDocument<'a> {
 }
 
 impl<'a> AdaptationDocument<'a> {
-    pub fn new(stated: &'a StatedItem) -> AdaptationDocument<'a> {
-        let item = &stated.item;
+    pub fn new(versioned: &'a VersionedItem) -> AdaptationDocument<'a> {
+        let item = &versioned.item;
         AdaptationDocument {
             id: &item.id,
-            version: stated.version,
-            sha256: &stated.sha256,
+            version: versioned.version,
+            sha256: &versioned.sha256,
             title: &item.title,
             content: &item.content,
             enabled: item.enabled,
@@ -111,8 +111,8 @@ impl<'a> AdaptationDocument<'a> {
             tags: &item.tags,
             rule: item.rule.as_deref(),
             never: item.never.as_deref(),
-            origin: &stated.origin,
-            project: stated.project.as_ref().map(|path| path.display().to_string()),
+            origin: &versioned.origin,
+            project: versioned.project.as_ref().map(|path| path.display().to_string()),
         }
     }
 }
@@ -128,8 +128,8 @@ impl PreviewDocument {
         let to = Audience { agent: Some(agent), channel: Some(channel), project, session: None };
         let assembly = state.assemble(&to);
         let frame = assembly.frame(state.version);
-        let on_trial = state.items.iter().filter(|stated| {
-            let item = &stated.item;
+        let on_trial = state.items.iter().filter(|versioned| {
+            let item = &versioned.item;
             item.enabled
                 && item.trial.is_some()
                 && item.scope.matches(to.agent, to.channel, project)
@@ -141,7 +141,7 @@ impl PreviewDocument {
             version: state.version,
             sha256: assembly.digest(),
             chars: frame.as_ref().map_or(0, |frame| frame.chars().count()),
-            on_trial_ids: on_trial.map(|stated| stated.item.id.clone()).collect(),
+            on_trial_ids: on_trial.map(|versioned| versioned.item.id.clone()).collect(),
             included_ids: assembly.included,
             left_out_ids: assembly.left_out,
             text: assembly.text,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use unspool_model::adaptation::{Item, Trial};
 use unspool_store::private_file;
 
-use super::state::StatedItem;
+use super::state::VersionedItem;
 
 /// A version of an item.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -34,15 +34,15 @@ pub struct Change {
 
 impl Change {
     pub fn of(
-        stated: &StatedItem,
+        versioned: &VersionedItem,
         state: u64,
         at: Timestamp,
         who: &str,
         why: Option<&str>,
     ) -> Change {
-        let Item { title, content, enabled, trial, .. } = stated.item.clone();
+        let Item { title, content, enabled, trial, .. } = versioned.item.clone();
         let (who, why) = (who.to_owned(), why.map(str::to_owned));
-        let (key, sha256, version) = (stated.key(), stated.sha256.clone(), stated.version);
+        let (key, sha256, version) = (versioned.key(), versioned.sha256.clone(), versioned.version);
         Change { at, key, version, state, sha256, who, why, title, content, enabled, trial }
     }
 }

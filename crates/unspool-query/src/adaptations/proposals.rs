@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unspool_model::adaptation::{Patch, TrialChange};
 use unspool_view::finding::Rule;
 
-use super::state::{State, StatedItem};
+use super::state::{State, VersionedItem};
 use super::{AdaptError, AdaptationStore, Author, FileProblem};
 use crate::findings::Findings;
 
@@ -61,12 +61,12 @@ pub struct NewProposal {
 pub fn from_findings(found: &Findings, state: &State) -> Vec<NewProposal> {
     let mut proposals = Vec::new();
     for rule in Rule::ALL {
-        let is_for = |stated: &&StatedItem| {
-            let item = &stated.item;
+        let is_for = |versioned: &&VersionedItem| {
+            let item = &versioned.item;
             let is_worded = !item.content.trim().is_empty();
             item.rule.as_deref() == Some(rule.name()) && !item.enabled && is_worded
         };
-        let Some(stated) = state.items.iter().find(is_for) else { continue };
+        let Some(versioned) = state.items.iter().find(is_for) else { continue };
         let (mut count, mut opportunities, mut sessions) = (0, 0, 0);
         let mut evidence = Vec::new();
         for session in &found.sessions {
@@ -86,8 +86,8 @@ pub fn from_findings(found: &Findings, state: &State) -> Vec<NewProposal> {
         evidence.truncate(MAX_EVIDENCE);
         let plural = if sessions == 1 { "" } else { "s" };
         proposals.push(NewProposal {
-            id: stated.item.id.clone(),
-            project: stated.project.clone(),
+            id: versioned.item.id.clone(),
+            project: versioned.project.clone(),
             patch: Patch { enabled: Some(true), ..Patch::default() },
             who: "template".to_owned(),
             why: format!(
@@ -162,7 +162,7 @@ impl AdaptationStore {
         Ok(added)
     }
 
-    fn proposed_item(&self, proposal: &NewProposal) -> Result<StatedItem, AdaptError> {
+    fn proposed_item(&self, proposal: &NewProposal) -> Result<VersionedItem, AdaptError> {
         let current = self.current(proposal.project.as_deref())?;
         let found = current.state.find(&proposal.id, proposal.project.as_deref());
         found.cloned().ok_or_else(|| AdaptError::NotFound(proposal.id.clone()))
@@ -174,15 +174,15 @@ impl AdaptationStore {
         number: u64,
         trial: Option<TrialChange>,
         who: &str,
-    ) -> Result<StatedItem, AdaptError> {
+    ) -> Result<VersionedItem, AdaptError> {
         let proposal = self.open_proposal(number)?;
         let patch = Patch { trial: trial.or(proposal.patch.trial), ..proposal.patch.clone() };
         let why = format!("proposal {number}: {}", proposal.why);
         let author = Author { who, why: Some(&why) };
         let project = proposal.project.as_deref();
-        let stated = self.update(&proposal.id, project, &patch, None, author)?;
+        let versioned = self.update(&proposal.id, project, &patch, None, author)?;
         self.decide(number, ProposalState::Applied)?;
-        Ok(stated)
+        Ok(versioned)
     }
 
     pub fn dismiss(&self, number: u64) -> Result<Proposal, AdaptError> {

@@ -18,12 +18,12 @@ pub struct State {
     pub(super) format: u32,
     /// Rises whenever an item changes.
     pub version: u64,
-    pub items: Vec<StatedItem>,
+    pub items: Vec<VersionedItem>,
 }
 
 /// An item as it counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StatedItem {
+pub struct VersionedItem {
     pub item: Item,
     /// Rises whenever the item changes.
     pub version: u64,
@@ -34,7 +34,7 @@ pub struct StatedItem {
     pub project: Option<PathBuf>,
 }
 
-impl StatedItem {
+impl VersionedItem {
     /// Its key in the edits file.
     pub fn key(&self) -> String {
         match &self.project {
@@ -60,10 +60,10 @@ impl State {
     pub fn next(&self, catalogue: &Catalogue, edits: &Edits) -> State {
         let mut items = Vec::with_capacity(catalogue.items.len());
         let none = Default::default();
-        let of_broken = self.items.iter().filter_map(|stated| {
-            let project = stated.project.as_ref()?;
+        let of_broken = self.items.iter().filter_map(|versioned| {
+            let project = versioned.project.as_ref()?;
             let is_broken = catalogue.broken.contains(project);
-            is_broken.then(|| (stated.item.clone(), Origin::Project(project.clone())))
+            is_broken.then(|| (versioned.item.clone(), Origin::Project(project.clone())))
         });
         let of_broken: Vec<(Item, Origin)> = of_broken.collect();
         for (item, origin) in catalogue.items.iter().chain(&of_broken) {
@@ -77,17 +77,17 @@ impl State {
             };
             let (origin, project) =
                 (origin.name().to_owned(), origin.project().map(Path::to_owned));
-            items.push(StatedItem { item, version, sha256, origin, project });
+            items.push(VersionedItem { item, version, sha256, origin, project });
         }
         State { format: FORMAT, version: self.version, items }.after(self)
     }
 
     /// Without the items of projects that nobody edited: they are off, and the file is small. `before`
     /// is what the version continues.
-    pub fn of_edits(mut self, edits: &Edits, before: &State) -> State {
+    pub fn keeping_edited_projects(mut self, edits: &Edits, before: &State) -> State {
         let projects: Vec<PathBuf> = edits.projects().collect();
         let is_edited = |project: &PathBuf| projects.contains(project);
-        self.items.retain(|stated| stated.project.as_ref().is_none_or(is_edited));
+        self.items.retain(|versioned| versioned.project.as_ref().is_none_or(is_edited));
         self.after(before)
     }
 
@@ -98,29 +98,34 @@ impl State {
         self
     }
 
-    pub fn by_key(&self, key: &str) -> Option<&StatedItem> {
-        self.items.iter().find(|stated| stated.key() == key)
+    pub fn by_key(&self, key: &str) -> Option<&VersionedItem> {
+        self.items.iter().find(|versioned| versioned.key() == key)
     }
 
     /// The item with this id: that of the project, if there is one.
-    pub fn find(&self, id: &str, project: Option<&Path>) -> Option<&StatedItem> {
-        let with_id = || self.items.iter().filter(|stated| stated.item.id == id);
-        let of_project = |stated: &&StatedItem| match (&stated.project, project) {
+    pub fn find(&self, id: &str, project: Option<&Path>) -> Option<&VersionedItem> {
+        let with_id = || self.items.iter().filter(|versioned| versioned.item.id == id);
+        let of_project = |versioned: &&VersionedItem| match (&versioned.project, project) {
             (Some(of), Some(project)) => project.starts_with(of),
             (Some(_) | None, _) => false,
         };
-        with_id().find(of_project).or_else(|| with_id().find(|stated| stated.project.is_none()))
+        with_id()
+            .find(of_project)
+            .or_else(|| with_id().find(|versioned| versioned.project.is_none()))
     }
 
     /// What an audience gets.
     pub fn assemble(&self, to: &Audience<'_>) -> Assembly {
-        assemble(self.items.iter().map(|stated| &stated.item), to)
+        assemble(self.items.iter().map(|versioned| &versioned.item), to)
     }
 
     /// What changed since another state.
-    pub fn changed_since<'a>(&'a self, before: &'a State) -> impl Iterator<Item = &'a StatedItem> {
-        self.items.iter().filter(|stated| {
-            before.by_key(&stated.key()).is_none_or(|old| old.sha256 != stated.sha256)
+    pub fn changed_since<'a>(
+        &'a self,
+        before: &'a State,
+    ) -> impl Iterator<Item = &'a VersionedItem> {
+        self.items.iter().filter(|versioned| {
+            before.by_key(&versioned.key()).is_none_or(|old| old.sha256 != versioned.sha256)
         })
     }
 }

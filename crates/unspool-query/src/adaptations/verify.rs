@@ -12,13 +12,13 @@ use unspool_model::verdict::{self, Arm, Comparison, SessionCount, Verdict, compa
 use unspool_view::finding::Rule;
 
 use super::history::Change;
-use super::state::StatedItem;
+use super::state::VersionedItem;
 use crate::findings::SessionFindings;
 
 /// What is to be verified.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    pub item: &'a StatedItem,
+    pub item: &'a VersionedItem,
     pub rule: Rule,
     /// Only findings with this signature.
     pub signature: Option<&'a str>,

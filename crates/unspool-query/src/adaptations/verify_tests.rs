@@ -37,7 +37,7 @@ fn session(hour: i64, missed: u64, seen: u64) -> SessionFindings {
     )
 }
 
-fn stated() -> StatedItem {
+fn versioned() -> VersionedItem {
     let item = Item {
         id: ID.to_owned(),
         title: "Title".to_owned(),
@@ -46,12 +46,12 @@ fn stated() -> StatedItem {
         ..Item::default()
     };
     let sha256 = item.digest();
-    StatedItem { item, version: 2, sha256, origin: "shipped".to_owned(), project: None }
+    VersionedItem { item, version: 2, sha256, origin: "shipped".to_owned(), project: None }
 }
 
 fn change(hour: i64, version: u64, trial: bool) -> Change {
     let by = super::super::Author { who: "cli", why: None };
-    let mut change = Change::of(&stated(), version, at(hour), by.who, by.why);
+    let mut change = Change::of(&versioned(), version, at(hour), by.who, by.why);
     change.version = version;
     change.trial = trial.then_some(unspool_model::adaptation::Trial::Half);
     change
@@ -59,7 +59,7 @@ fn change(hour: i64, version: u64, trial: bool) -> Change {
 
 fn ask(sessions: Vec<SessionFindings>, changes: &[Change]) -> Verification {
     let sessions: Vec<_> = sessions.into_iter().map(Arc::new).collect();
-    let item = stated();
+    let item = versioned();
     let question =
         Question { item: &item, rule: Rule::EditMissed, signature: None, model: None, changes };
     verify(&sessions, &question)

@@ -256,8 +256,8 @@ impl Adapt {
                 paint::proposals(&proposals)
             }
             Action::Apply { number, trial } => {
-                let stated = store.apply(number, trial.map(Into::into), "cli")?;
-                paint::changed(&stated)?;
+                let versioned = store.apply(number, trial.map(Into::into), "cli")?;
+                paint::changed(&versioned)?;
                 paint::delivery_hint(true)
             }
             Action::Dismiss { number } => {
@@ -278,8 +278,8 @@ fn switch(
 ) -> Result<()> {
     let patch = Patch { enabled: Some(enabled), ..Patch::default() };
     for id in ids {
-        let stated = store.update(id, project, &patch, None, BY_HAND)?;
-        paint::changed(&stated)?;
+        let versioned = store.update(id, project, &patch, None, BY_HAND)?;
+        paint::changed(&versioned)?;
     }
     paint::delivery_hint(enabled)
 }
@@ -288,7 +288,7 @@ impl Show {
     fn run(self, archive: &Archive, store: &AdaptationStore, project: Option<&Path>) -> Result<()> {
         let current = store.current(project)?;
         paint::warn(&current);
-        let Some(stated) = current.state.find(&self.id, project) else {
+        let Some(versioned) = current.state.find(&self.id, project) else {
             bail!("not_found: there is no adaptation {}; `unspool adapt list` shows all", self.id)
         };
         let history = store.history(&self.id, project)?;
@@ -303,10 +303,10 @@ impl Show {
         let delivered = deliveries(archive.folder()?.path())?;
         let facts = facts(&self.id, &history, &delivered, &sessions);
         if self.json {
-            let item = AdaptationDocument::new(stated);
+            let item = AdaptationDocument::new(versioned);
             return super::write_json(&ShowDocument { item, facts: &facts });
         }
-        paint::item(stated, &facts)
+        paint::item(versioned, &facts)
     }
 }
 
@@ -319,8 +319,8 @@ impl Update {
             bail!("nothing to change; give --content, --title or --trial");
         }
         let author = Author { who: "cli", why: self.why.as_deref() };
-        let stated = store.update(&self.id, project, &patch, self.version, author)?;
-        paint::changed(&stated)
+        let versioned = store.update(&self.id, project, &patch, self.version, author)?;
+        paint::changed(&versioned)
     }
 }
 
@@ -363,7 +363,7 @@ impl Propose {
             Some(id) => {
                 let content = self.content.map(text).transpose()?;
                 let found = current.state.find(&id, project);
-                let project = found.and_then(|stated| stated.project.clone());
+                let project = found.and_then(|versioned| versioned.project.clone());
                 let patch = Patch { content, enabled: Some(true), ..Patch::default() };
                 let (who, why) = ("person".to_owned(), self.why.unwrap_or_default());
                 vec![NewProposal { id, project, patch, who, why, evidence: Vec::new() }]

@@ -15,7 +15,7 @@ use super::paint;
 pub fn run(store: &AdaptationStore, id: &str, project: Option<&Path>) -> Result<()> {
     let current = store.current(project)?;
     paint::warn(&current);
-    let Some(stated) = current.state.find(id, project) else {
+    let Some(versioned) = current.state.find(id, project) else {
         bail!("not_found: there is no adaptation {id}; `unspool adapt list` shows all");
     };
     let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
@@ -24,7 +24,7 @@ pub fn run(store: &AdaptationStore, id: &str, project: Option<&Path>) -> Result<
         .context("no editor is set; set EDITOR, or use `unspool adapt update ID --content -`")?;
     // Beside the edits, where only the user may read.
     let path = store.edits_file().with_file_name(format!("edit-{}.md", std::process::id()));
-    let _file = EditedFile::new(path.clone(), &stated.item.content)?;
+    let _file = EditedFile::new(path.clone(), &versioned.item.content)?;
     // Editors are named with options: `code --wait`.
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
@@ -35,15 +35,15 @@ pub fn run(store: &AdaptationStore, id: &str, project: Option<&Path>) -> Result<
     }
     let content = fs::read_to_string(&path).context("cannot read what the editor wrote")?;
     let content = content.trim().to_owned();
-    if content == stated.item.content.trim() {
+    if content == versioned.item.content.trim() {
         stderr_line!("unspool: nothing was changed");
         return Ok(());
     }
     let patch = Patch { content: Some(content), ..Patch::default() };
     let author = Author { who: "cli", why: None };
     // Another change meanwhile is not overwritten.
-    let stated = store.update(id, project, &patch, Some(stated.version), author)?;
-    paint::changed(&stated)
+    let versioned = store.update(id, project, &patch, Some(versioned.version), author)?;
+    paint::changed(&versioned)
 }
 
 /// A file for the editor, which goes when it is dropped.

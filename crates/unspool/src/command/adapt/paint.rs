@@ -6,7 +6,7 @@ use anyhow::Result;
 use unspool_model::adaptation::Item;
 use unspool_query::adaptations::{
     AdaptationsDocument, Change, Current, Facts, PreviewDocument, Proposal, ProposalState,
-    StatedItem,
+    VersionedItem,
 };
 use unspool_view::lines::make_visible;
 
@@ -68,9 +68,9 @@ pub fn list(document: &AdaptationsDocument<'_>) -> Result<()> {
     Ok(())
 }
 
-pub fn item(stated: &StatedItem, facts: &Facts) -> Result<()> {
+pub fn item(versioned: &VersionedItem, facts: &Facts) -> Result<()> {
     let mut out = io::stdout();
-    let Item { id, title, content, scope, tags, enabled, trial, rule, .. } = &stated.item;
+    let Item { id, title, content, scope, tags, enabled, trial, rule, .. } = &versioned.item;
     writeln!(out, "{id}  {}\n", make_visible(title))?;
     text(content, "  ")?;
     writeln!(out)?;
@@ -95,7 +95,7 @@ pub fn item(stated: &StatedItem, facts: &Facts) -> Result<()> {
         (true, None) => "yes",
         (true, Some(_)) => "yes, in half of the sessions",
     };
-    writeln!(out, "version    {} ({})", stated.version, stated.origin)?;
+    writeln!(out, "version    {} ({})", versioned.version, versioned.origin)?;
     writeln!(out, "enabled    {enabled}")?;
     let last = facts.delivered_last_at.as_deref().map(|at| format!(", last at {at}"));
     let sessions = |count: usize| {
@@ -131,10 +131,10 @@ pub fn item(stated: &StatedItem, facts: &Facts) -> Result<()> {
     Ok(())
 }
 
-pub fn changed(stated: &StatedItem) -> Result<()> {
-    let item = &stated.item;
+pub fn changed(versioned: &VersionedItem) -> Result<()> {
+    let item = &versioned.item;
     let state = state(item.enabled, item.trial.is_some());
-    writeln!(io::stdout(), "{}: {state}, version {}", item.id, stated.version)?;
+    writeln!(io::stdout(), "{}: {state}, version {}", item.id, versioned.version)?;
     Ok(())
 }
 
