@@ -121,5 +121,33 @@ class Copilot(Agent):
                 "COPILOT_PROVIDER_TYPE": "anthropic", "COPILOT_PROVIDER_API_KEY": "mock-key"}
 
 
+class Qwen(Agent):
+    """Driven by `agents` only."""
+    command = ["qwen"]
+
+    def prepare(self, run):
+        model = {"id": "mock-model", "name": "Mock", "envKey": "MOCK_KEY", "baseUrl": run.url}
+        write(run.home / ".qwen/settings.json", {
+            "security": {"auth": {"selectedType": "anthropic"}}, "model": {"name": "mock-model"},
+            "modelProviders": {"anthropic": [model]}, "privacy": {"usageStatisticsEnabled": False},
+            "general": {"disableAutoUpdate": True, "enableAutoUpdate": False}})
+        return {"MOCK_KEY": "mock-key", "ANTHROPIC_API_KEY": "mock-key", "ANTHROPIC_BASE_URL": run.url,
+                "ANTHROPIC_MODEL": "mock-model"}
+
+
+class Droid(Agent):
+    """Driven by `agents` only."""
+    command = ["droid"]
+
+    def prepare(self, run):
+        model = {"model": "mock-model", "displayName": "Mock", "baseUrl": run.url, "apiKey": "mock-key",
+                 "provider": "anthropic", "maxOutputTokens": 8000}
+        write(run.home / ".factory/settings.json", {
+            "customModels": [model], "sessionDefaultSettings": {"model": "custom:Mock-0"}})
+        return {"FACTORY_DISABLE_KEYRING": "1", "FACTORY_AIRGAP_ENABLED": "1"}
+
+
 AGENTS = {"claude-code": ClaudeCode(), "codex": Codex(), "opencode": OpenCode(),
           "gemini": Gemini(), "copilot": Copilot()}
+# Agents that `agents` drives, too.
+CHAT_AGENTS = AGENTS | {"qwen": Qwen(), "droid": Droid()}

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 STEP = re.compile(r"do step (\w+)")
 SHELL = {  # the agents' shell tools and the parameter that takes the command
     "Bash": "command", "bash": "command", "run_shell_command": "command",
-    "exec_command": "cmd", "shell_command": "command",
+    "exec_command": "cmd", "shell_command": "command", "Execute": "command",
 }
 
 
@@ -109,6 +109,8 @@ class Mock:
         if isinstance(then, str):
             return self.hang(http, speak, body.get("model") or "mock", then)
         more = {"yield_time_ms": 30000} if argument == "cmd" else {"description": "Run it"}
+        if tool == "Execute":
+            more = {"summary": "Run it", "riskLevel": "medium", "riskLevelReason": "It runs a script."}
         calls = []
         for call in then:
             if isinstance(call, str):
