@@ -96,6 +96,12 @@ impl Adapter {
         (self == Adapter::Codex).then(failure_name)
     }
 
+    /// The error in a chunk of prose that may be the program's: Droid says why a prompt fails in the
+    /// model's place, before it replies with the error itself.
+    pub fn error_words(self, chunk: &str) -> Option<&str> {
+        if self == Adapter::Droid { chunk.strip_prefix("Error: ") } else { None }
+    }
+
     /// What the id of a chunk's message names.
     pub fn chunk_name(self, prose_kind: ProseKind, id: &str) -> ChunkName {
         match (self, prose_kind) {

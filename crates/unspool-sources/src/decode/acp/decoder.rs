@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use unspool_model::event::{EndReason, Event, EventKind, ToolEnd};
+use unspool_model::event::{EndReason, Event, EventKind, ProseKind, ToolEnd};
 use unspool_model::part::{Body, Failure, File, Interjection, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
@@ -51,6 +51,9 @@ pub(super) struct AcpDecoder {
     /// The model call or the block that the last chunk named.
     pub step: Option<String>,
     pub block: Option<Name>,
+    /// Words in the model's place that are the program's if the prompt fails with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub possible_error: Option<String>,
 }
 
 /// A request of the client.
@@ -81,6 +84,7 @@ impl Decoder for AcpDecoder {
         }
         let message = fields.fields("msg");
         let direction = fields.text("dir").unwrap_or_default();
+        self.settle_possible_error(&mut emit, &message);
         match &*direction {
             "us" | "exit" => self.own(&mut emit, &direction, &message),
             "junk" => self.junk(&mut emit, &message),
@@ -114,6 +118,7 @@ impl AcpDecoder {
             is_over: false,
             step: None,
             block: None,
+            possible_error: None,
         }
     }
 
@@ -269,6 +274,15 @@ impl AcpDecoder {
         }
     }
 
+    /// What follows tells whose words were held back.
+    fn settle_possible_error(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) {
+        let Some(text) = self.possible_error.take() else { return };
+        let error = message.fields("error").string("data");
+        if error.is_none() || error.as_deref() != self.adapter.error_words(&text) {
+            emit.push(EventKind::ProseDelta { prose_kind: ProseKind::Text, block: None, text });
+        }
+    }
+
     /// The reply to a prompt ends its turn.
     fn end(&mut self, emit: &mut Emitter<'_>, message: &Fields<'_>) -> RecordOutcome {
         self.end_refused(emit);
@@ -277,6 +291,7 @@ impl AcpDecoder {
         if error.is_object() {
             let data = error.fields("data");
             let detail = data.string("message").or_else(|| data.string("details"));
+            let detail = detail.or_else(|| error.string("data"));
             let text = detail.or_else(|| error.string("message"));
             if let Some((text, name)) = text.clone().zip(self.adapter.failure_name()) {
                 let failure = Failure { text, ..Failure::default() };

@@ -96,6 +96,10 @@ impl AcpDecoder {
             self.block.clone_from(&block);
         }
         let text = content.string("text").unwrap_or_default();
+        if prose_kind == ProseKind::Text && self.adapter.error_words(&text).is_some() {
+            self.possible_error = Some(text);
+            return RecordOutcome::InParts;
+        }
         emit.push(EventKind::ProseDelta { prose_kind, block, text });
         RecordOutcome::InParts
     }

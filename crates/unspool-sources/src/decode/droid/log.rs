@@ -24,6 +24,9 @@ use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome}
 use super::tool::{begin_call, emit_result};
 use super::{early_end, hook_run, is_early_end, prose_name, question, settings, task};
 
+/// What the model is told after a person stopped it while it wrote.
+const STOPPED: &str = "Request interrupted by user";
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LogDecoder {
@@ -38,6 +41,9 @@ pub(super) struct LogDecoder {
     /// Calls of this turn that a person stopped, with their tools: the end of the turn says whether
     /// that was an answer to a question.
     stopped: Vec<(Arc<str>, String)>,
+    /// The model is told that a person stopped it while it wrote. Over ACP the end of the turn then
+    /// says `completed`.
+    was_stopped: bool,
     /// A call has the task list that is repeated in a record of its own.
     has_listed: bool,
     /// The last text of this turn that only the user saw: if the turn fails, it says why.
@@ -167,6 +173,7 @@ impl LogDecoder {
         let name = Some(Name::Record(id.clone()));
         match message.text("visibility").as_deref() {
             Some("llm_only") => {
+                self.was_stopped |= text == STOPPED;
                 let info = ContextInfo { title: "Told to the model".to_owned(), text };
                 emit.push(EventKind::Part(name, Body::ContextInfo(info)));
             }
@@ -195,6 +202,7 @@ impl LogDecoder {
         let names = [Name::Prompt(id.clone())].into_iter().chain(by_text).collect();
         self.prompt = Some(id.clone());
         self.stopped.clear();
+        self.was_stopped = false;
         self.message_to_user = None;
         let context = std::mem::take(&mut self.context).into_iter().map(Body::ContextInfo);
         let user = context.chain(user).collect();
@@ -271,6 +279,7 @@ impl LogDecoder {
         emit.turn = fields.text("turnId").map(|id| Name::Prompt(id.as_ref().into()));
         let reason = fields.string("reason").unwrap_or_default();
         let end = match &*reason {
+            "completed" if self.was_stopped => EndReason::Interrupted,
             "completed" | "spec_handoff" | "permission_rejected" => EndReason::Completed,
             "cancelled" | "process_exit" => EndReason::Interrupted,
             _ if fields.is("resultKind", "structured") => EndReason::Completed,
