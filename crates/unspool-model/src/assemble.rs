@@ -58,6 +58,8 @@ pub struct Assembler {
     session: SessionId,
     facts: Facts,
     state: SessionState,
+    /// When the newest turn began.
+    newest_turn_at: Option<Timestamp>,
     turns: Vec<TurnFold>,
     /// The index of each turn that was not merged into another.
     turn_index: FxHashMap<TurnId, usize>,
@@ -138,6 +140,7 @@ impl Assembler {
             session,
             facts: Facts::default(),
             state: SessionState::default(),
+            newest_turn_at: None,
             turns: Vec::new(),
             turn_index: FxHashMap::default(),
             last_number: 0,
@@ -189,7 +192,7 @@ impl Assembler {
             EventKind::ContextWindowReported { model, tokens } => {
                 self.set_context_window(model, tokens);
             }
-            EventKind::SessionEnded => self.end_session(),
+            EventKind::SessionEnded => self.end_session(head),
             EventKind::TurnStarted { names, trigger, user } => {
                 self.start_turn(head, names, trigger, user);
             }

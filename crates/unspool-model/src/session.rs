@@ -140,6 +140,9 @@ pub struct Facts {
     /// The sizes of context windows that the agent reports, in tokens, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context_windows: BTreeMap<String, u64>,
+    /// When the session last ended. `Timestamp::MAX` if the source does not say when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
     #[serde(default)]
     pub ranks: Ranks<SessionField>,
     /// Ends of sub-agents whose start has not been seen yet.

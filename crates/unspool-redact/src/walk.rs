@@ -88,6 +88,7 @@ impl Redactor<'_> {
             cost_usd: _,
             cost_tokens: _,
             started: _,
+            ended_at: _,
             reported_parent,
             forked_from: _,
             outcomes_only: _,

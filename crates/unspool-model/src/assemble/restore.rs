@@ -3,13 +3,14 @@
 
 mod stored_turn;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::id::TurnId;
 use crate::part::Place;
 use crate::provenance::{Feed, Name};
-use crate::session::{Session, Transcript, Turn, TurnState};
+use crate::session::{Session, SessionState, Transcript, Turn, TurnState};
 
 use super::fold::TurnFold;
 use super::order::{Item, arrange};
@@ -63,6 +64,7 @@ impl Assembler {
         for turn in &transcript.turns {
             assembler.restore(turn);
         }
+        assembler.restore_end(transcript.turns.iter().filter_map(|turn| turn.started).max());
         assembler.find_disorder();
         assembler
     }
@@ -77,8 +79,10 @@ impl Assembler {
         let mut assembler = Assembler::new(session.id);
         assembler.facts = session.facts.clone();
         assembler.state = session.state;
+        let mut newest = None;
         for TurnStub { turn, names } in outlines {
             let at = assembler.turns.len();
+            newest = newest.max(turn.started);
             let mut fold = fold_turn(&turn);
             fold.stored = true;
             for name in &fold.origin.names {
@@ -90,8 +94,17 @@ impl Assembler {
             assembler.turn_index.insert(fold.id, at);
             assembler.turns.push(fold);
         }
+        assembler.restore_end(newest);
         assembler.find_disorder();
         assembler
+    }
+
+    /// Archives of earlier builds have the state of a session without the time of its end.
+    fn restore_end(&mut self, newest_turn: Option<Timestamp>) {
+        self.newest_turn_at = newest_turn;
+        if self.state == SessionState::Ended && self.facts.ended_at.is_none() {
+            self.facts.ended_at = newest_turn.or(Some(Timestamp::MAX));
+        }
     }
 
     /// The cursor of each source of each feed: the offset of the record, and the index of the

@@ -1,6 +1,8 @@
 //! The head of the session: which feed decides each fact, and which value stays. Every change of
 //! the head leaves as one `SessionUpdated`.
 
+use jiff::Timestamp;
+
 use crate::change::Change;
 use crate::price::ReportedCost;
 use crate::rank::{Ranks, SessionField};
@@ -93,10 +95,31 @@ impl Assembler {
         }
     }
 
-    pub(super) fn end_session(&mut self) {
-        if self.state != SessionState::Ended {
-            self.state = SessionState::Ended;
+    pub(super) fn end_session(&mut self, head: &Head) {
+        let ended_at = head.at.or(Some(Timestamp::MAX));
+        if self.facts.ended_at < ended_at {
+            self.facts.ended_at = ended_at;
+            self.state = self.state_by_time();
             self.emit_session();
+        }
+    }
+
+    /// A turn that began after the session ended takes the end back: the session was resumed. Times
+    /// decide, because feeds come in any order.
+    pub(super) fn note_turn_begin(&mut self, head: &Head) {
+        self.newest_turn_at = self.newest_turn_at.max(head.at);
+        let state = self.state_by_time();
+        if self.state != state {
+            self.state = state;
+            self.emit_session();
+        }
+    }
+
+    fn state_by_time(&self) -> SessionState {
+        let ended_at = self.facts.ended_at;
+        match ended_at.is_some() && self.newest_turn_at <= ended_at {
+            true => SessionState::Ended,
+            false => SessionState::default(),
         }
     }
 

@@ -114,6 +114,7 @@ impl Assembler {
             .filter_map(|name| self.index.turns.get(name))
             .find(|turn| self.may_be(*turn, &names));
         self.close_prose(head);
+        self.note_turn_begin(head);
         let previous = self.previous_turn(head);
         // A replayed start does not end the previous turn.
         let replay = found.is_some_and(|turn| self.turns[turn].origin.at.of(head.feed).is_some());
