@@ -27,6 +27,7 @@ pub use plain::{
 pub use prose::{Reasoning, Text};
 pub use question::{
     Answer, Decision, EarlierQuestion, Question, QuestionItem, QuestionKind, QuestionOption,
+    UNANSWERED,
 };
 pub use tool::{Tool, ToolState};
 

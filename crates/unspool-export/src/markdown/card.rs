@@ -208,7 +208,7 @@ pub fn question(question: &Question) -> String {
     if let Some(answer) = question.overall_answer() {
         let (decision, remark) = answer.decision_text();
         let remark = remark.map(|remark| format!(" · {}", escape(remark))).unwrap_or_default();
-        let inferred = if answer.observed { "" } else { " (answer not in the log)" };
+        let inferred = if answer.is_inferred() { " (answer not in the log)" } else { "" };
         let said = format!("{} {}{remark}{inferred}", answer.glyph(), escape(decision));
         match pieces.last_mut() {
             // Without options, the answer goes directly below its question.

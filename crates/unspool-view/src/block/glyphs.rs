@@ -1,6 +1,8 @@
 //! Glyphs of check boxes, options, notices and answers, and the text of an answer. Shared by all
 //! surfaces.
 
+use unspool_model::part::UNANSWERED;
+
 use super::{Answer, Check, Decision, Notice, Question, QuestionItem, Tone};
 
 impl Check {
@@ -75,10 +77,23 @@ impl Answer {
         }
     }
 
+    /// True if nobody answered before the call or the turn ended.
+    pub fn is_missing(&self) -> bool {
+        !self.observed && self.decision == Decision::Declined && self.text.trim() == UNANSWERED
+    }
+
+    /// True if there was an answer that no source reports.
+    pub fn is_inferred(&self) -> bool {
+        !self.observed && !self.is_missing()
+    }
+
     /// The decision and an optional remark. If the answer's text contains the decision
     /// (`allowed once`), the text replaces it and there is no remark.
     pub fn decision_text(&self) -> (&str, Option<&str>) {
         let (text, decision) = (self.text.trim(), self.decision.name());
+        if self.is_missing() {
+            return (UNANSWERED, None);
+        }
         if text.split(|c: char| !c.is_alphanumeric()).any(|word| word == decision) {
             return (text, None);
         }

@@ -99,7 +99,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         let (decision, remark) = answer.decision_text();
         let mut spans = vec![Span::plain(decision).toned(tone)];
         spans.extend(remark.map(|remark| Span::plain(format!("  {remark}"))));
-        if !answer.observed {
+        if answer.is_inferred() {
             spans.push(Span::plain("  (answer not in the log)").dim());
         }
         lines.extend(frame.inside((&mark, Style::tone(tone)), ("  ", Style::default()), |frame| {

@@ -48,7 +48,7 @@ pub fn paint_question(question: &Question) -> Markup {
                         (answer.glyph()) " " (safe(decision))
                     }
                     @if let Some(remark) = remark { " " (safe(remark)) }
-                    @if !answer.observed { " " span.dim { "(answer not in the log)" } }
+                    @if answer.is_inferred() { " " span.dim { "(answer not in the log)" } }
                 }
             }
             @if let Some(instruction) = question.instruction() { p.dim { (instruction) } }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use unspool_model::part::{Decision, QuestionKind, Tool};
+use unspool_model::part::{Decision, QuestionKind, Tool, ToolState, UNANSWERED};
 
 use super::call::{CardContent, ParsedCall};
 use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
@@ -153,9 +153,12 @@ pub fn question(call: &ParsedCall) -> CardContent {
         let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
         Some(Answer { decision: Decision::Answered, text: texts.join(", "), observed: true })
     });
-    // The turn ended without an answer: show the question as declined.
+    // The call ended without an answer.
     let answer = answer.or_else(|| {
-        let text = String::new();
+        let text = match call.tool.state {
+            ToolState::Interrupted => UNANSWERED.to_owned(),
+            _ => String::new(),
+        };
         call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
     });
     let mut shown = CardContent::new(call.name(), summary);
