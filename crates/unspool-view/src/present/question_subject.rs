@@ -62,6 +62,11 @@ fn subject_blocks(subject: &Value) -> Vec<Block> {
     blocks
 }
 
+/// What Codex tells its client about a request of its own: nothing of it changes what is allowed,
+/// and the options are the buttons.
+const CODEX_FIELDS: [&str; 5] =
+    ["call_id", "turn_id", "started_at_ms", "available_decisions", "parsed_cmd"];
+
 /// Whatever else the call gets: a mail has a recipient. What is shown already is left out.
 fn other_input(subject: &Value, has_command: bool) -> Vec<Block> {
     let contents = || subject["content"].as_array().into_iter().flatten();
@@ -74,12 +79,46 @@ fn other_input(subject: &Value, has_command: bool) -> Vec<Block> {
         })
     };
     let input = subject["rawInput"].as_object().into_iter().flatten();
-    let rest =
-        input.filter(|(name, value)| !(has_command && *name == "command" || is_shown(value)));
+    let is_codex = subject["rawInput"]["call_id"].is_string()
+        && subject["rawInput"]["call_id"] == subject["toolCallId"];
+    let rest = input.filter(|(name, value)| {
+        !(has_command && *name == "command"
+            || is_codex && CODEX_FIELDS.contains(&name.as_str())
+            || is_shown(value))
+    });
     let field = |(name, value): (&String, &Value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Field::new(name.as_str(), vec![Span::plain(text)])
     };
     let fields: Vec<Field> = rest.map(field).collect();
     if fields.is_empty() { Vec::new() } else { vec![Block::Fields { fields }] }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_bookkeeping_of_codex_is_not_what_a_question_is_about() {
+        let mut subject = json!({ "toolCallId": "call_7", "rawInput": {
+            "call_id": "call_7", "turn_id": "t", "started_at_ms": 1_794_703_408_949_u64,
+            "command": ["/bin/bash", "-lc", "make"], "cwd": "/home/dev", "reason": "to build",
+            "available_decisions": ["approved", "abort"],
+            "parsed_cmd": [{ "type": "unknown", "cmd": "make" }],
+        } });
+        let names = |subject: &Value| -> Vec<String> {
+            let blocks = question_subject(subject, "Allow?");
+            let fields = blocks.iter().find_map(|block| match block {
+                Block::Fields { fields } => Some(fields),
+                _ => None,
+            });
+            fields.unwrap().iter().map(|field| field.name.clone()).collect()
+        };
+        assert_eq!(names(&subject), ["cwd", "reason"]);
+        // Another agent's tool may take arguments of these names.
+        subject["toolCallId"] = json!("other");
+        assert_eq!(names(&subject).len(), 7);
+    }
 }
