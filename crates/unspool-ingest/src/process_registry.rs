@@ -175,6 +175,11 @@ impl ProcessRegistry {
         }
     }
 
+    /// The process that has a session open.
+    pub fn living_process(&self, session: &str, processes: &ProcessList) -> Option<u32> {
+        self.by_session.get(session)?.iter().find_map(|known| known.living(processes))
+    }
+
     /// The living processes of other sessions.
     pub fn others(&self, session: &str, processes: &ProcessList) -> Vec<u32> {
         let others = self.by_session.iter().filter(|(other, _)| *other != session);

@@ -1,6 +1,7 @@
 //! `unspool chat` in a pseudo-terminal with the puppet: composer, questions, queue, drafts.
 
 use std::fs::File;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -400,6 +401,15 @@ fn a_recorded_session_goes_on_with_one_key() {
     terminal.shows("another program seems to work on this session");
     let hour_ago = SystemTime::now() - Duration::from_secs(3600);
     File::options().write(true).open(&file).unwrap().set_modified(hour_ago).unwrap();
+    // Nobody writes it, but a process has the session open.
+    let mut open = Command::new("sleep").arg("120").spawn().unwrap();
+    let session = "01a1ea37-7086-7e30-9677-632a4f0f3490";
+    let entry = json!({ "pid": open.id(), "sessionId": session }).to_string();
+    stage.machine.write(&format!("data/processes/{}.json", open.id()), entry.as_bytes());
+    terminal.press("\r");
+    terminal.shows("this session is open in another program");
+    open.kill().unwrap();
+    open.wait().unwrap();
     terminal.press("\r");
     terminal.shows("codex · ready");
     terminal.press("and now?\r");

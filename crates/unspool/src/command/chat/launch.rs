@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use unspool_ingest::process_registry::ProcessRegistry;
 use unspool_ingest::report::Progress;
 use unspool_live::agents::{BUILT_IN, Choice, choices};
 use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::{self, ListedChat};
 use unspool_live::host::folder::ChatFolders;
+use unspool_query::processes::ProcessList;
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::decode::prompt_hash;
 use unspool_store::blocking::block_on;
@@ -17,7 +19,7 @@ use unspool_store::store::{StoredSession, View};
 
 use super::folders;
 use crate::archive::{Archive, find};
-use crate::config::Config;
+use crate::config::{self, Config};
 
 /// How many minutes a chat outlives its last client.
 const LINGER_MINUTES: u64 = 10;
@@ -171,6 +173,7 @@ pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed>
         files.iter().map(|file| PathBuf::from(&file.path)).filter(|path| path.is_file()).collect();
     if !force {
         refuse_waiting(&folders(&archive.folder()?), &head.agent, &head.agent_session_id)?;
+        refuse_open(archive, &head.agent_session_id, session)?;
         refuse_busy(&paths, &archive.folder()?.streams(), session)?;
     }
     if !paths.is_empty() {
@@ -196,6 +199,22 @@ fn refuse_waiting(folders: &ChatFolders, agent: &str, session: &str) -> Result<(
         bail!(
             "this session runs in its own terminal, where it waits for an answer; end it there, or \
              run `unspool chat --resume {session} --force`"
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a session that a process holds open, whatever it does there: it may wait for a person who
+/// does not answer, and writes nothing.
+fn refuse_open(archive: &Archive, agent_session: &str, session: &str) -> Result<()> {
+    let folder = archive.folder()?;
+    let policy = config::silence(&folder, &config::environment(&folder)?)?;
+    let Some(processes) = ProcessList::read() else { return Ok(()) };
+    let registry = ProcessRegistry::read(&policy.process_sources, &processes);
+    if let Some(process) = registry.living_process(agent_session, &processes) {
+        bail!(
+            "this session is open in another program (process {process}); end it there, or run \
+             `unspool chat --resume {session} --force`"
         );
     }
     Ok(())
