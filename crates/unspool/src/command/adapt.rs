@@ -29,8 +29,8 @@ use crate::config;
 ///
 /// An adaptation is a text with a fixed id. It comes with Unspool, from adaptations.toml beside the
 /// config file, or from .unspool/adaptations.toml of a project, and is off until you enable it. Hooks
-/// deliver it (`unspool hooks install --adapt`). What was enabled, delivered and seen in prompts are
-/// three facts, and `show` tells them apart.
+/// deliver it (`unspool hooks install --agent AGENT --adapt`). What was enabled, delivered and seen in
+/// prompts are three facts, and `show` tells them apart.
 #[derive(Args)]
 pub struct Adapt {
     #[command(subcommand)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use unspool_ingest::hooks::{
     HookOptions, HookStatus, after_install, instructions, plan_install, plan_remove, status,
@@ -61,17 +61,24 @@ enum Action {
 #[derive(Args)]
 struct Change {
     #[arg(long, value_name = "AGENT", help = format!("The agent: {}", supported_agents(" or ")))]
-    agent: String,
+    agent: Option<String>,
     /// Make the change. A backup of the settings is kept beside them
     #[arg(long)]
     yes: bool,
+}
+
+impl Change {
+    fn agent(&self) -> Result<&str> {
+        let hint = || anyhow!("say which agent: --agent {}", supported_agents(" or "));
+        self.agent.as_deref().ok_or_else(hint)
+    }
 }
 
 impl Hooks {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let environment = config::environment(&archive.folder()?)?;
         match self.action {
-            Action::Install { change, adapt: true, .. } if change.agent == instructions::AGENT => {
+            Action::Install { change, adapt: true, .. } if change.agent()? == instructions::AGENT => {
                 let store = super::adapt::store(archive)?;
                 // The file is there before the settings name it.
                 store.reload(Author { who: "file", why: None })?;
@@ -82,26 +89,26 @@ impl Hooks {
             }
             Action::Install { change, answer, adapt } => {
                 let options = HookOptions { answers: answer, adapts: adapt };
-                let plan = plan_install(&environment, &change.agent, &program(archive)?, options)?;
+                let plan = plan_install(&environment, change.agent()?, &program(archive)?, options)?;
                 let nothing = "the hooks are already installed";
                 if adapt {
                     settings_file::ask_and_apply(&plan, change.yes, nothing)?;
                 } else {
                     settings_file::apply(&plan, change.yes, nothing)?;
                 }
-                if let Some(next) = after_install(&change.agent).filter(|_| change.yes) {
+                if let Some(next) = after_install(change.agent()?).filter(|_| change.yes) {
                     stderr_line!("unspool: {next}");
                 }
                 Ok(())
             }
-            Action::Remove(change) if change.agent == instructions::AGENT => {
+            Action::Remove(change) if change.agent()? == instructions::AGENT => {
                 let file = std::path::absolute(super::adapt::store(archive)?.instructions_file())?;
                 let plan = instructions::plan(&environment, &file, false)?;
                 settings_file::apply(&plan, change.yes, "the file is not listed")?;
                 Ok(())
             }
             Action::Remove(change) => {
-                let plan = plan_remove(&environment, &change.agent)?;
+                let plan = plan_remove(&environment, change.agent()?)?;
                 settings_file::apply(&plan, change.yes, "no unspool hooks are installed")?;
                 Ok(())
             }

@@ -50,7 +50,7 @@ pub fn list(page: &ListPage<'_>) -> Markup {
             header.stats-head { h1 { "Adaptations" } }
             p.dim {
                 "Texts that agents get in their prompts. An enabled one is delivered by the hooks ("
-                code { "unspool hooks install --adapt" } "); whether it arrived is seen in the prompts."
+                code { "unspool hooks install --agent AGENT --adapt" } "); whether it arrived is seen in the prompts."
             }
             (problems(page.current))
             @if !open.is_empty() {

@@ -37,7 +37,7 @@ pub fn welcome(page: &WelcomePage) -> Markup {
             ol.steps {
                 li { "Use an agent as usual. Its session appears here while it runs." }
                 li {
-                    "Agents write nothing while they wait for you. " code { "unspool hooks install" }
+                    "Agents write nothing while they wait for you. " code { "unspool hooks install --agent AGENT" }
                     " lets them report it: this page, the tab and the terminal then show what they wait for."
                 }
                 li { "Import older sessions, or those of another machine: " code { "unspool import FOLDER" } "." }
