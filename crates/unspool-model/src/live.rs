@@ -22,6 +22,11 @@ impl Summary {
         self.ended.or(self.started)
     }
 
+    /// True if the last turn has no end.
+    pub fn is_running(&self) -> bool {
+        self.last_turn == Some(TurnState::Running)
+    }
+
     /// Sets the state of the session's turns without an end, as of `now`.
     pub fn settle(&self, turns: &mut [Turn], now: Timestamp) {
         let silent = is_silent(self.last_heard(), now);
@@ -40,7 +45,7 @@ impl Summary {
         let silent = is_silent(self.last_heard(), now);
         match recorded {
             SessionState::Ended => recorded,
-            SessionState::Live | SessionState::Idle if !self.running || silent => {
+            SessionState::Live | SessionState::Idle if !self.is_running() || silent => {
                 SessionState::Idle
             }
             SessionState::Live | SessionState::Idle => SessionState::Live,

@@ -63,8 +63,9 @@ pub struct Summary {
     pub tools: u64,
     /// See `Landmark::Error`.
     pub errors: u64,
-    /// The last turn has no end. Whether it still runs depends on the time; see `state`.
-    pub running: bool,
+    /// The state of the last turn after the first prompt. Whether one without an end still runs
+    /// depends on the time; see `state`.
+    pub last_turn: Option<TurnState>,
     pub usage: Usage,
     /// Including sub-agents whose own sessions are known.
     pub usage_with_agents: Usage,
@@ -115,10 +116,7 @@ impl Transcript {
             parts: parts().count() as u64,
             tools: parts().map(|part| part.body.tool_calls()).fold(0, u64::saturating_add),
             errors: count(|part| part.is_landmark(Landmark::Error)),
-            running: self
-                .turns
-                .last()
-                .is_some_and(|turn| turn.state == TurnState::Running && turn.number > 0),
+            last_turn: self.turns.last().filter(|turn| turn.number > 0).map(|turn| turn.state),
             usage,
             usage_with_agents,
             spending,

@@ -111,6 +111,7 @@ impl ActiveSession {
             title: summary.title.as_deref().unwrap_or(UNTITLED),
             sub_agent: self.stored.is_agent(),
             activity: self.activity.as_ref(),
+            last_turn: summary.last_turn,
         }
     }
 }

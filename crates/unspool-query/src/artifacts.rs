@@ -114,7 +114,7 @@ impl<V: View> ArtifactWriter<V> {
         let found = block_on(self.view.session(session)).map_err(io::Error::other)?;
         let Some(stored) = found else { return Ok(None) };
         let lately = |last: Timestamp| Timestamp::now().duration_since(last) < MAX_AGE;
-        if stored.summary.running || !stored.summary.last_heard().is_some_and(lately) {
+        if stored.summary.is_running() || !stored.summary.last_heard().is_some_and(lately) {
             return Ok(None);
         }
         private_file::folders().recursive(true).create(&self.folder)?;

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use unspool_model::id::SessionId;
+use unspool_model::session::TurnState;
 use unspool_view::present::activity::Activity;
 
 /// A turn that was shorter needs no alert at its end: the person still looks at the agent.
@@ -23,6 +24,7 @@ pub struct Seen<'a> {
     pub sub_agent: bool,
     /// None unless it is live.
     pub activity: Option<&'a Activity>,
+    pub last_turn: Option<TurnState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -30,6 +32,10 @@ pub struct Seen<'a> {
 pub enum AlertKind {
     Waiting,
     Done,
+    Failed,
+    Interrupted,
+    /// It has written nothing for a long time, and no end.
+    Silent,
 }
 
 /// What to tell a person. As JSON it is the input of a `--notify` command.
@@ -51,6 +57,9 @@ impl Alert {
         match self.kind {
             AlertKind::Waiting => format!("{} waits for you", self.agent),
             AlertKind::Done => format!("{} is done", self.agent),
+            AlertKind::Failed => format!("{} failed", self.agent),
+            AlertKind::Interrupted => format!("{} was interrupted", self.agent),
+            AlertKind::Silent => format!("{} went silent", self.agent),
         }
     }
 
@@ -114,7 +123,7 @@ impl Attention {
         let Some(activity) = seen.activity else {
             let since = self.live.remove(&seen.session)?;
             let long = now.duration_since(since) >= MIN_WORK;
-            return long.then(|| alert(seen, AlertKind::Done, None, None));
+            return long.then(|| alert(seen, end_kind(seen.last_turn), None, None));
         };
         self.live.entry(seen.session).or_insert(now);
         let Activity::Waiting { what, since } = activity else {
@@ -131,6 +140,15 @@ impl Attention {
         }
         self.waits.push_back(wait);
         Some(alert(seen, AlertKind::Waiting, Some(what.clone()), *since))
+    }
+}
+
+fn end_kind(last_turn: Option<TurnState>) -> AlertKind {
+    match last_turn {
+        Some(TurnState::Completed) | None => AlertKind::Done,
+        Some(TurnState::Failed) => AlertKind::Failed,
+        Some(TurnState::Interrupted) => AlertKind::Interrupted,
+        Some(TurnState::Running | TurnState::Unknown) => AlertKind::Silent,
     }
 }
 
@@ -170,6 +188,15 @@ mod tests {
     }
 
     fn alerts_of(attention: &mut Attention, activity: Option<&Activity>, at: i64) -> Vec<String> {
+        alerts_after(attention, TurnState::Completed, activity, at)
+    }
+
+    fn alerts_after(
+        attention: &mut Attention,
+        last_turn: TurnState,
+        activity: Option<&Activity>,
+        at: i64,
+    ) -> Vec<String> {
         let seen = Seen {
             session: SessionId(Id::derive([b"s".as_slice()])),
             agent: "claude-code",
@@ -177,6 +204,7 @@ mod tests {
             title: "Fix the cache",
             sub_agent: false,
             activity,
+            last_turn: Some(last_turn),
         };
         let alerts = attention.update([seen], second(at));
         alerts.iter().map(|alert| format!("{}: {}", alert.headline(), alert.text())).collect()
@@ -221,6 +249,21 @@ mod tests {
         alerts_of(&mut attention, Some(&works()), 10);
         assert_eq!(alerts_of(&mut attention, None, 30), ["claude-code is done: Fix the cache"]);
         assert!(alerts_of(&mut attention, None, 31).is_empty());
+    }
+
+    #[test]
+    fn the_alert_says_how_a_turn_ended() {
+        let ends = [
+            (TurnState::Failed, "claude-code failed: Fix the cache"),
+            (TurnState::Interrupted, "claude-code was interrupted: Fix the cache"),
+            (TurnState::Unknown, "claude-code went silent: Fix the cache"),
+            (TurnState::Running, "claude-code went silent: Fix the cache"),
+        ];
+        for (last_turn, said) in ends {
+            let mut attention = Attention::default();
+            alerts_of(&mut attention, Some(&works()), 0);
+            assert_eq!(alerts_after(&mut attention, last_turn, None, 30), [said]);
+        }
     }
 
     #[test]

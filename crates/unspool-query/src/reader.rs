@@ -331,6 +331,7 @@ async fn session_row<V: View>(
         last_heard: summary.last_heard(),
         state: session.state,
         activity: activity(view, stored).await?,
+        last_turn: summary.last_turn,
         turns: summary.turns,
         parts: summary.parts,
         tools: summary.tools,

@@ -13,6 +13,7 @@ pub mod burn_rate;
 pub mod changes;
 pub mod context;
 pub mod diff;
+pub mod ending;
 pub mod findings;
 pub mod format;
 mod header;

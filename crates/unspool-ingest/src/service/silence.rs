@@ -137,7 +137,7 @@ impl SilenceCheck {
         let view = recorder.store().view(Viewer::Sole);
         let ids = self.candidates.iter().copied().collect();
         let mut sessions = block_on(view.sessions_by_id(ids))?;
-        sessions.retain(|stored| stored.summary.running || is_between_turns(stored));
+        sessions.retain(|stored| stored.summary.is_running() || is_between_turns(stored));
         self.candidates = sessions.iter().map(|stored| stored.summary.session.id).collect();
         self.seen.retain(|id| self.candidates.contains(id));
         let mut presence = Presence::default();
@@ -299,14 +299,14 @@ fn is_lost(
     match sighting {
         Sighting::Present => false,
         Sighting::Resting => {
-            stored.summary.running && silence >= policy.gone_after.min(RESTING_SILENCE)
+            stored.summary.is_running() && silence >= policy.gone_after.min(RESTING_SILENCE)
         }
         Sighting::Dead => silence >= policy.gone_after,
         Sighting::Absent if seen => silence >= policy.gone_after,
         Sighting::Absent => silence >= policy.unseen_after,
         Sighting::Unknown => {
             last_write.reach != Reach::Alive
-                && stored.summary.running
+                && stored.summary.is_running()
                 && silence >= policy.unknown_after.max(policy.unseen_after)
         }
     }
@@ -325,7 +325,7 @@ fn end<S: Store>(
     };
     let Some(turn) = block_on(view.head(stored.row, number))? else { return Ok(None) };
     let session = &stored.summary.session;
-    let kind = match (turn.state, stored.summary.running) {
+    let kind = match (turn.state, stored.summary.is_running()) {
         (TurnState::Running, _) => EventKind::TurnEnded(EndReason::Lost),
         (_, false) => EventKind::SessionEnded,
         (_, true) => return Ok(None),

@@ -240,6 +240,18 @@ pub enum TurnState {
 }
 
 impl TurnState {
+    pub const ALL: [TurnState; 5] = [
+        TurnState::Running,
+        TurnState::Completed,
+        TurnState::Failed,
+        TurnState::Interrupted,
+        TurnState::Unknown,
+    ];
+
+    pub fn of_name(name: &str) -> Option<TurnState> {
+        TurnState::ALL.into_iter().find(|state| state.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             TurnState::Running => "running",

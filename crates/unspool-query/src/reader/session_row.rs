@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::context::ContextUse;
 use unspool_model::id::SessionId;
-use unspool_model::session::SessionState;
+use unspool_model::session::{SessionState, TurnState};
 use unspool_view::present::activity::Activity;
 use unspool_view::present::burn_rate::BurnRate;
 
@@ -21,6 +21,9 @@ pub struct SessionRow {
     pub ended: Option<Timestamp>,
     pub state: SessionState,
     pub activity: Option<Activity>,
+    /// The state of its last turn.
+    #[serde(default)]
+    pub last_turn: Option<TurnState>,
     pub turns: u64,
     pub parts: u64,
     pub tools: u64,

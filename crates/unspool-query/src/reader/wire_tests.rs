@@ -6,7 +6,7 @@ use unspool_model::id::SessionId;
 use unspool_model::note::{Note, NoteTarget, PlacedNote};
 use unspool_model::part::{Kind, Place};
 use unspool_model::prompt::PieceKind;
-use unspool_model::session::SessionState;
+use unspool_model::session::{SessionState, TurnState};
 use unspool_view::block::{
     Alignment, AnsiRun, AnsiStyle, Answer as Answered, Badge, Block, Card, Check, Code, Color,
     Decision, Diff, DiffKind, DiffLine, DiffSpan, Field, FileReference, Fold, Hunk, Icon, List,
@@ -190,6 +190,7 @@ fn session_row() -> SessionRow {
             what: "Which?".to_owned(),
             since: "2026-05-31T12:00:00.5Z".parse().ok(),
         }),
+        last_turn: Some(TurnState::Running),
         turns: 1,
         parts: 2,
         tools: 3,

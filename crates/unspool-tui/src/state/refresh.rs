@@ -128,6 +128,7 @@ impl State {
             title: &row.title,
             sub_agent: row.sub_agent,
             activity: row.activity.as_ref(),
+            last_turn: row.last_turn,
         });
         let alerts = self.attention.update(seen, Timestamp::now());
         let open = self.transcript().map(|transcript| transcript.session);

@@ -8,6 +8,7 @@ use unspool_query::reader::SessionRow;
 use unspool_view::block::Tone;
 use unspool_view::lines::{self, Line, Style};
 use unspool_view::present::activity::Activity;
+use unspool_view::present::ending::ending;
 use unspool_view::present::format;
 
 use super::{Canvas, inset, nth, session};
@@ -194,6 +195,9 @@ impl Columns {
         line.push(glyph, Style::tone(tone));
         line.push(" ", Style::default());
         let mut more = Line::default();
+        if let Some((ending, tone)) = ending(session_row.state, session_row.last_turn) {
+            more.push(&format!("  {ending}"), Style::tone(tone));
+        }
         if session_row.findings > 0 {
             more.push(&format!("  !{}", session_row.findings), Style::tone(Tone::Warning));
         }

@@ -14,6 +14,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, StoredSession, View};
 use unspool_view::lines::{make_visible, truncate};
 use unspool_view::present::activity::Activity;
+use unspool_view::present::ending::ending;
 use unspool_view::present::{self, format};
 
 use crate::archive::Archive;
@@ -42,7 +43,8 @@ pub struct List {
     /// Maximum number of sessions; 50 by default on a terminal, all otherwise
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Width in columns, at least 20; the terminal's width by default
+    /// Width in columns, at least 20; the terminal's width by default, and nothing is cut
+    /// where there is none
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
@@ -98,7 +100,11 @@ impl List {
             .zip(&activities)
             .map(|(stored, activity)| row(stored, activity.as_ref(), &prices, scope))
             .collect();
-        let style = super::style(self.width, false, false);
+        let mut style = super::style(self.width, false, false);
+        // A program that reads the list gets whole titles.
+        if self.width.is_none() && !io::stdout().is_terminal() {
+            style.width = usize::MAX;
+        }
         let mut out = io::BufWriter::new(io::stdout().lock());
         if !narrow {
             write_live(&view, &mut out)?;
@@ -150,9 +156,10 @@ fn row(
     let title = summary.title.as_deref().unwrap_or_default();
     let title = format::first_line(title, 200);
     // For a live session, what it does now matters more than its title.
-    let title = match activity {
-        Some(activity) => format!("[{}] {title}", activity.sentence(Timestamp::now())),
-        None => title,
+    let title = match (activity, ending(summary.session.state, summary.last_turn)) {
+        (Some(activity), _) => format!("[{}] {title}", activity.sentence(Timestamp::now())),
+        (None, Some((ending, _))) => format!("[{ending}] {title}"),
+        (None, None) => title,
     };
     vec![
         // Eight characters of an id are unique in practice.

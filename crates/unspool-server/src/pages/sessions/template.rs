@@ -9,6 +9,7 @@ use unspool_model::summary::{Summary, UsageScope};
 use unspool_view::block::Tone;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
+use unspool_view::present::ending::ending;
 use unspool_view::present::{self, format};
 
 use crate::pages::filters::{FilterMenu, Switch, chips, form, last_segment};
@@ -218,6 +219,9 @@ pub fn row(row: &ListRow<'_>, prices: &Prices) -> Markup {
                     }
                     @if let Some(model) = summary.models.first() { span.model { (safe(model)) } }
                     span { (format::count(summary.turns as usize, "turn")) }
+                    @if let Some((ending, tone)) = ending(session.state, summary.last_turn) {
+                        span class=(tone_class(tone)) { (ending) }
+                    }
                     @if summary.errors > 0 {
                         span.tone-failed { (format::count(summary.errors as usize, "error")) }
                     }

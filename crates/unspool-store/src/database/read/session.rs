@@ -5,7 +5,7 @@ use crate::sql::{Connection, Row as SqlRow};
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use unspool_model::id::{Id, SessionId};
-use unspool_model::session::Parent;
+use unspool_model::session::{Parent, TurnState};
 use unspool_model::summary::{Completeness, Summary};
 
 use crate::database::load::usage;
@@ -21,7 +21,7 @@ pub(super) const SESSION: &str = "SELECT session.row, session.head, session.name
     (SELECT json_group_array(named.name) FROM
         (SELECT tag.name FROM tag WHERE tag.session = session.row ORDER BY tag.name) AS named),
     session.oddities,
-    (SELECT turn.state = 'running' AND turn.number > 0 FROM turn WHERE turn.session = session.row
+    (SELECT CASE WHEN turn.number > 0 THEN turn.state END FROM turn WHERE turn.session = session.row
         ORDER BY turn.number DESC, turn.row DESC LIMIT 1) FROM session";
 
 pub(super) fn session(
@@ -67,7 +67,7 @@ pub(super) fn session(
         parts: count(11)?,
         tools: count(12)?,
         errors: count(13)?,
-        running: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
+        last_turn: row.get::<_, Option<String>>(23)?.as_deref().and_then(TurnState::of_name),
         usage: used,
         usage_with_agents: with_agents.0,
         spending,
