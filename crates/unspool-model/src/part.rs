@@ -27,7 +27,6 @@ pub use plain::{
 pub use prose::{Reasoning, Text};
 pub use question::{
     Answer, Decision, EarlierQuestion, Question, QuestionItem, QuestionKind, QuestionOption,
-    UNANSWERED,
 };
 pub use tool::{Tool, ToolState};
 

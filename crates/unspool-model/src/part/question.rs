@@ -49,9 +49,6 @@ pub struct Answer {
     pub observed: bool,
 }
 
-/// The text of the answer to a question that was still open when its call or turn ended.
-pub const UNANSWERED: &str = "not answered";
-
 /// A question that was answered before the call was asked about again.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EarlierQuestion {

@@ -6,7 +6,7 @@ use unspool_model::event::EndReason::{
 };
 use unspool_model::event::ProseKind::{Reasoning, Text};
 use unspool_model::event::{EventKind, ToolEnd};
-use unspool_model::session::Trigger;
+use unspool_model::session::{SessionState, Trigger};
 
 use crate::script::*;
 
@@ -279,4 +279,34 @@ fn what_a_log_says_outweighs_that_its_agent_was_gone() {
     assert_eq!(superseded.transcript().turns[0].state, plain.transcript().turns[0].state);
     // The recorder does not overrule a source.
     assert_eq!(reply([said(Text, "a"), over(Completed), over(Lost)]).state(), "completed");
+}
+
+#[test]
+fn a_turn_that_began_after_the_end_of_a_session_takes_the_end_back() {
+    // Law 5: feeds come in any order, and times decide.
+    let end = |second| Line::from(EventKind::SessionEnded).hook().at(second);
+    let turn = |id: &str, second| prompt(id).at(second);
+    let state = |run: &Run| run.transcript().session.state;
+    let (ended, resumed) = (SessionState::Ended, SessionState::default());
+    let mut run = fold([turn("p1", 1), over(Completed).at(2), end(3)]);
+    assert_eq!(state(&run), ended);
+    for mut run in [run.restarted(), std::mem::replace(&mut run, fold([]))] {
+        run.apply(said(Text, "late").in_turn("p1").at(4));
+        assert_eq!(state(&run), ended, "what arrives late is no new turn");
+        run.apply(turn("p2", 5));
+        assert_eq!(state(&run), resumed);
+        assert_eq!(state(&run.restarted()), resumed);
+        run.apply(end(3).key(90));
+        assert_eq!(state(&run), resumed, "an end that was before it");
+        run.apply(end(6).key(91));
+        assert_eq!(state(&run), ended);
+        run.apply(turn("p3", 7));
+        assert_eq!(state(&run), resumed);
+    }
+    assert_eq!(state(&fold([end(3), turn("p1", 1)])), ended);
+    assert_eq!(state(&fold([end(3), turn("p2", 5), turn("p1", 1)])), resumed);
+    // An end without a time is the last thing that happens.
+    let mut untimed = end(3);
+    untimed.at = Some(None);
+    assert_eq!(state(&fold([untimed, turn("p1", 1)])), ended);
 }

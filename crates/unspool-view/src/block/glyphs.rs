@@ -1,9 +1,10 @@
 //! Glyphs of check boxes, options, notices and answers, and the text of an answer. Shared by all
 //! surfaces.
 
-use unspool_model::part::UNANSWERED;
-
 use super::{Answer, Check, Decision, Notice, Question, QuestionItem, Tone};
+
+/// The text of the answer to a question that was open when its call was cut off.
+const UNANSWERED: &str = "not answered";
 
 impl Check {
     pub fn glyph(self) -> &'static str {
@@ -35,6 +36,16 @@ impl Notice {
 }
 
 impl Question {
+    /// Nobody answered it if no source reports an answer and its call was cut off.
+    pub fn say_unanswered(&mut self) {
+        if let Some(answer) = &mut self.answer
+            && !answer.observed
+            && answer.decision == Decision::Declined
+        {
+            UNANSWERED.clone_into(&mut answer.text);
+        }
+    }
+
     /// The answer to the question as a whole. `None` if the items have their own answers.
     pub fn overall_answer(&self) -> Option<&Answer> {
         let has_item_answers = self.items.iter().any(|item| item.answer.is_some());

@@ -131,6 +131,9 @@ pub fn card(tool: &Tool) -> Card {
         let answered =
             question.answer.is_some() || question.items.iter().any(|item| item.answer.is_some());
         question.open = !answered && !tool.state.is_terminal();
+        if tool.state == ToolState::Interrupted {
+            question.say_unanswered();
+        }
     }
     let badge = match question.as_ref().filter(|question| question.open) {
         Some(_) => Badge { word: "[WAITING]".into(), tone: Tone::Warning, state: None },

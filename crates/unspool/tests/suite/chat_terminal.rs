@@ -405,7 +405,9 @@ fn a_recorded_session_goes_on_with_one_key() {
     let mut open = Command::new("sleep").arg("120").spawn().unwrap();
     let session = "01a1ea37-7086-7e30-9677-632a4f0f3490";
     let entry = json!({ "pid": open.id(), "sessionId": session }).to_string();
-    stage.machine.write(&format!("data/processes/{}.json", open.id()), entry.as_bytes());
+    let processes = stage.machine.data("data").join("processes");
+    std::fs::create_dir_all(&processes).unwrap();
+    std::fs::write(processes.join(format!("{}.json", open.id())), entry).unwrap();
     terminal.press("\r");
     terminal.shows("this session is open in another program");
     open.kill().unwrap();

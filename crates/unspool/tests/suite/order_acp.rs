@@ -78,6 +78,11 @@ impl Wire {
             Some("session/update") => self.update(agent, &params["update"]),
             _ => {}
         }
+        // Droid says the error of a prompt as the model's words first.
+        if let Some(error) = message["error"]["data"].as_str().filter(|_| agent == "droid") {
+            let words = squeezed(&format!("Error: {error}"));
+            self.blocks.pop_if(|(_, said)| *said == words);
+        }
     }
 
     fn update(&mut self, agent: &str, update: &Value) {
@@ -170,6 +175,7 @@ const ONLY_IN_CAPTURE: &[(&str, &[&str])] = &[
     ("copilot/acp-error", &["Error:", "AlonganswerthathitsthelimitAlonganswerthathitsthelimit"]),
     ("copilot/acp-interrupted", &["Longthought.", "Thisisthestartofalonganswerthat"]),
     ("copilot/acp-subagents", &["toolu_01Mock0059"]),
+    ("droid/acp-stopped-while-it-writes", &["Thisisthebeginningof"]),
     ("gemini/acp-permission-cancelled", &["run_shell_command__run_shell_command_1794703085292_0"]),
 ];
 

@@ -13,9 +13,7 @@ use crate::assemble::part::PartIndex;
 use crate::assemble::{Assembler, Head};
 use crate::change::{PartPatch, SkipReason, ToolPatch};
 use crate::event::CallRef;
-use crate::part::{
-    Answer, Decision, EarlierQuestion, Question, QuestionKind, Tool, ToolState, UNANSWERED,
-};
+use crate::part::{Answer, Decision, EarlierQuestion, Question, QuestionKind, Tool, ToolState};
 use crate::provenance::{AskOutcome, Origin};
 use crate::rank::PartField;
 
@@ -185,10 +183,7 @@ impl Assembler {
             }
             tool.answer = decision.map(|decision| Answer {
                 decision,
-                text: match fold.state {
-                    ToolState::Interrupted => UNANSWERED.to_owned(),
-                    _ => decision.name().to_owned(),
-                },
+                text: decision.name().to_owned(),
                 choices: Vec::new(),
                 observed: false,
             });

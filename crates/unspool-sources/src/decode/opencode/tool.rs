@@ -15,7 +15,7 @@ use super::super::{Emitter, Fields, RecordOutcome};
 use super::decoder::OpenCodeDecoder;
 use super::questions::{answers, dismissal, questions, suggestion};
 use super::user::file;
-use super::time_of;
+use super::{duration, time_of};
 
 /// What has been emitted for an open call.
 #[derive(Default, Serialize, Deserialize)]
@@ -147,8 +147,7 @@ impl OpenCodeDecoder {
             output,
             result: state.json("metadata").filter(|_| metadata.is_object()),
             exit_code: metadata.read("exit"),
-            // The times of a call include how long its permission stood open.
-            duration_ms: None,
+            duration_ms: duration(&state.fields("time")),
         };
         emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
         if tool == "todowrite" {
@@ -192,7 +191,7 @@ impl OpenCodeDecoder {
             output: Some(error),
             result: state.json("metadata").filter(|_| metadata.is_object()),
             exit_code: None,
-            duration_ms: None,
+            duration_ms: duration(&state.fields("time")),
         };
         emit.push(EventKind::ToolEnded { call: CallRef::Id(call.clone()), end, outcome });
         (rejected || dismissed) && !goes_on

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use unspool_model::part::{Decision, QuestionKind, Tool, ToolState, UNANSWERED};
+use unspool_model::part::{Decision, QuestionKind, Tool};
 
 use super::call::{CardContent, ParsedCall};
 use crate::block::{Answer, Question, QuestionItem, QuestionOption, Span};
@@ -155,10 +155,7 @@ pub fn question(call: &ParsedCall) -> CardContent {
     });
     // The call ended without an answer.
     let answer = answer.or_else(|| {
-        let text = match call.tool.state {
-            ToolState::Interrupted => UNANSWERED.to_owned(),
-            _ => String::new(),
-        };
+        let text = String::new();
         call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
     });
     let mut shown = CardContent::new(call.name(), summary);

@@ -10,7 +10,6 @@ use unspool_ingest::report::Progress;
 use unspool_live::agents::{BUILT_IN, Choice, choices};
 use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::{self, ListedChat};
-use unspool_live::host::folder::ChatFolders;
 use unspool_query::processes::ProcessList;
 use unspool_query::request::{ReadReason, Request};
 use unspool_sources::decode::prompt_hash;
@@ -172,8 +171,17 @@ pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed>
     let paths: Vec<PathBuf> =
         files.iter().map(|file| PathBuf::from(&file.path)).filter(|path| path.is_file()).collect();
     if !force {
-        refuse_waiting(&folders(&archive.folder()?), &head.agent, &head.agent_session_id)?;
-        refuse_open(archive, &head.agent_session_id, session)?;
+        let (agent, id) = (&head.agent, &head.agent_session_id);
+        let of_session = |chat: &ListedChat| {
+            &chat.state.agent == agent && chat.state.session.as_ref() == Some(id)
+        };
+        let mut chats = client::list(&folders(&archive.folder()?));
+        chats.retain(of_session);
+        refuse_waiting(&chats, session)?;
+        // The host of the new chat refuses a session that another chat drives.
+        if chats.is_empty() {
+            refuse_open(archive, id, session)?;
+        }
         refuse_busy(&paths, &archive.folder()?.streams(), session)?;
     }
     if !paths.is_empty() {
@@ -190,12 +198,8 @@ pub fn resumed(archive: &Archive, session: &str, force: bool) -> Result<Resumed>
 }
 
 /// Refuses a session whose agent waits for an answer in its own terminal.
-fn refuse_waiting(folders: &ChatFolders, agent: &str, session: &str) -> Result<()> {
-    let waits = |chat: &ListedChat| {
-        let state = &chat.state;
-        state.answers_only && state.agent == agent && state.session.as_deref() == Some(session)
-    };
-    if client::list(folders).iter().any(waits) {
+fn refuse_waiting(chats: &[ListedChat], session: &str) -> Result<()> {
+    if chats.iter().any(|chat| chat.state.answers_only) {
         bail!(
             "this session runs in its own terminal, where it waits for an answer; end it there, or \
              run `unspool chat --resume {session} --force`"
