@@ -34,7 +34,10 @@ const view = new View(page, {
     if (fold) fold.open = now?.open ?? !matchMedia("(max-width: 60rem)").matches;
     held.replaceWith(made);
   },
-  entries: (entries) => { for (const entry of [...entries]) putEntry(entry); },
+  entries: (entries) => {
+    for (const entry of [...entries]) putEntry(entry);
+    dropMerged();
+  },
   put: (fresh) => { follow?.put(fresh); cursor?.keep(); chat?.asks.place(); },
 });
 follow = new Follow(view, page.querySelector(".news"));
@@ -92,6 +95,20 @@ function putEntry(made) {
   const number = Number(made.dataset.number);
   const next = [...outline.children].findLast((one) => Number(one.dataset.number) < number);
   if (next) next.after(made); else outline.prepend(made);
+}
+
+/** Two feeds may begin a turn each, which is then found to be one: its number is taken back. */
+function dropMerged() {
+  const last = view.hasEnd() && !view.only ? Number(view.sections().at(-1)?.dataset.number) : NaN;
+  const byNumber = new Map();
+  for (const line of [...outline.children]) {
+    const number = Number(line.dataset.number);
+    const twin = byNumber.get(number);
+    const [stale] = [twin, line].filter((one) => one && twin && !document.getElementById(one.dataset.turn));
+    stale?.remove();
+    if (number > last) line.remove();
+    if (stale !== line) byNumber.set(number, line);
+  }
 }
 
 const here = new IntersectionObserver((entries) => {

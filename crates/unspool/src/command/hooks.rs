@@ -78,7 +78,9 @@ impl Hooks {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let environment = config::environment(&archive.folder()?)?;
         match self.action {
-            Action::Install { change, adapt: true, .. } if change.agent()? == instructions::AGENT => {
+            Action::Install { change, adapt: true, .. }
+                if change.agent()? == instructions::AGENT =>
+            {
                 let store = super::adapt::store(archive)?;
                 // The file is there before the settings name it.
                 store.reload(Author { who: "file", why: None })?;
@@ -89,7 +91,8 @@ impl Hooks {
             }
             Action::Install { change, answer, adapt } => {
                 let options = HookOptions { answers: answer, adapts: adapt };
-                let plan = plan_install(&environment, change.agent()?, &program(archive)?, options)?;
+                let plan =
+                    plan_install(&environment, change.agent()?, &program(archive)?, options)?;
                 let nothing = "the hooks are already installed";
                 if adapt {
                     settings_file::ask_and_apply(&plan, change.yes, nothing)?;

@@ -174,16 +174,17 @@ fn summary(figures: &Stats, style: &Style, out: &mut impl Write) -> io::Result<(
         reasoning => format!("including {} for reasoning", number(reasoning)),
     };
     let said = format!("reported by {} of {}", number(totals.sessions_with_cost), sessions[0]);
+    let unpriced = totals.usage.unpriced_steps;
+    let without = match unpriced {
+        0 => String::new(),
+        calls => format!(", except {} without a price", count(calls, "call")),
+    };
     let said = match totals.usage.is_estimated {
-        true => format!("{said}, estimated for the others"),
+        true => format!("{said}, estimated for the others{without}"),
         false => said,
     };
     let estimated = totals.usage.estimated_cost_usd.map_or("–".to_owned(), dollars);
-    let mut by_prices = format!("all model calls at the list prices of {}", Prices::AS_OF);
-    if totals.usage.unpriced_steps > 0 {
-        let without = count(totals.usage.unpriced_steps, "call");
-        by_prices.push_str(&format!(", except {without} without a price"));
-    }
+    let by_prices = format!("all model calls at the list prices of {}{without}", Prices::AS_OF);
     let thoughts = of(share(totals.reasoning_parts, totals.parts));
     let rows = [
         ("input", number(tokens.input), "tokens that were not cached".to_owned()),
