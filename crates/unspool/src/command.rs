@@ -37,11 +37,14 @@ pub mod sync;
 pub mod tag;
 pub mod terminal;
 
+use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use jiff::Zoned;
 use serde::Serialize;
+use unspool_export::archive_lines::LinesError;
+use unspool_export::project::ProjectError;
 use unspool_model::price::Prices;
 use unspool_query::budget::warnings;
 use unspool_sources::decode::Warning;
@@ -54,10 +57,18 @@ use crate::archive::Archive;
 use crate::{paint, terminal_writer};
 
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    error.chain().filter_map(io_cause).any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The error of the system, also in an error that takes its place in the chain.
+fn io_cause<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    if let Some(LinesError::Io(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(ProjectError::Io(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    cause.downcast_ref()
 }
 
 /// Prints warnings to stderr, those of one file that say the same as one line. File names are

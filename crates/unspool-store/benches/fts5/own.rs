@@ -1,9 +1,7 @@
 //! The own index, in the tables of an archive.
 
 use unspool_index::{Limits, SegmentBuilder, SegmentItem, TextQuery, candidates, merge};
-use unspool_store::database::block_store::{
-    Blocks, DatabaseBlockStore, SegmentWriter, add_segment,
-};
+use unspool_store::database::block_store::{Blocks, SegmentWriter, SqliteBlockStore, add_segment};
 use unspool_store::sql::Connection;
 use unspool_store::store::StoreError;
 
@@ -48,7 +46,7 @@ impl Variant for OwnIndex {
         let query = TextQuery::parse(&query.typed());
         let mut found = Found { rows: Vec::new(), ranked: true, verified: true };
         loop {
-            let page = candidates(&query, &DatabaseBlockStore(connection), &limits)?;
+            let page = candidates(&query, &SqliteBlockStore(connection), &limits)?;
             if page.everything || page.widened {
                 return Err("a query does not suit the comparison: no document has its word".into());
             }

@@ -110,9 +110,8 @@ mod tests {
         } });
         let names = |subject: &Value| -> Vec<String> {
             let blocks = question_subject(subject, "Allow?");
-            let fields = blocks.iter().find_map(|block| match block {
-                Block::Fields { fields } => Some(fields),
-                _ => None,
+            let fields = blocks.iter().find_map(|block| {
+                if let Block::Fields { fields } = block { Some(fields) } else { None }
             });
             fields.unwrap().iter().map(|field| field.name.clone()).collect()
         };

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use unspool_ingest::service::request::RequestOutcome;
 use unspool_view::lines::make_visible;
+use unspool_view::present::format;
 
 use crate::archive::{Archive, delete, find};
 
@@ -47,11 +48,7 @@ impl Delete {
         }
         match delete(archive, summary.session.id)? {
             RequestOutcome::Deleted(more) if more > 1 => {
-                let sub_agents = if more == 2 {
-                    "1 sub-agent".to_owned()
-                } else {
-                    format!("{} sub-agents", more - 1)
-                };
+                let sub_agents = format::count((more - 1) as usize, "sub-agent");
                 writeln!(io::stdout(), "deleted {} and {sub_agents}", make_visible(&what))?;
             }
             RequestOutcome::Deleted(_)

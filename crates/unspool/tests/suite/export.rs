@@ -1,6 +1,7 @@
 //! `unspool export`: files, folders, redaction, and its errors.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::harness::Machine;
 
@@ -128,5 +129,18 @@ fn files_are_named_by_our_own_ids() {
         let files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
         let [file] = &files[..] else { panic!("{files:?}") };
         assert_eq!(file.file_stem().unwrap().to_str().unwrap(), id);
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let machine = machine();
+    for arguments in [&["export", "--all", "--to", "jsonl"][..], &["list"], &["stats"]] {
+        let mut command = machine.command("archive", arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("pipe"), "{arguments:?}: {stderr}");
     }
 }

@@ -192,7 +192,8 @@ fn totals(page: &StatsPage<'_>) -> Markup {
     let TotalsView { sessions, sub_agents, turns, steps, tool_calls, errors, .. } = page.totals;
     let number = |count: u64| format::number(count);
     let tokens = page.spent.tokens;
-    let agents = (sub_agents > 0).then(|| format!("including {} sub-agents", number(sub_agents)));
+    let agents = (sub_agents > 0)
+        .then(|| format!("including {}", format::count(sub_agents as usize, "sub-agent")));
     let unpriced = (page.spent.unpriced_steps > 0)
         .then(|| format!("{} without a price", number(page.spent.unpriced_steps)));
     let cached =

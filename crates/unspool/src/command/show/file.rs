@@ -16,6 +16,7 @@ use unspool_sources::read::source::lines_of;
 use unspool_sources::read::{rows, side_file};
 use unspool_sources::unsupported;
 use unspool_view::present::agents::SubagentSessions;
+use unspool_view::present::format;
 
 use crate::command::warn;
 
@@ -95,8 +96,8 @@ fn not_shown(session_set: &SessionSet, shown: &DecodedSession, path: &Path) -> V
     if !agents.is_empty() {
         let records: u64 = agents.iter().map(|agent| agent.record_counts.read).sum();
         let what = format!(
-            "{records} records of {} sub-agents are not shown; name the log of one to see it",
-            agents.len()
+            "{records} records of {} are not shown; name the log of one to see it",
+            format::count(agents.len(), "sub-agent")
         );
         warnings.push(warning(path, what));
     }
