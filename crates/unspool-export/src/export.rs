@@ -41,6 +41,19 @@ pub enum ExportError {
     Store(#[from] StoreError),
 }
 
+impl ExportError {
+    /// The error of the writer or of the file, if it is one.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match self {
+            ExportError::Lines(LinesError::Io(error))
+            | ExportError::Project(ProjectError::Io(error)) => Some(error),
+            ExportError::Lines(LinesError::Store(_))
+            | ExportError::Project(ProjectError::Read(_))
+            | ExportError::Store(_) => None,
+        }
+    }
+}
+
 /// Writes a session in the projection's format, with the secrets that the rules find replaced, and
 /// reports the replacements. The lossless format is never redacted, because it must be importable.
 pub fn write<V: View>(

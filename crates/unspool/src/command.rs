@@ -43,8 +43,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 use jiff::Zoned;
 use serde::Serialize;
-use unspool_export::archive_lines::LinesError;
-use unspool_export::project::ProjectError;
+use unspool_export::export::ExportError;
 use unspool_model::price::Prices;
 use unspool_query::budget::warnings;
 use unspool_sources::decode::Warning;
@@ -60,15 +59,10 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().filter_map(io_cause).any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The error of the system, also in an error that takes its place in the chain.
+/// An export names the error of its output in its own.
 fn io_cause<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
-    if let Some(LinesError::Io(error)) = cause.downcast_ref() {
-        return Some(error);
-    }
-    if let Some(ProjectError::Io(error)) = cause.downcast_ref() {
-        return Some(error);
-    }
-    cause.downcast_ref()
+    let of_export = cause.downcast_ref().and_then(ExportError::io_error);
+    of_export.or_else(|| cause.downcast_ref())
 }
 
 /// Prints warnings to stderr, those of one file that say the same as one line. File names are
