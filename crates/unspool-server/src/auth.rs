@@ -33,6 +33,7 @@ use tokio::time::sleep;
 use unspool_store::store::Store;
 
 use crate::App;
+use crate::health;
 use crate::mcp;
 use crate::problem::Problem;
 use crate::secret::{SECRET_CHARS, random_secret};
@@ -326,6 +327,9 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     }
     // The token in the path is all that a guest has, and it opens this one page.
     if !changes && !upgrade && path.starts_with(GUEST_PATH) {
+        return None;
+    }
+    if !changes && !upgrade && matches!(path, health::HEALTHY | health::READY) {
         return None;
     }
     if let Some(answer) = url_login::exchange(auth, request, login) {

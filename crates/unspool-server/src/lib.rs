@@ -10,6 +10,7 @@ mod auth;
 #[cfg(unix)]
 pub mod chat;
 pub mod frames_encoder;
+mod health;
 mod large_responses;
 mod list_hub;
 mod listen;
@@ -196,6 +197,8 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
         .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))
+        .route(health::HEALTHY, get(health::healthy))
+        .route(health::READY, get(health::ready))
         .merge(api::router(get(live::connect::<S>)))
         .fallback(pages::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)

@@ -46,6 +46,7 @@ mod frames_import;
 mod golden;
 mod guests;
 mod harness;
+mod health;
 mod history;
 mod homes;
 mod hooks;
