@@ -66,11 +66,17 @@ const MIN_LINE_LETTERS: usize = 4;
 
 impl Call {
     pub fn new(tool: &Tool, part: &Part) -> Call {
-        let family = Family::of(&tool.name);
         let parsed = ParsedCall::new(tool);
         let command_text = shell_command(tool);
+        let command = command_text.as_deref().map(Command::of);
+        // Codex runs a command that only calls `apply_patch` as a patch.
+        let is_patch = command.as_ref().is_some_and(|command| command.program == "apply_patch");
+        let family = if is_patch { Some(Family::ApplyPatch) } else { Family::of(&tool.name) };
         let elapsed = crate::present::elapsed(part.started, part.ended);
-        let path = parsed.path().map(str::to_owned).or_else(|| patched_path(&parsed));
+        let patch = (family == Some(Family::ApplyPatch))
+            .then(|| command_text.as_deref().or_else(|| edits::requested_text(&parsed)));
+        let patched = || patch.flatten().and_then(patched_path);
+        let path = parsed.path().map(str::to_owned).or_else(patched);
         let output = tool.output.as_deref().or_else(|| parsed.result.as_str());
         let input = tool.input.as_ref().map(|input| input.text()).unwrap_or(&tool.input_text);
         let checked = command_text.as_deref().or(path.as_deref()).unwrap_or(input);
@@ -86,7 +92,7 @@ impl Call {
             time: ToolTime::of(AsksUser::of(&tool.name), tool.state, tool.duration_ms, elapsed),
             asked: tool.question.is_some() || !tool.earlier.is_empty(),
             denial: denied.then(|| denial(tool)).flatten(),
-            command: command_text.as_deref().map(Command::of),
+            command,
             edits: edits_of(&parsed),
             tool: tool.name.clone(),
             state: tool.state,
@@ -184,10 +190,8 @@ impl Output {
     }
 }
 
-/// The first file of a patch in the input.
-fn patched_path(call: &ParsedCall) -> Option<String> {
-    let patch = edits::requested_text(call)
-        .filter(|_| Family::of(call.name()) == Some(Family::ApplyPatch))?;
+/// The first file of a patch.
+fn patched_path(patch: &str) -> Option<String> {
     let marks = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
     let path =
         patch.lines().find_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)))?;

@@ -122,6 +122,7 @@ const MISSED: &[&str] = &[
     "could not find oldstring",
     // Gemini CLI, Qwen Code.
     "could not find the string to replace",
+    "could not find an exact match",
     "0 occurrences found",
     // Codex, Cline: patches.
     "failed to find expected lines",

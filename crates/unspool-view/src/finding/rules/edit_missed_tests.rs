@@ -27,6 +27,7 @@ fn all_agents_are_understood() {
     for words in [
         "oldString not found in content",
         "Failed to edit, could not find the string to replace.",
+        "Could not find an exact match for 'old_string' in '/w/a.rs'. If previous edits modified",
         "Failed to find expected lines in /w/a.rs:\nfn main() {",
         "No match found",
         "Could not find the exact text in a.rs.",
@@ -56,4 +57,11 @@ fn the_words_count_in_a_failed_edit_only() {
     assert!(titles(find, vec![failed(bash("grep x", words))]).is_empty());
     let completed = Tool { output: Some(words.to_owned()), ..edit("/w/a.rs", "x", "y") };
     assert!(titles(find, vec![completed]).is_empty());
+}
+
+#[test]
+fn codex_patches_with_a_command() {
+    let patch = "apply_patch <<'END'\n*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** End Patch\nEND";
+    let says = "apply_patch verification failed: Failed to find expected lines in /w/a.rs:\nx";
+    assert_eq!(titles(find, vec![failed(bash(patch, says))]), ["An edit of a.rs missed once"]);
 }
