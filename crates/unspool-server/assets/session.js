@@ -36,7 +36,7 @@ const view = new View(page, {
   },
   entries: (entries) => {
     for (const entry of [...entries]) putEntry(entry);
-    dropMerged();
+    dropTakenBack();
   },
   put: (fresh) => { follow?.put(fresh); cursor?.keep(); chat?.asks.place(); },
 });
@@ -87,28 +87,26 @@ if (matchMedia("(max-width: 60rem)").matches) {
 
 function putEntry(made) {
   const held = outline.querySelector(`[data-turn="${CSS.escape(made.dataset.turn)}"]`);
+  const number = Number(made.dataset.number);
   if (held) {
     made.className = held.className;
-    if (!held.isEqualNode(made)) held.replaceWith(made);
-    return;
+    if (held.isEqualNode(made)) return;
+    held.replaceWith(made);
+  } else {
+    const next = [...outline.children].findLast((one) => Number(one.dataset.number) < number);
+    if (next) next.after(made); else outline.prepend(made);
   }
-  const number = Number(made.dataset.number);
-  const next = [...outline.children].findLast((one) => Number(one.dataset.number) < number);
-  if (next) next.after(made); else outline.prepend(made);
+  // Two feeds may begin a turn each, which is then found to be one: it has the number of the other.
+  for (const twin of [made.previousElementSibling, made.nextElementSibling]) {
+    if (twin && Number(twin.dataset.number) === number) twin.remove();
+  }
 }
 
-/** Two feeds may begin a turn each, which is then found to be one: its number is taken back. */
-function dropMerged() {
-  const last = view.hasEnd() && !view.only ? Number(view.sections().at(-1)?.dataset.number) : NaN;
-  const byNumber = new Map();
-  for (const line of [...outline.children]) {
-    const number = Number(line.dataset.number);
-    const twin = byNumber.get(number);
-    const [stale] = [twin, line].filter((one) => one && twin && !document.getElementById(one.dataset.turn));
-    stale?.remove();
-    if (number > last) line.remove();
-    if (stale !== line) byNumber.set(number, line);
-  }
+/** Numbers behind the last turn were those of turns that were merged into others. */
+function dropTakenBack() {
+  if (!view.hasEnd() || view.only) return;
+  const last = Number(view.sections().at(-1)?.dataset.number);
+  while (Number(outline.lastElementChild?.dataset.number) > last) outline.lastElementChild.remove();
 }
 
 const here = new IntersectionObserver((entries) => {
