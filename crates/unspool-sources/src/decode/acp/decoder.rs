@@ -279,7 +279,8 @@ impl AcpDecoder {
         let Some(text) = self.possible_error.take() else { return };
         let error = message.fields("error").string("data");
         if error.is_none() || error.as_deref() != self.adapter.error_words(&text) {
-            emit.push(EventKind::ProseDelta { prose_kind: ProseKind::Text, block: None, text });
+            let block = self.block.clone();
+            emit.push(EventKind::ProseDelta { prose_kind: ProseKind::Text, block, text });
         }
     }
 
