@@ -170,7 +170,8 @@ fn heads_of_turns_say_what_other_views_say() {
 }
 
 fn answered(decision: Decision, text: &str, observed: bool) -> String {
-    let answer = Some(Answer { decision, text: text.to_owned(), observed });
+    let text = text.to_owned();
+    let answer = Some(Answer { decision, text, observed, missing: false });
     let item = QuestionItem {
         header: None,
         question: "Allow Bash?".to_owned(),
@@ -210,8 +211,12 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
         multi_select: false,
         answer: Some("Celsius".to_owned()),
     };
-    let answer =
-        Answer { decision: Decision::Answered, text: "Celsius".to_owned(), observed: true };
+    let answer = Answer {
+        decision: Decision::Answered,
+        text: "Celsius".to_owned(),
+        observed: true,
+        missing: false,
+    };
     let question_text = |item: &QuestionItem| {
         let (items, answer) = (vec![item.clone()], Some(answer.clone()));
         blocks(&[Block::Question(Question {

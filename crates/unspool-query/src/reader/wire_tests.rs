@@ -86,6 +86,7 @@ fn question() -> Question {
             decision: Decision::Declined,
             text: String::new(),
             observed: false,
+            missing: true,
         }),
     }
 }

@@ -141,6 +141,7 @@ fn question() -> impl Strategy<Value = Question> {
         decision: if observed { Decision::Denied } else { Decision::Answered },
         text,
         observed,
+        missing: false,
     });
     (prop::collection::vec(item, 0..3), prop::option::of(answer)).prop_map(|(items, answer)| {
         Question { kind: QuestionKind::Choice, open: true, items, answer }

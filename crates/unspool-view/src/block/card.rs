@@ -57,4 +57,7 @@ pub struct Answer {
     pub text: String,
     /// False if the answer was inferred from later events.
     pub observed: bool,
+    /// Nobody answered: the call was cut off.
+    #[serde(default)]
+    pub missing: bool,
 }

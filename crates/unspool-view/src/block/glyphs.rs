@@ -3,9 +3,6 @@
 
 use super::{Answer, Check, Decision, Notice, Question, QuestionItem, Tone};
 
-/// The text of the answer to a question that was open when its call was cut off.
-const UNANSWERED: &str = "not answered";
-
 impl Check {
     pub fn glyph(self) -> &'static str {
         match self {
@@ -36,16 +33,6 @@ impl Notice {
 }
 
 impl Question {
-    /// Nobody answered it if no source reports an answer and its call was cut off.
-    pub fn say_unanswered(&mut self) {
-        if let Some(answer) = &mut self.answer
-            && !answer.observed
-            && answer.decision == Decision::Declined
-        {
-            UNANSWERED.clone_into(&mut answer.text);
-        }
-    }
-
     /// The answer to the question as a whole. `None` if the items have their own answers.
     pub fn overall_answer(&self) -> Option<&Answer> {
         let has_item_answers = self.items.iter().any(|item| item.answer.is_some());
@@ -88,22 +75,17 @@ impl Answer {
         }
     }
 
-    /// True if nobody answered before the call or the turn ended.
-    pub fn is_missing(&self) -> bool {
-        !self.observed && self.decision == Decision::Declined && self.text.trim() == UNANSWERED
-    }
-
     /// True if there was an answer that no source reports.
     pub fn is_inferred(&self) -> bool {
-        !self.observed && !self.is_missing()
+        !self.observed && !self.missing
     }
 
     /// The decision and an optional remark. If the answer's text contains the decision
     /// (`allowed once`), the text replaces it and there is no remark.
     pub fn decision_text(&self) -> (&str, Option<&str>) {
         let (text, decision) = (self.text.trim(), self.decision.name());
-        if self.is_missing() {
-            return (UNANSWERED, None);
+        if self.missing {
+            return ("not answered", None);
         }
         if text.split(|c: char| !c.is_alphanumeric()).any(|word| word == decision) {
             return (text, None);

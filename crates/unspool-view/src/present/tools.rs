@@ -22,7 +22,7 @@ pub use media::file_reference;
 pub use plan::{Tasks, task as task_item};
 
 use call::CardContent;
-use unspool_model::part::{Body, Question, Tool, ToolState};
+use unspool_model::part::{Body, Decision, Question, Tool, ToolState};
 use unspool_model::tools::Family;
 
 use crate::block::{Badge, Block, Card, FileReference, Fold, Icon, Notice, Span, Tone, text_of};
@@ -131,8 +131,10 @@ pub fn card(tool: &Tool) -> Card {
         let answered =
             question.answer.is_some() || question.items.iter().any(|item| item.answer.is_some());
         question.open = !answered && !tool.state.is_terminal();
-        if tool.state == ToolState::Interrupted {
-            question.say_unanswered();
+        // What cut the call off left the question open, whatever the model takes for its answer.
+        if let Some(answer) = question.answer.as_mut().filter(|answer| !answer.observed) {
+            answer.missing =
+                tool.state == ToolState::Interrupted && answer.decision == Decision::Declined;
         }
     }
     let badge = match question.as_ref().filter(|question| question.open) {

@@ -58,7 +58,8 @@ fn attached(
 }
 
 fn block_answer(answer: &unspool_model::part::Answer) -> Answer {
-    Answer { decision: answer.decision, text: answer.text.clone(), observed: answer.observed }
+    let (decision, text) = (answer.decision, answer.text.clone());
+    Answer { decision, text, observed: answer.observed, missing: false }
 }
 
 /// Multiple chosen labels are joined with ", ".
@@ -151,12 +152,13 @@ pub fn question(call: &ParsedCall) -> CardContent {
     let answer = call.tool.answer.as_ref().map(block_answer).or_else(|| {
         answers.and_then(Value::as_object)?;
         let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
-        Some(Answer { decision: Decision::Answered, text: texts.join(", "), observed: true })
+        let (decision, text) = (Decision::Answered, texts.join(", "));
+        Some(Answer { decision, text, observed: true, missing: false })
     });
     // The call ended without an answer.
     let answer = answer.or_else(|| {
-        let text = String::new();
-        call.is_failed().then_some(Answer { decision: Decision::Declined, text, observed: false })
+        let (decision, text) = (Decision::Declined, String::new());
+        call.is_failed().then_some(Answer { decision, text, observed: false, missing: false })
     });
     let mut shown = CardContent::new(call.name(), summary);
     shown.question = Some(Question { kind: QuestionKind::Choice, open: false, items, answer });
