@@ -85,7 +85,7 @@ pub(super) const CONTEXTS: &[Provider] = &[
     // The alphabet and the length of the keys that Django makes.
     by_context("secret", &["secret_key = ", "secret_key="], r#"(?:SECRET_KEY)\s?=\s?(?:"([a-z0-9!@\#$%^&*(_=+)-]{50})"|'([a-z0-9!@\#$%^&*(_=+)-]{50})')"#).check(Check::None),
     // Dialogues that a script holds: `expect "assword:"` and `send "…"`.
-    by_context("password", &["assword:\"", "assword: \"", "assword:*\"", "assword:'", "assword: '"],
+    by_context("password", &["assword:\"", "assword: \"", "assword:*\"", "assword:\\\"", "assword: \\\"", "assword:*\\\"", "assword:'", "assword: '"],
         r#"expect[^\n]{0,40}?assword:[ *]{0,2}["']\)?[ \t;}{]*(?:\n\s*)?(?:[a-z_]{1,20}\.)?send(?:line)?[\s(]+(?:--\s+)?["']([^"'\\\n$]{4,})"#).lookbehind(Lookbehind::Line(60)),
 
     // Pages.

@@ -47,6 +47,7 @@ mod walk_prompt;
 mod walk_question;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub use redacted::Redacted;
 pub use report::{Location, Owner, RedactedSecret, RedactionReport};
@@ -75,6 +76,8 @@ pub struct Redactor<'r> {
     location: Location,
     /// Collect secrets without replacing them: the first of two passes.
     collecting: bool,
+    /// The secret found last of those that were replaced.
+    newest: Option<usize>,
 }
 
 /// A byte range and the index of the secret that it holds.
@@ -111,7 +114,53 @@ impl<'r> Redactor<'r> {
             report: RedactionReport::default(),
             location: Location::default(),
             collecting: false,
+            newest: None,
         }
+    }
+
+    /// A redactor for text that leaves in pieces, some of them more than once: a replacement is
+    /// `[redacted:kind:tag]`, where the tag depends on the secret and this key alone.
+    pub fn tagging(rules: &'r Rules, key: Arc<str>) -> Redactor<'r> {
+        Redactor { secrets: SecretTable::tagged(key), ..Redactor::with(Some(rules)) }
+    }
+
+    /// From now on it only learns secrets and counts no replacements, or no longer so.
+    pub fn collect(&mut self, collecting: bool) {
+        self.collecting = collecting;
+    }
+
+    /// How many secrets it knows.
+    pub fn secrets(&self) -> usize {
+        self.secrets.count()
+    }
+
+    /// True if it replaces a secret in this line that it did not know when it knew so many.
+    pub fn is_outdated(&mut self, line: &str, secrets: usize) -> bool {
+        self.newest = None;
+        self.line(line);
+        self.newest.is_some_and(|newest| newest >= secrets)
+    }
+
+    /// Redacts a line of a log: JSON, a member of an indented JSON document, or else text.
+    pub fn line<'t>(&mut self, line: &'t str) -> Cow<'t, str> {
+        let replaced = match line.trim_start().chars().next() {
+            Some('{' | '[') => self.line_as_json(line),
+            Some('"') => match self.line_as_json(&format!("{{{line}}}")) {
+                None => None,
+                Some(whole) => {
+                    let member = whole.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+                    let Some(member) = member else { return self.text(line) };
+                    Some(member.to_owned())
+                }
+            },
+            Some(_) | None => return self.text(line),
+        };
+        replaced.map_or(Cow::Borrowed(line), Cow::Owned)
+    }
+
+    fn line_as_json(&mut self, line: &str) -> Option<String> {
+        self.location = Location::default();
+        self.replaced_json(line, "")
     }
 
     /// A redactor that knows these secrets from the start. Off without rules.
@@ -120,12 +169,19 @@ impl<'r> Redactor<'r> {
     }
 
     /// What it knows, for [`Redactor::resume`].
-    pub fn into_secrets(self) -> CollectedSecrets {
+    pub fn into_secrets(mut self) -> CollectedSecrets {
+        self.secrets.begin_report();
         CollectedSecrets(self.secrets)
     }
 
     pub fn is_off(&self) -> bool {
         self.rules.is_none()
+    }
+
+    /// The replacements since the last call.
+    pub fn take_report(&mut self) -> RedactionReport {
+        self.secrets.begin_report();
+        std::mem::take(&mut self.report)
     }
 
     /// The replacements so far.
@@ -183,6 +239,7 @@ impl<'r> Redactor<'r> {
     }
 
     fn count(&mut self, edits: &[Edit]) {
+        self.newest = edits.iter().map(|edit| edit.secret).chain(self.newest).max();
         if self.collecting {
             return;
         }
@@ -227,3 +284,6 @@ impl<'r> Redactor<'r> {
 #[cfg(test)]
 #[path = "redact_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod tagging_tests;

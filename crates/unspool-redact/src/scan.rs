@@ -4,6 +4,7 @@ use super::document::{DOCUMENT_KEYWORDS, Found, Progress};
 use super::keywords::{KeyForm, KeywordKind};
 use super::private_key;
 use super::rules::{Precedence, RedactionRule, Rules};
+use super::secrets::TAG_CHARS;
 use super::span::{SecretSpan, resolve_overlaps, unite};
 use super::special;
 use super::value_shape::MARK;
@@ -289,6 +290,8 @@ fn mark(text: &str) -> Option<usize> {
     let end = inner.as_bytes().iter().take(64).position(|byte| *byte == b']')?;
     let (kind, number) = inner.get(..end)?.split_once(':')?;
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_tag = number.len() == TAG_CHARS && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = is_number || is_tag;
     (!kind.is_empty() && kind.bytes().all(plain) && number).then_some(MARK.len() + end + 1)
 }

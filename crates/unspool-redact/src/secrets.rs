@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use rustc_hash::FxHashMap;
+use unspool_model::id::sha256;
 
 use super::Edit;
 use super::report::{Location, RedactedSecret, RedactionReport};
@@ -14,6 +16,8 @@ use super::value_shape::{MARK, Shape, is_ordinary, is_wordy};
 const MAX_SWEPT_SECRETS: usize = 4096;
 /// Number of new secrets to search for one by one before the automaton is rebuilt.
 const MAX_UNINDEXED_SECRETS: usize = 16;
+/// The length of a tag: enough to tell secrets apart, too little to confirm a guess.
+pub(super) const TAG_CHARS: usize = 6;
 /// Shorter secrets match whole words only: they may be part of a longer word by chance.
 const MIN_SUBSTRING_BYTES: usize = 16;
 
@@ -29,6 +33,8 @@ pub(super) struct SecretTable {
     automaton: Option<AhoCorasick>,
     /// Number of secrets in the automaton.
     built: usize,
+    /// Replacements have a tag made with this key instead of a number.
+    tag_key: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -60,10 +66,11 @@ impl SecretTable {
             return *place;
         }
         let place = self.secrets.len();
+        let tag = self.tag_key.as_ref().map(|key| tag(key, &identity));
         self.places.insert(identity.into_owned(), place);
         let number = self.numbers.entry(kind.to_owned()).or_default();
         *number += 1;
-        let mark = format!("{MARK}{kind}:{number}]");
+        let mark = format!("{MARK}{kind}:{}]", tag.unwrap_or_else(|| number.to_string()));
         let shown = secret.get(..public_prefix).filter(|shown| !shown.is_empty());
         let mut hint = shown.map(|shown| format!("{shown}… ")).unwrap_or_default();
         // Writing to a string cannot fail.
@@ -80,6 +87,19 @@ impl SecretTable {
         }
         self.secrets.push(Secret { text: secret.to_owned(), mark, report_entry, reported: None });
         place
+    }
+
+    pub(super) fn tagged(key: Arc<str>) -> SecretTable {
+        SecretTable { tag_key: Some(key), ..SecretTable::default() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.secrets.len()
+    }
+
+    /// The next report has entries of its own.
+    pub(super) fn begin_report(&mut self) {
+        self.secrets.iter_mut().for_each(|secret| secret.reported = None);
     }
 
     /// Records a replacement in the report.
@@ -176,6 +196,15 @@ fn is_whole_word(text: &str, edit: Edit) -> bool {
         at.and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric())
     };
     !word(edit.start.checked_sub(1)) && !word(Some(edit.end))
+}
+
+/// A keyed digest of a secret (HMAC in its nested form), so that a secret has the same tag whenever
+/// it is sent, and nobody without the key can try guesses.
+fn tag(key: &str, identity: &str) -> String {
+    let inner = sha256(format!("{key}\0{identity}").as_bytes());
+    let mut tag = sha256(format!("{key}\0{inner}").as_bytes());
+    tag.truncate(TAG_CHARS);
+    tag
 }
 
 /// The identity of a secret. Line ends in private keys and the path syntax of home folders are
