@@ -101,6 +101,15 @@ impl Repository {
         run(&self.root, arguments)
     }
 
+    /// The addresses of its remotes, as host and path: `github.com/acme/app`.
+    pub fn remotes(&self) -> Vec<String> {
+        let arguments = ["config", "--get-regexp", "^remote\\..*\\.url$"].map(OsStr::new);
+        let output = self.read(&arguments).unwrap_or_default();
+        let lines = String::from_utf8_lossy(&output).into_owned();
+        let urls = lines.lines().filter_map(|line| line.split_once(' '));
+        urls.map(|(_, url)| host_and_path(url)).collect()
+    }
+
     /// The folders of all working trees of the repository.
     pub fn working_trees(&self) -> Vec<PathBuf> {
         let arguments = ["worktree", "list", "--porcelain", "-z"].map(OsStr::new);
@@ -177,6 +186,27 @@ impl Repository {
         let renamed = renames.map(|rename| (path_of(rename[1]), path_of(rename[2])));
         let mut renamed = renamed.filter(|(from, _)| from == path);
         Ok(renamed.next().map_or(Fate::Deleted, |(_, to)| Fate::Renamed(to)))
+    }
+}
+
+/// The host and the path of a remote, without user, scheme and `.git`.
+fn host_and_path(url: &str) -> String {
+    let url = url.trim().trim_end_matches('/');
+    let url = url.strip_suffix(".git").unwrap_or(url);
+    let (is_scp, rest) = match url.split_once("://") {
+        Some((_, rest)) => (false, rest),
+        None => (true, url),
+    };
+    let (host, path) = match is_scp {
+        // `git@github.com:acme/app`; a path without a colon stays as it is.
+        true => rest.split_once(':').unwrap_or((rest, "")),
+        false => rest.split_once('/').unwrap_or((rest, "")),
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = if is_scp { host } else { host.split(':').next().unwrap_or(host) };
+    match path {
+        "" => host.to_owned(),
+        path => format!("{host}/{}", path.trim_start_matches('/')),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod reader;
 pub mod request;
 pub mod search;
 pub mod seen_commands;
+pub mod ship;
 pub mod subagents;
 pub mod times;
 pub mod window;

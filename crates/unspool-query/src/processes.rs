@@ -241,6 +241,11 @@ pub fn hook_caller() -> Option<u32> {
     None
 }
 
+/// The name of this machine.
+pub fn machine_name() -> Option<String> {
+    sysinfo::System::host_name().ok().filter(|name| !name.is_empty())
+}
+
 fn letters_and_digits(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -11,11 +12,13 @@ use serde::ser::{SerializeMap, Serializer};
 use unspool_model::id::{PartId, digest};
 use unspool_model::part::Part;
 use unspool_model::provenance::{Evidence, Feed};
+use unspool_model::source::FileStamp;
 use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::rows;
 use unspool_sources::read::source::{self, Source};
 use unspool_store::blocking::block_on;
-use unspool_store::rows::{RowId, is_forgotten};
+use unspool_store::received_text::ReceivedText;
+use unspool_store::rows::{FileRow, RowId, is_forgotten, received_from};
 use unspool_store::store::{StoreError, StoredSession, View};
 
 /// Maximum number of records returned: a streamed text has one for every few words.
@@ -132,24 +135,25 @@ pub fn raw<V: View>(
 
 /// The records of a loaded part. Blocking.
 pub fn raw_of<V: View>(view: &V, session: &StoredSession, part: &Part) -> Result<Raw, StoreError> {
-    let paths: FxHashMap<RowId, String> = block_on(view.source_files(session.row))?
+    let stored: FxHashMap<RowId, FileRow> = block_on(view.source_files(session.row))?
         .into_iter()
-        .map(|file| (file.row, file.path))
+        .map(|file| (file.row, file))
         .collect();
     let sources = block_on(view.session_export(session.row))?.sources;
-    let files = |evidence: &Evidence| -> Vec<&str> {
+    let files = |evidence: &Evidence| -> Vec<&FileRow> {
         let its = sources
             .iter()
             .filter(|source| (source.number, source.feed) == (evidence.source, evidence.feed));
         // One log may have been read under several paths: renamed, compressed, restored.
-        its.filter_map(|source| paths.get(&source.file)).map(String::as_str).collect()
+        its.filter_map(|source| stored.get(&source.file)).collect()
     };
     let mut evidence: Vec<&Evidence> = part.evidence.iter().collect();
     evidence.sort_by_key(|evidence| {
         (std::cmp::Reverse(evidence.feed), evidence.source, evidence.offset)
     });
     let left_out = evidence.len().saturating_sub(MAX_RECORDS);
-    let mut reader = RecordReader { open: FxHashMap::default(), bytes_left: MAX_TOTAL_BYTES };
+    let open = FxHashMap::default();
+    let mut reader = RecordReader { view, open, bytes_left: MAX_TOTAL_BYTES };
     let records = evidence
         .into_iter()
         .take(MAX_RECORDS)
@@ -158,52 +162,53 @@ pub fn raw_of<V: View>(view: &V, session: &StoredSession, part: &Part) -> Result
 }
 
 /// Reads records, keeping their files open.
-struct RecordReader {
-    open: FxHashMap<String, Source>,
+struct RecordReader<'v, V> {
+    view: &'v V,
+    open: FxHashMap<RowId, Source>,
     /// Remaining size budget in bytes.
     bytes_left: usize,
 }
 
-impl RecordReader {
-    fn record(&mut self, evidence: &Evidence, files: &[&str]) -> RawRecord {
+impl<V: View> RecordReader<'_, V> {
+    fn record(&mut self, evidence: &Evidence, files: &[&FileRow]) -> RawRecord {
         let mut text = Err(Absent::Unknown);
         let mut file = files.first().copied();
-        for path in files {
-            match self.text(evidence, path) {
+        for stored in files {
+            match self.text(evidence, stored) {
                 Ok(found) => {
-                    (text, file) = (Ok(found), Some(*path));
+                    (text, file) = (Ok(found), Some(*stored));
                     break;
                 }
                 // Report *changed* in preference to *missing*.
                 Err(why)
                     if matches!(text, Err(Absent::Unknown | Absent::Forgotten | Absent::Gone)) =>
                 {
-                    (text, file) = (Err(why), Some(*path));
+                    (text, file) = (Err(why), Some(*stored));
                 }
                 Err(_) => {}
             }
         }
         RawRecord {
             feed: evidence.feed,
-            file: file.filter(|path| !is_forgotten(path)).map(str::to_owned),
+            file: file.filter(|file| !is_forgotten(&file.path)).map(|file| file.path.clone()),
             offset: evidence.offset,
             length: evidence.length,
             text,
         }
     }
 
-    fn text(&mut self, evidence: &Evidence, path: &str) -> Result<String, Absent> {
+    fn text(&mut self, evidence: &Evidence, file: &FileRow) -> Result<String, Absent> {
         let length = evidence.length as usize;
-        if is_forgotten(path) {
+        if is_forgotten(&file.path) {
             return Err(Absent::Forgotten);
         }
-        if !rows::exists(Path::new(path)) {
+        if received_from(&file.path).is_none() && !rows::exists(Path::new(&file.path)) {
             return Err(Absent::Gone);
         }
         if evidence.length > MAX_RECORD_BYTES || length > self.bytes_left {
             return Err(Absent::Large);
         }
-        let bytes = self.read(evidence, path).map_err(|error| {
+        let bytes = self.read(evidence, file).map_err(|error| {
             let gone = error.kind() == io::ErrorKind::NotFound;
             if gone { Absent::Gone } else { Absent::Unreadable(error) }
         })?;
@@ -212,17 +217,28 @@ impl RecordReader {
         Ok(text)
     }
 
-    fn read(&mut self, evidence: &Evidence, path: &str) -> io::Result<Vec<u8>> {
-        let source = match self.open.entry(path.to_owned()) {
+    fn read(&mut self, evidence: &Evidence, file: &FileRow) -> io::Result<Vec<u8>> {
+        let source = match self.open.entry(file.row) {
             std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                free.insert(source::open(Path::new(path))?)
-            }
+            std::collections::hash_map::Entry::Vacant(free) => free.insert(open(self.view, file)?),
         };
         let text = source.from(ReadPosition { number: 0, offset: evidence.offset })?;
         let mut bytes = Vec::with_capacity(evidence.length as usize);
         text.take(evidence.length.into()).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+}
+
+/// Opens the text of a file: on this machine, or what another machine sent of it.
+fn open<V: View>(view: &V, file: &FileRow) -> io::Result<Source> {
+    if received_from(&file.path).is_none() {
+        return source::open(Path::new(&file.path));
+    }
+    let text = ReceivedText::stored(view.clone(), file.row, Arc::default());
+    let text = text.map_err(io::Error::other)?;
+    match text.length() {
+        0 => Err(io::ErrorKind::NotFound.into()),
+        length => Ok(Source::new(FileStamp::default(), Some(length), text)),
     }
 }
 

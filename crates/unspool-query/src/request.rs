@@ -43,6 +43,12 @@ pub enum Request {
         text_file: PathBuf,
         reason: ReadReason,
     },
+    /// Takes units of files of another machine (`ship`), which the sender has copied into a file.
+    Receive {
+        /// Who sent them. Files of different senders have different names.
+        sender: Sender,
+        units: PathBuf,
+    },
     /// Imports the agents of an application's database.
     ReadAgents {
         database: PathBuf,
@@ -59,9 +65,17 @@ impl Request {
             Request::Delete { .. }
             | Request::ReadFiles { .. }
             | Request::ReadText { .. }
+            | Request::Receive { .. }
             | Request::ReadAgents { .. } => false,
         }
     }
+}
+
+/// A member and one of the member's machines.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sender {
+    pub member: String,
+    pub machine: String,
 }
 
 /// Executes a request and returns a message for the user. It waits for the process that records.

@@ -23,6 +23,7 @@ mod notes;
 mod on_server;
 mod prompts;
 mod read;
+mod received;
 mod recent_usage;
 mod search;
 mod stats;
@@ -71,7 +72,8 @@ impl Database {
     /// Opens the archive for writing and creates it if missing. The caller must hold the recorder
     /// lock.
     pub fn open(path: &Path) -> Result<Database, StoreError> {
-        create_private(path);
+        // SQLite gives its -wal and -shm files the mode of the archive.
+        private_file::create(path);
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let at = |error: rusqlite::Error| StoreError::from(error).at(path);
@@ -326,12 +328,10 @@ impl Store for Database {
     async fn forget(&self, session: RowId) -> Result<(), StoreError> {
         self.run_on_writer(move |connection| user_changes::forget(connection, session)).await
     }
-}
 
-/// Creates a missing file with mode 0600: sessions contain what agents read and wrote. SQLite gives
-/// its -wal and -shm files the same mode. An error shows when the file is opened.
-fn create_private(path: &Path) {
-    let _ = private_file::options().write(true).create_new(true).open(path);
+    async fn withdraw(&self, file: RowId) -> Result<Vec<String>, StoreError> {
+        self.run_on_writer(move |connection| received::withdraw(connection, file)).await
+    }
 }
 
 fn read_connection(path: &Path) -> Result<rusqlite::Connection, StoreError> {

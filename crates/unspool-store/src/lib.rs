@@ -13,6 +13,7 @@ pub mod pack;
 pub mod piece_texts;
 pub mod postgres;
 pub mod private_file;
+pub mod received_text;
 pub mod replace_file;
 pub mod rows;
 pub mod search;

@@ -14,6 +14,11 @@ pub fn options() -> OpenOptions {
     options
 }
 
+/// Creates a missing file. An error shows when the file is opened.
+pub fn create(path: &Path) {
+    let _ = options().write(true).create_new(true).open(path);
+}
+
 /// Creates folders that nobody else may enter. A folder that exists keeps its mode.
 pub fn folders() -> DirBuilder {
     let mut builder = DirBuilder::new();

@@ -36,12 +36,17 @@ pub struct Batch {
     /// Warnings to delete, by file and text, before `warnings` are inserted.
     pub outdated_warnings: Vec<(RowId, &'static str)>,
     pub warnings: Vec<WarningRow>,
+    /// Texts that other machines sent.
+    pub received: Vec<ReceivedWrite>,
 }
 
 impl Batch {
     /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.files.is_empty() && self.warnings.is_empty()
+        self.sessions.is_empty()
+            && self.files.is_empty()
+            && self.warnings.is_empty()
+            && self.received.is_empty()
     }
 }
 
@@ -191,6 +196,49 @@ pub struct FileRow {
     /// Why the file was rejected.
     pub refused: Option<String>,
 }
+
+/// How far the file of another machine has been received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Received {
+    pub file: RowId,
+    /// How often the sender has replaced the file.
+    pub generation: u32,
+    /// The part of the sender's file that was taken, before redaction.
+    pub print: Fingerprint,
+    /// The sender said that nobody writes the file any more.
+    pub idle: bool,
+}
+
+/// A text that another machine sent, to be appended to what was received of its file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceivedWrite {
+    pub state: Received,
+    /// Where the text begins in what was received. 0 drops what was received before.
+    pub start: u64,
+    pub text: Vec<u8>,
+}
+
+/// A stored piece of what was received of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceivedPiece {
+    pub start: u64,
+    pub length: u64,
+}
+
+/// The name of a file of another machine.
+pub fn received_name(member: &str, machine: &str, path: &str) -> String {
+    let root = if path.starts_with('/') { "" } else { "/" };
+    format!("{RECEIVED}{member}@{machine}{root}{path}")
+}
+
+/// The member who sent a file of another machine. None for a file of this one.
+pub fn received_from(name: &str) -> Option<&str> {
+    let (member, _) = name.strip_prefix(RECEIVED)?.split_once('@')?;
+    Some(member)
+}
+
+/// No path begins like this: those of files are absolute.
+const RECEIVED: &str = "ship://";
 
 /// What stands for a path that the archive is to forget: enough to recognise the file, and no more.
 pub fn forgotten_path(path: &str) -> String {

@@ -384,4 +384,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Removes a session so that the next sync re-reads its files. Its name and tags are kept and
     /// reapplied then.
     fn forget(&self, session: RowId) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Removes the sessions of a file whose sender takes back what it sent, and their bytes. Returns
+    /// the names of their other files, from which they are to be recorded again.
+    fn withdraw(&self, file: RowId)
+    -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 }

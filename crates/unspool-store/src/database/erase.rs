@@ -70,12 +70,16 @@ pub fn release_free_pages(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Forgets what is stored about the files of a session only: the state of their decoder, and lines
-/// that could not be read. The caller deletes the session afterwards.
+/// Forgets what is stored about the files of a session only: the state of their decoder, lines that
+/// could not be read, and text that another machine sent. The caller deletes the session afterwards.
 pub fn forget_files(transaction: &Transaction<'_>, session: RowId) -> Result<(), StoreError> {
     const OWN_FILES: &str = "SELECT file FROM source WHERE session = ?1 AND NOT EXISTS
         (SELECT 1 FROM source AS other WHERE other.file = source.file AND other.session <> ?1)";
-    for sql in ["UPDATE file SET saved = NULL WHERE row", "DELETE FROM warning WHERE file"] {
+    for sql in [
+        "UPDATE file SET saved = NULL WHERE row",
+        "DELETE FROM warning WHERE file",
+        "DELETE FROM received_text WHERE file",
+    ] {
         transaction.execute(&format!("{sql} IN ({OWN_FILES})"), [session])?;
     }
     Ok(())

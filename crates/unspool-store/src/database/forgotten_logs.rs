@@ -1,7 +1,7 @@
 //! Forgets where logs are (R-001-30). The stored data is complete without them.
 
 use super::erase::erasing;
-use crate::rows::{RowId, forgotten_path, is_forgotten};
+use crate::rows::{RowId, forgotten_path, is_forgotten, received_from};
 use crate::sql::{Connection, params};
 use crate::store::StoreError;
 
@@ -19,7 +19,9 @@ pub fn forget(connection: &mut Connection, before: i64) -> Result<u64, StoreErro
         // A forgotten file that grew was read again under its path.
         let mut earlier = transaction.prepare("DELETE FROM file WHERE path = ?1")?;
         let mut count = 0;
-        for (row, path) in files.into_iter().filter(|(_, path)| !is_forgotten(path)) {
+        // What another machine sent is here and nowhere else, and is asked for by its name.
+        let is_here = |path: &str| !is_forgotten(path) && received_from(path).is_none();
+        for (row, path) in files.into_iter().filter(|(_, path)| is_here(path)) {
             let forgotten = forgotten_path(&path);
             earlier.execute([&forgotten])?;
             replace.execute(params![row, forgotten])?;

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("shown_turns.sql"),
     include_str!("unique_places.sql"),
     include_str!("edited_file.sql"),
+    include_str!("received.sql"),
 ];
 
 /// "Unsp": the SQLite application id, which `file` also shows.

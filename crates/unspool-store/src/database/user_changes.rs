@@ -113,6 +113,15 @@ pub fn delete_rows(
 /// sync re-reads them.
 pub fn forget(connection: &mut Connection, session: RowId) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
+    forget_rows(&transaction, session)?;
+    Ok(transaction.commit()?)
+}
+
+/// Returns the chunks that lost a content.
+pub fn forget_rows(
+    transaction: &Transaction<'_>,
+    session: RowId,
+) -> Result<FxHashSet<RowId>, StoreError> {
     transaction.execute(
         "INSERT INTO remembered (id, name, tags)
          SELECT id, name, (SELECT json_group_array(tag.name) FROM tag WHERE tag.session = ?1)
@@ -126,8 +135,7 @@ pub fn forget(connection: &mut Connection, session: RowId) -> Result<(), StoreEr
          WHERE row IN (SELECT file FROM source WHERE session = ?1)",
         [session],
     )?;
-    delete_rows(&transaction, session)?;
-    Ok(transaction.commit()?)
+    delete_rows(transaction, session)
 }
 
 /// Allows a deleted session to be recorded again.

@@ -13,10 +13,11 @@ use unspool_model::source::RecordCounts;
 use super::last_prompt::last_prompt;
 use super::recent_usage::recent_usage;
 use super::{
-    Database, edited_files, facets, notes, prompts, read, search, stats, subagents, windows,
+    Database, edited_files, facets, notes, prompts, read, received, search, stats, subagents,
+    windows,
 };
 use crate::facets::{Facets, FacetsRequest};
-use crate::rows::{FileRow, RowId, Snapshot};
+use crate::rows::{FileRow, Received, ReceivedPiece, RowId, Snapshot};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 use crate::store::{
@@ -209,6 +210,18 @@ impl View for DatabaseView {
 
     async fn source_files(&self, session: RowId) -> Result<Vec<FileRow>, StoreError> {
         self.run("source_files", move |connection| read::source_files(connection, session)).await
+    }
+
+    async fn received(&self, names: Vec<String>) -> Result<Vec<Option<Received>>, StoreError> {
+        self.run("received", move |connection| received::states(connection, &names)).await
+    }
+
+    async fn received_pieces(&self, file: RowId) -> Result<Vec<ReceivedPiece>, StoreError> {
+        self.run("received_pieces", move |connection| received::pieces(connection, file)).await
+    }
+
+    async fn received_piece(&self, file: RowId, start: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.run("received_piece", move |connection| received::piece(connection, file, start)).await
     }
 
     async fn whole_turns(

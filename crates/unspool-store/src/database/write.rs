@@ -19,7 +19,7 @@ use self::sums::{has_same_models, sum_up, update_prompt_and_models};
 use self::turns::turns;
 use super::block_store::add_segment;
 use super::load::json_list;
-use super::{notes, prompts};
+use super::{notes, prompts, received};
 use crate::rows::{Batch, FileRow, RowId, SessionWrite, milliseconds};
 
 pub(super) use self::payloads::OrphanCandidates;
@@ -32,6 +32,7 @@ pub fn write(connection: &mut Connection, batch: Batch) -> sql::Result<()> {
         connection.pragma_update(None, "defer_foreign_keys", true)?;
     }
     files(&transaction, &batch.files)?;
+    received::write(&transaction, &batch.received)?;
     let chunks: Vec<RowId> = batch.chunks.iter().map(|chunk| chunk.row).collect();
     let (contents, filled) = contents(&transaction, &batch, &chunks)?;
     let mut chunk =
@@ -48,6 +49,7 @@ pub fn write(connection: &mut Connection, batch: Batch) -> sql::Result<()> {
         write_session(&transaction, session, &chunks, &contents, &mut orphans)?;
     }
     orphans.drop_unused(&transaction)?;
+    received::drop_foreign_links(&transaction, &batch)?;
     words(&transaction, &batch)?;
     let mut outdated_warnings =
         transaction.prepare_cached("DELETE FROM warning WHERE file = ?1 AND what = ?2")?;

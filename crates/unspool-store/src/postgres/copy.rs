@@ -12,7 +12,7 @@ use crate::sql::{Connection, Transaction, params_from_iter};
 use crate::store::{ArchivePlace, StoreError, StoreErrorKind};
 
 /// All tables.
-const TABLES: [&str; 24] = [
+const TABLES: [&str; 26] = [
     "setting",
     "file",
     "session",
@@ -37,6 +37,8 @@ const TABLES: [&str; 24] = [
     "unindexed",
     "edited_file",
     "note",
+    "received",
+    "received_text",
 ];
 /// The table of prompts: its rows are large, and their numbers are given by the database.
 const PROMPTS: &str = "prompt_log";

@@ -5,7 +5,7 @@ use super::connection::PostgresConnection;
 use crate::sql::{Result, params};
 
 /// Migration n takes the schema from version n to n + 1. Never change a released one.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("received.sql")];
 
 pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 

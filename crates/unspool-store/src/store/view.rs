@@ -18,7 +18,7 @@ use super::{
     TurnWindow,
 };
 use crate::facets::{Facets, FacetsRequest};
-use crate::rows::{FileRow, RowId, Snapshot};
+use crate::rows::{FileRow, Received, ReceivedPiece, RowId, Snapshot};
 use crate::search::{SearchRequest, SearchResults};
 use crate::stats::{Stats, StatsRequest};
 
@@ -56,7 +56,7 @@ pub trait View: Clone + Send + Sync + 'static {
         ids: Vec<SessionId>,
     ) -> impl Future<Output = Result<Vec<StoredSession>, StoreError>> + Send;
 
-    /// The working folders of sessions, the last used first.
+    /// The working folders of this machine's sessions, the last used first.
     fn project_folders(
         &self,
         limit: u32,
@@ -232,6 +232,25 @@ pub trait View: Clone + Send + Sync + 'static {
         &self,
         session: RowId,
     ) -> impl Future<Output = Result<Vec<FileRow>, StoreError>> + Send;
+
+    /// How far the files of other machines with these names have been received.
+    fn received(
+        &self,
+        names: Vec<String>,
+    ) -> impl Future<Output = Result<Vec<Option<Received>>, StoreError>> + Send;
+
+    /// The pieces of what was received of a file, in order.
+    fn received_pieces(
+        &self,
+        file: RowId,
+    ) -> impl Future<Output = Result<Vec<ReceivedPiece>, StoreError>> + Send;
+
+    /// The text of one piece.
+    fn received_piece(
+        &self,
+        file: RowId,
+        start: u64,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
 
     /// Turns in order, with hidden parts.
     fn whole_turns(

@@ -114,10 +114,18 @@ pub fn sessions_by_id(
 }
 
 pub fn project_folders(connection: &Connection, limit: u32) -> Result<Vec<String>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT project FROM session WHERE project IS NOT NULL GROUP BY project
+    // A folder of another machine may be the name of any folder here.
+    let elsewhere = match connection.has_table("received")? {
+        true => {
+            "AND NOT EXISTS (SELECT 1 FROM source JOIN received ON received.file = source.file
+                             WHERE source.session = session.row)"
+        }
+        false => "",
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT project FROM session WHERE project IS NOT NULL {elsewhere} GROUP BY project
          ORDER BY max(coalesce(ended, started, begun, 0)) DESC, project LIMIT ?1",
-    )?;
+    ))?;
     let folders = statement.query_map([limit], |row| row.get(0))?;
     Ok(folders.collect::<Result<_, _>>()?)
 }
