@@ -16,6 +16,7 @@ pub mod recorder;
 pub mod report;
 pub mod service;
 pub mod settings;
+pub mod ship;
 pub mod stdin_capture;
 pub mod sync;
 pub mod traces;

@@ -74,6 +74,9 @@ pub(crate) struct Tally {
     pub warnings: Mutex<Vec<Warning>>,
 }
 
+/// More warnings than anybody reads. The archive has all of them.
+const MAX_WARNINGS: usize = 10_000;
+
 impl Tally {
     pub fn add(count: &AtomicU64, more: u64) {
         count.fetch_add(more, Ordering::Relaxed);
@@ -86,8 +89,11 @@ impl Tally {
     }
 
     pub fn warn(&self, warning: Warning) {
-        if let Ok(mut warnings) = self.warnings.lock() {
-            warnings.push(warning);
+        if let Ok(mut warnings) = self.warnings.lock()
+            && warnings.len() < MAX_WARNINGS
+        {
+            // Its bytes are in the archive.
+            warnings.push(Warning { bytes: Vec::new(), ..warning });
         }
     }
 

@@ -3,10 +3,11 @@
 
 pub mod agents;
 mod claim;
-mod file_state;
+pub(crate) mod file_state;
 mod import_lines;
 mod live_files;
 mod open_file;
+pub mod received;
 pub mod reread;
 mod worker;
 

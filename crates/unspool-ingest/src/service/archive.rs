@@ -18,6 +18,7 @@ use crate::service::request::{RequestError, RequestOutcome, execute};
 use crate::service::request_queue::RequestQueue;
 #[cfg(unix)]
 use crate::service::socket::{Publisher, SocketReply, forward_request};
+use crate::sync::received::ReceiveError;
 use crate::sync::{FileStates, SyncError};
 
 #[derive(Debug, Error)]
@@ -51,7 +52,9 @@ impl ArchiveError {
         let (ArchiveError::Store(store)
         | ArchiveError::Sync(SyncError::Store(store))
         | ArchiveError::Request(
-            RequestError::Store(store) | RequestError::Sync(SyncError::Store(store)),
+            RequestError::Store(store)
+            | RequestError::Sync(SyncError::Store(store))
+            | RequestError::Receive(ReceiveError::Sync(SyncError::Store(store))),
         )) = self
         else {
             return false;

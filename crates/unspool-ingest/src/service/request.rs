@@ -3,6 +3,7 @@
 //! (`socket.rs`).
 
 use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use thiserror::Error;
 use unspool_model::id::SessionId;
 use unspool_model::note::{MAX_NOTE_BYTES, Note, NoteTarget};
 use unspool_query::request::{ReadReason, Request};
+use unspool_query::ship::Receipts;
 use unspool_sources::read::source::lines_of;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{Store, StoreError, StoredSession, View, Viewer};
@@ -18,6 +20,7 @@ use unspool_store::store::{Store, StoreError, StoredSession, View, Viewer};
 use crate::recorder::{Deleted, Recorder};
 use crate::report::{Progress, SyncReport};
 use crate::sync::agents::{self, AgentTableReport, ImportError};
+use crate::sync::received::{ReceiveError, receive};
 use crate::sync::{FileCandidate, FileStates, LiveFiles, SyncError, ingest_stream, sync_beside};
 
 /// The result of a request.
@@ -29,6 +32,19 @@ pub enum RequestOutcome {
     Deleted(u64),
     Synced(SyncReport),
     Agents(AgentTableReport),
+    Received(Receipts, SyncReport),
+}
+
+impl RequestOutcome {
+    /// What was read. None if nothing was.
+    pub fn report(&self) -> Option<&SyncReport> {
+        match self {
+            RequestOutcome::Synced(report) | RequestOutcome::Received(_, report) => Some(report),
+            RequestOutcome::Written | RequestOutcome::Deleted(_) | RequestOutcome::Agents(_) => {
+                None
+            }
+        }
+    }
 }
 
 #[derive(Debug, Error)]
@@ -39,6 +55,8 @@ pub enum RequestError {
     Sync(#[from] SyncError),
     #[error(transparent)]
     Agents(#[from] ImportError),
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
     #[error("session {0} is no longer in the archive")]
     Gone(SessionId),
     #[error("the note has {0} bytes; at most {MAX_NOTE_BYTES} are possible: shorten it")]
@@ -101,6 +119,21 @@ pub fn execute<S: Store>(
             let report = ingest_stream(&recorder_for(reason, recorder), &name, text, progress);
             *file_states = FileStates::load(recorder)?;
             Ok(RequestOutcome::Synced(report?))
+        }
+        Request::Receive { sender, units } => {
+            let file = File::open(&units).and_then(|file| Ok((file.metadata()?.len(), file)));
+            let file = file.map_err(|error| RequestError::Unreadable { path: units, error });
+            let (size, file) = file?;
+            // What strangers send may bring a decoder down, but not whoever records.
+            let states = &mut *file_states;
+            let work = || receive(recorder, states, &sender, &mut BufReader::new(file), size);
+            let taken = std::thread::scope(|scope| scope.spawn(work).join());
+            let taken = taken.unwrap_or(Err(SyncError::Thread.into()));
+            if taken.is_err() {
+                *file_states = FileStates::load(recorder)?;
+            }
+            let (receipts, report) = taken?;
+            Ok(RequestOutcome::Received(receipts, report))
         }
         Request::ReadAgents { database, reason } => {
             let report = agents::import(&recorder_for(reason, recorder), &database, progress);

@@ -21,6 +21,7 @@ use unspool_query::processes::{AgentProcess, ProcessList};
 use unspool_sources::agents::{Agent, ProcessFiles};
 use unspool_sources::discover::{Environment, ProcessSource};
 use unspool_store::blocking::block_on;
+use unspool_store::rows::received_from;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoredSession, View, Viewer};
 
 use crate::lock::DataFolder;
@@ -171,11 +172,13 @@ impl SilenceCheck {
     ) -> Result<LastWrite, StoreError> {
         let mut found = LastWrite { at: None, reach: Reach::Local };
         for file in block_on(view.source_files(stored.row))? {
+            let is_received = received_from(&file.path).is_some();
             let path = PathBuf::from(file.path);
             if path.starts_with(&self.policy.hook_spool) {
                 continue;
             }
             if self.policy.other_homes.iter().any(|home| path.starts_with(home))
+                || is_received
                 || path.parent().is_some_and(is_remote)
             {
                 found.reach = Reach::Remote;
@@ -183,7 +186,10 @@ impl SilenceCheck {
             if stdin_capture::is_being_written(&path) {
                 found.reach = Reach::Alive;
             }
-            let stamp = FileCandidate::of(&path).stamp;
+            let stamp = match is_received {
+                true => Some(file.stamp),
+                false => FileCandidate::of(&path).stamp,
+            };
             let modified = stamp.and_then(|stamp| u64::try_from(stamp.modified).ok());
             found.at = found.at.max(modified.map(|nanos| UNIX_EPOCH + Duration::from_nanos(nanos)));
         }

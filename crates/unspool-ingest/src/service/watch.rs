@@ -19,7 +19,7 @@ use crate::service::inbox::{Changed, Inbox, InboxFiles};
 use crate::service::missing_folders::{Found, MissingFolders};
 use crate::service::projects::projects_of_sessions;
 use crate::service::remote_folder::is_remote;
-use crate::service::request::execute;
+use crate::service::request::{RequestOutcome, execute};
 use crate::service::request_queue::{QueuedRequest, RequestQueue, Wakeup};
 use crate::service::silence::SilenceCheck;
 use crate::sync::{FileCandidate, FileStates, SyncError, sync_beside};
@@ -164,6 +164,10 @@ impl Watch {
             let done = execute(recorder, states, request, &Progress::default(), Some(&live));
             if done.is_err() {
                 self.file_states = FileStates::load(recorder)?;
+            }
+            let report = done.as_ref().ok().and_then(RequestOutcome::report);
+            if let (Some(silence), Some(report)) = (&mut self.silence, report) {
+                silence.add(report);
             }
             // The requester may have disconnected.
             let _ = reply.send(done);

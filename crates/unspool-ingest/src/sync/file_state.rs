@@ -1,6 +1,5 @@
 //! Compares stored file rows with the files on disk: fingerprints, copies, idle files, refusals.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
@@ -9,9 +8,13 @@ use unspool_sources::decode::Warning;
 use unspool_sources::file_decoder::Verdict;
 use unspool_sources::fingerprint;
 use unspool_sources::read::lines::ReadPosition;
-use unspool_sources::read::source;
+use unspool_sources::read::source::{self, Source};
 use unspool_sources::unsupported;
 use unspool_store::rows::{FileRow, RowId, forgotten_path, is_forgotten};
+use unspool_store::store::Store;
+
+use crate::sync::open_file::Origin;
+use crate::sync::worker::Worker;
 
 /// After this long without a write, the last line is read even without a line end.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
@@ -46,8 +49,13 @@ pub(crate) fn warning(name: &str, what: String) -> Warning {
 }
 
 pub(crate) fn is_idle(stamp: FileStamp) -> bool {
+    since_write(stamp) > IDLE_AFTER
+}
+
+/// The time since the last write. None has passed since one in the future.
+pub(crate) fn since_write(stamp: FileStamp) -> Duration {
     let modified = UNIX_EPOCH + Duration::from_nanos(u64::try_from(stamp.modified).unwrap_or(0));
-    SystemTime::now().duration_since(modified).is_ok_and(|since| since > IDLE_AFTER)
+    SystemTime::now().duration_since(modified).unwrap_or_default()
 }
 
 /// Looks up a file by its row id.
@@ -55,12 +63,26 @@ pub(crate) fn file_by_row(stored: &FxHashMap<String, FileRow>, row: RowId) -> Op
     stored.values().find(|file| file.row == row)
 }
 
-/// True if the file at `path` starts with everything that was read from `of`, or is the file that
-/// the archive was to forget.
-pub(crate) fn is_copy(path: Option<&PathBuf>, of: &FileRow) -> bool {
-    if is_forgotten(&of.path) {
-        return path.is_some_and(|path| forgotten_path(&path.to_string_lossy()) == of.path);
+impl<S: Store> Worker<'_, S> {
+    /// True if an input starts with everything that was read from `of`, or is the file that the
+    /// archive was to forget.
+    pub(crate) fn is_copy(&self, origin: &Origin, of: &FileRow) -> bool {
+        if is_forgotten(&of.path) {
+            let Origin::File(path) = origin else { return false };
+            return forgotten_path(&path.to_string_lossy()) == of.path;
+        }
+        let source = self.open_origin(origin);
+        source.is_some_and(|mut source| {
+            fingerprint::matches(of.print, source.text()).unwrap_or(false)
+        })
     }
-    let source = path.and_then(|path| source::open(path).ok());
-    source.is_some_and(|mut source| fingerprint::matches(of.print, source.text()).unwrap_or(false))
+
+    /// The text of an open file, from its start. None if it cannot be read again.
+    pub(crate) fn open_origin(&self, origin: &Origin) -> Option<Source> {
+        match origin {
+            Origin::File(path) => source::open(path).ok(),
+            Origin::Received(file) => self.open_received(file).ok(),
+            Origin::Stream => None,
+        }
+    }
 }

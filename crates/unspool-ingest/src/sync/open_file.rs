@@ -12,14 +12,24 @@ use unspool_store::store::{Store, StoreError};
 
 use crate::recorder::batch::Packer;
 use crate::recorder::session_writer::SessionWriter;
-use crate::sync::file_state::{file_by_row, is_copy};
+use crate::sync::file_state::file_by_row;
+use crate::sync::received::ReceivedFile;
 use crate::sync::worker::Worker;
+
+/// Where the text of an open file is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    File(PathBuf),
+    /// In the archive: another machine sent it.
+    Received(ReceivedFile),
+    /// Input that is not a file and can be read once.
+    Stream,
+}
 
 pub(crate) struct OpenFile {
     pub row: RowId,
     pub name: String,
-    /// None for input that is not a file.
-    pub path: Option<PathBuf>,
+    pub origin: Origin,
     /// The file was replaced since the last read, so it counts as a new source.
     pub replaced: bool,
     /// Indexed by handle; None for a session that the user deleted.
@@ -160,8 +170,8 @@ impl<S: Store> Worker<'_, S> {
             source.file == current.row
                 && source.feed == ident.feed
                 && !current.replaced
-                // Input that is not a file has no path: compare its first record instead.
-                && (current.path.is_some() || source.first == ident.first)
+                // Two streams may have one name: compare the first record instead.
+                && (current.origin != Origin::Stream || source.first == ident.first)
         });
         if let Some(at) = mine {
             let number = sources[at].number;
@@ -175,7 +185,7 @@ impl<S: Store> Worker<'_, S> {
                 && source.file != current.row
                 // A file read in this sync has no row yet: the first record must suffice.
                 && file_by_row(self.shared.stored, source.file)
-                    .is_none_or(|file| is_copy(current.path.as_ref(), file))
+                    .is_none_or(|file| self.is_copy(&current.origin, file))
         });
         let next = sources.iter().map(|source| source.number + 1).max().unwrap_or(0);
         let number = copied.map_or(next, |source| source.number);

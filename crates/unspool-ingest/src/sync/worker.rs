@@ -15,9 +15,8 @@ use unspool_sources::file_decoder::{SessionIdent, UNFINISHED_LINE_WARNING, Verdi
 use unspool_sources::fingerprint::fingerprint;
 use unspool_sources::read::lines::ReadPosition;
 use unspool_sources::read::regular_file::open_regular;
-use unspool_sources::read::source;
 use unspool_store::archive_lines::is_export;
-use unspool_store::rows::{FileRow, RowId};
+use unspool_store::rows::{Batch, FileRow, RowId};
 use unspool_store::store::{Store, StoreError};
 
 use crate::recorder::Recorder;
@@ -110,6 +109,8 @@ pub(crate) struct Worker<'a, S: Store> {
     files_in_batch: Vec<PathBuf>,
     pub(crate) current: Option<OpenFile>,
     pub(crate) stop: Option<Stop>,
+    /// Why a session of the current file is left out.
+    pub(crate) refused: Option<String>,
     pub(super) pace: Pace,
     /// It may wait for a session that another worker holds.
     may_wait: bool,
@@ -128,6 +129,7 @@ impl<'a, S: Store> Worker<'a, S> {
             files_in_batch: Vec::new(),
             current: None,
             stop: None,
+            refused: None,
             pace: Pace::new(shared.live.is_some()),
             may_wait: true,
         })
@@ -194,7 +196,7 @@ impl<'a, S: Store> Worker<'a, S> {
                 return Err(Stop::Claimed);
             }
         }
-        match self.recorder.open(ident.agent, ident.session) {
+        match self.open_allowed(ident) {
             Ok(Some(writer)) => Ok(Some(OpenFeed::new(writer))),
             Ok(None) => {
                 claims.free([id]);
@@ -219,6 +221,15 @@ impl<'a, S: Store> Worker<'a, S> {
         self.shared.progress.bytes_done.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn recorder(&self) -> &Recorder<S> {
+        &self.recorder
+    }
+
+    /// The batch that the next commit writes.
+    pub(crate) fn batch(&mut self) -> &mut Batch {
+        self.packer.batch()
+    }
+
     fn is_full(&self) -> bool {
         self.filled() >= self.pace.share
     }
@@ -234,8 +245,8 @@ impl<'a, S: Store> Worker<'a, S> {
     /// Commits in the middle of a file. After a crash here the file is read again from its start,
     /// and cursors skip what is stored: a decoder's state is too large to save with every batch.
     fn write_so_far(&mut self, position: ReadPosition) -> Result<(), Stop> {
+        let source = self.current.as_ref().and_then(|current| self.open_origin(&current.origin));
         if let Some(current) = &mut self.current {
-            let source = current.path.as_ref().and_then(|path| source::open(path).ok());
             let print =
                 source.and_then(|mut source| fingerprint(source.text(), position.offset).ok());
             let file = FileRow {

@@ -38,6 +38,7 @@ mod postgres;
 mod postgres_server;
 mod publish;
 mod readers;
+mod received;
 mod recorder;
 mod script_strategies;
 mod search;
@@ -146,6 +147,17 @@ macro_rules! contract {
             }
             adoption {
                 a_session_that_was_kept_elsewhere_goes_on_here,
+            }
+            received {
+                what_is_received_is_what_is_read_on_the_machine,
+                a_unit_is_taken_once,
+                a_file_that_was_replaced_is_received_again,
+                a_session_has_one_owner,
+                what_was_deleted_is_not_received_again,
+                a_hostile_text_harms_nobody_else,
+                pieces_of_any_size_are_joined_to_what_was_sent,
+                what_its_sender_takes_back_leaves_nothing,
+                nobody_adopts_the_session_of_another_member,
             }
             recorder {
                 recorded_sessions_match_the_model,

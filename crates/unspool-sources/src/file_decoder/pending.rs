@@ -12,9 +12,12 @@ use crate::read::lines::Line;
 /// file counts as unrecognised.
 const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
+/// What a line costs beside its bytes.
+const LINE_OVERHEAD: usize = 128;
+
 impl FileDecoder {
     pub(super) fn hold_record(&mut self, line: Line<'_>, sink: &mut (impl RecordSink + ?Sized)) {
-        self.pending.size += line.bytes.len();
+        self.pending.size += line.bytes.len() + LINE_OVERHEAD;
         self.pending.records.push((line.number, line.offset, line.bytes.to_vec()));
         self.limit_pending(sink);
     }
@@ -25,7 +28,8 @@ impl FileDecoder {
         warning: Warning,
         sink: &mut (impl RecordSink + ?Sized),
     ) {
-        self.pending.size += warning.bytes.len();
+        let text = warning.file.len() + warning.what.len();
+        self.pending.size += warning.bytes.len() + text + LINE_OVERHEAD;
         self.pending.unreadable_lines.push((offset, warning));
         self.limit_pending(sink);
     }

@@ -18,7 +18,7 @@ use unspool_store::store::Store;
 use crate::report::Tally;
 use crate::stdin_capture::display_name;
 use crate::sync::file_state::{file_row, is_idle, warning};
-use crate::sync::open_file::OpenFile;
+use crate::sync::open_file::{OpenFile, Origin};
 use crate::sync::worker::{Stop, Worker};
 
 /// How much of a file that has grown is read before the check that it still begins as it did.
@@ -35,13 +35,22 @@ fn next_bytes(source: &mut Source, offset: u64) -> io::Result<Vec<u8>> {
 impl<S: Store> Worker<'_, S> {
     pub(super) fn decode_file(&mut self, path: &Path) -> Result<(), Stop> {
         let name = path.to_string_lossy().into_owned();
-        let mut source = match source::open(path) {
-            Ok(source) => source,
+        match source::open(path) {
+            Ok(source) => self.decode_source(name, Origin::File(path.to_owned()), source),
             Err(error) => {
                 self.shared.tally.warn(warning(&name, format!("cannot be read: {error}")));
-                return Ok(());
+                Ok(())
             }
-        };
+        }
+    }
+
+    /// Reads a text that is kept, from where the last read stopped.
+    pub(crate) fn decode_source(
+        &mut self,
+        name: String,
+        origin: Origin,
+        mut source: Source,
+    ) -> Result<(), Stop> {
         let stored = self.shared.file(&name);
         let stored = stored.as_ref();
         // Before the check: an agent may rewrite its log at this moment (Droid does, for the title).
@@ -51,14 +60,20 @@ impl<S: Store> Worker<'_, S> {
         let mut same = stored.is_some_and(|stored| {
             fingerprint::matches(stored.print, source.text()).unwrap_or(false)
         });
-        if let Some(stored) = stored.filter(|_| same) {
+        // What was received is appended to, or replaced as a whole.
+        let may_be_rewritten = !matches!(origin, Origin::Received(_));
+        if let Some(stored) = stored.filter(|_| same && may_be_rewritten) {
             same = !self.is_rewritten(stored, &mut source)?;
         }
-        let row = stored.map_or_else(|| self.shared.recorder.row_ids().file(), |stored| stored.row);
+        let row = match (stored, &origin) {
+            (Some(stored), _) => stored.row,
+            (None, Origin::Received(file)) => file.row,
+            (None, Origin::File(_) | Origin::Stream) => self.shared.recorder.row_ids().file(),
+        };
         self.current = Some(OpenFile {
             row,
-            name,
-            path: Some(path.to_owned()),
+            name: name.clone(),
+            origin,
             // A file that was empty last time starts a new source.
             replaced: stored.is_some_and(|stored| !same || stored.print.offset == 0),
             ident: Vec::new(),
@@ -69,7 +84,7 @@ impl<S: Store> Worker<'_, S> {
             None => None,
         };
         let stored = stored.filter(|_| same);
-        let outcome = self.read_file(path, &mut source, stored, next, former);
+        let outcome = self.read_file(&name, &mut source, stored, next, former);
         self.drop_current();
         outcome
     }
@@ -95,16 +110,15 @@ impl<S: Store> Worker<'_, S> {
 
     fn read_file(
         &mut self,
-        path: &Path,
+        name: &str,
         source: &mut Source,
         stored: Option<&FileRow>,
         next: Option<Vec<u8>>,
         former: Option<Checkpoint>,
     ) -> Result<(), Stop> {
         let replaced = self.current.as_ref().is_some_and(|current| current.replaced);
-        let mut file_decoder = FileDecoder::new(display_name(&path.to_string_lossy()))
-            .replacing(former)
-            .rewritten(replaced);
+        let mut file_decoder =
+            FileDecoder::new(display_name(name)).replacing(former).rewritten(replaced);
         let mut position = ReadPosition::default();
         if let Some(stored) = stored.filter(|stored| stored.print.offset > 0)
             && let Some(resumed) = self.resume(stored)?
@@ -113,7 +127,10 @@ impl<S: Store> Worker<'_, S> {
             position = ReadPosition { number: stored.line, offset: stored.print.offset };
         }
         let Source { mut stamp, length, .. } = *source;
-        let idle = is_idle(stamp);
+        let idle = match self.current.as_ref().map(|current| &current.origin) {
+            Some(Origin::Received(file)) => file.is_idle,
+            Some(Origin::File(_) | Origin::Stream) | None => is_idle(stamp),
+        };
         let last = match (idle, self.shared.named) {
             (true, _) => LastLine::TakeWhole,
             (false, true) => LastLine::TakeComplete,
@@ -172,7 +189,7 @@ impl<S: Store> Worker<'_, S> {
         self.current = Some(OpenFile {
             row,
             name: name.to_owned(),
-            path: None,
+            origin: Origin::Stream,
             replaced: false,
             ident: Vec::new(),
             warnings: Vec::new(),
