@@ -30,6 +30,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use tokio::time::sleep;
+use unspool_query::ship;
 use unspool_store::store::Store;
 
 use crate::App;
@@ -321,6 +322,13 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     }
     // A browser says where a request comes from. One that does not may be tricked by another site.
     let by_program = auth.has_token(request.headers());
+    // A collector has a token of its own kind, which its handlers check, and no browser.
+    if changes && is_ship(path) {
+        return origin.map(|_| {
+            let what = "pages cannot send sessions; use `unspool ship`";
+            Problem::new(StatusCode::FORBIDDEN, what).into_response()
+        });
+    }
     if changes && origin.is_none() && !by_program && for_programs {
         let what = "changes need an Origin header, which browsers send; programs send the token as Authorization: Bearer";
         return Some(Problem::new(StatusCode::FORBIDDEN, what).into_response());
@@ -355,6 +363,11 @@ fn reject(auth: &Auth, request: &Request, login: Option<&BrowserLogin>) -> Optio
     }
     let what = "not logged in; log in at /login, or send the token of the data folder as Authorization: Bearer";
     Some(Problem::new(StatusCode::UNAUTHORIZED, what).into_response())
+}
+
+/// True for the routes of collectors.
+fn is_ship(path: &str) -> bool {
+    path == ship::PATH || path == ship::HELLO_PATH
 }
 
 #[cfg(test)]

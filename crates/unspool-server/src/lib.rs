@@ -21,8 +21,11 @@ mod problem;
 mod query_params;
 mod request_log;
 mod secret;
+mod secret_records;
 mod session_hub;
 mod shares;
+mod ship;
+mod ship_tokens;
 mod socket_json;
 mod url_query;
 
@@ -45,6 +48,8 @@ pub use auth::{Auth, LoginStore, RemoteAccess, hash_password, is_password_hash};
 pub use pages::{Onboarding, OpenDemo, SearchedFolder};
 pub use secret::random_secret;
 pub use shares::{GUEST_PATH, Share, ShareStore};
+pub use ship::{MACHINE_HEADER, Shipping};
+pub use ship_tokens::{ShipToken, ShipTokens, is_name};
 
 /// The templates of the pages, public so that tests can paint hostile content without a server.
 pub mod templates {
@@ -88,6 +93,8 @@ pub struct App<S: Store> {
     change_handler: OnceLock<ChangeHandler>,
     /// Unset in a demo.
     adaptations: OnceLock<Adaptations>,
+    /// Set if other machines may send their sessions.
+    shipping: OnceLock<Shipping>,
     large_responses: LargeResponses,
     /// Pages of guests, apart from the others: a guest who reads slowly holds up guests only.
     guest_pages: LargeResponses,
@@ -111,6 +118,7 @@ impl<S: Store> App<S> {
             onboarding: OnceLock::new(),
             change_handler: OnceLock::new(),
             adaptations: OnceLock::new(),
+            shipping: OnceLock::new(),
             large_responses: LargeResponses::default(),
             guest_pages: LargeResponses::default(),
             #[cfg(unix)]
@@ -131,6 +139,11 @@ impl<S: Store> App<S> {
     /// Sets the adaptations to show. Only the first call has an effect.
     pub fn adaptations(&self, adaptations: Adaptations) {
         let _ = self.adaptations.set(adaptations);
+    }
+
+    /// Lets other machines send their sessions. Only the first call has an effect.
+    pub fn shipping(&self, shipping: Shipping) {
+        let _ = self.shipping.set(shipping);
     }
 
     /// Lets browsers drive agents. Only the first call has an effect.
@@ -197,6 +210,8 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/assets/{name}", get(pages::asset))
         .route("/login", get(auth::login::form).post(auth::login::submit))
         .route("/logout", get(auth::login::logout_form).post(auth::login::log_out))
+        .route(unspool_query::ship::PATH, post(ship::receive))
+        .route(unspool_query::ship::HELLO_PATH, post(ship::hello))
         .route(health::HEALTHY, get(health::healthy))
         .route(health::READY, get(health::ready))
         .merge(api::router(get(live::connect::<S>)))

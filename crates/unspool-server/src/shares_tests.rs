@@ -1,3 +1,7 @@
+use std::fs;
+
+use unspool_model::id::sha256;
+
 use super::*;
 
 fn share(session: &str, hours: Option<i64>) -> Share {
@@ -29,7 +33,7 @@ fn a_link_ends_when_it_expires_or_is_revoked() {
     let listed = shares.list(later(24)).unwrap();
     let [(id, listed)] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!(
-        (listed, shares.files().unwrap().len()),
+        (listed, shares.0.files().unwrap().len()),
         (&forever, 1),
         "the expired one is removed"
     );
@@ -55,14 +59,14 @@ fn only_hashes_are_stored_and_only_the_owner_reads_them() {
     let folder = tempfile::tempdir().unwrap();
     let shares = ShareStore::in_data_folder(folder.path());
     let token = shares.add(&share("one", None)).unwrap();
-    let (_, file) = shares.files().unwrap().remove(0);
+    let (_, file) = shares.0.files().unwrap().remove(0);
     assert!(!file.to_string_lossy().contains(&token));
     assert!(!fs::read_to_string(&file).unwrap().contains(&token));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&shares.folder), mode(&file)), (0o700, 0o600));
+        assert_eq!((mode(file.parent().unwrap()), mode(&file)), (0o700, 0o600));
     }
     // A file that is damaged is no link.
     fs::write(&file, "{}").unwrap();

@@ -8,6 +8,10 @@ use crate::problem::Problem;
 
 /// Limits in bytes: request body, URI, headers.
 const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+/// Sessions of other machines are larger.
+const MAX_SHIP_BYTES: u64 = unspool_query::ship::MAX_BODY_BYTES as u64;
+const MAX_HELLO_BYTES: u64 =
+    (unspool_query::ship::MAX_HELLO_FILES * unspool_query::ship::MAX_NAME_BYTES) as u64;
 const MAX_URI_BYTES: usize = 8 * 1024;
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
@@ -45,11 +49,14 @@ fn decodes_to_text(path: &str) -> bool {
 /// Checks the size limits.
 pub fn too_large(request: &Request) -> Option<Problem> {
     let headers = request.headers();
+    let limit = match request.uri().path() {
+        unspool_query::ship::PATH => MAX_SHIP_BYTES,
+        unspool_query::ship::HELLO_PATH => MAX_HELLO_BYTES,
+        _ => MAX_REQUEST_BYTES,
+    };
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if length
-        .is_some_and(|length| length.parse::<u64>().is_ok_and(|length| length > MAX_REQUEST_BYTES))
-    {
-        let what = format!("the request body is too large: the limit is {MAX_REQUEST_BYTES} bytes");
+    if length.is_some_and(|length| length.parse::<u64>().is_ok_and(|length| length > limit)) {
+        let what = format!("the request body is too large: the limit is {limit} bytes");
         return Some(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what));
     }
     let uri = request.uri();
