@@ -68,9 +68,10 @@ pub fn change_handler(archive: Archive) -> ChangeHandler {
             Request::Note { text: Some(text), .. } if text.trim().is_empty() => "bookmark saved",
             Request::Note { .. } => "note saved",
             Request::Delete { .. } => "deleted",
-            Request::ReadFiles { .. } | Request::ReadText { .. } | Request::ReadAgents { .. } => {
-                "read"
-            }
+            Request::ReadFiles { .. }
+            | Request::ReadText { .. }
+            | Request::ReadAgents { .. }
+            | Request::Receive { .. } => "read",
         };
         let done = if let Request::Delete { session } = &request {
             delete(&archive, *session)
@@ -79,7 +80,17 @@ pub fn change_handler(archive: Archive) -> ChangeHandler {
             let done = writer.and_then(|mut writer| writer.submit(request, &Progress::default()));
             done.map_err(anyhow::Error::from)
         };
-        done.map(|_| what.to_owned()).map_err(|error| format!("{error:#}"))
+        let outcome = done.map_err(|error| format!("{error:#}"))?;
+        Ok(match outcome {
+            // For a program: the server passes it on.
+            RequestOutcome::Received(receipts, _) => {
+                serde_json::to_string(&receipts).map_err(|error| error.to_string())?
+            }
+            RequestOutcome::Written
+            | RequestOutcome::Deleted(_)
+            | RequestOutcome::Synced(_)
+            | RequestOutcome::Agents(_) => what.to_owned(),
+        })
     })
 }
 

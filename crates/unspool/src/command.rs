@@ -31,10 +31,12 @@ pub mod search;
 pub mod serve;
 pub mod settings_file;
 pub mod share;
+pub mod ship;
 pub mod show;
 pub mod stats;
 pub mod sync;
 pub mod tag;
+pub mod team;
 pub mod terminal;
 
 use std::error::Error;

@@ -54,7 +54,8 @@ impl Delete {
             RequestOutcome::Deleted(_)
             | RequestOutcome::Written
             | RequestOutcome::Synced(_)
-            | RequestOutcome::Agents(_) => {
+            | RequestOutcome::Agents(_)
+            | RequestOutcome::Received(..) => {
                 writeln!(io::stdout(), "deleted {}", make_visible(&what))?;
             }
         }

@@ -135,7 +135,8 @@ impl Import {
                     RequestOutcome::Agents(agents) => Some(agents),
                     RequestOutcome::Synced(_)
                     | RequestOutcome::Written
-                    | RequestOutcome::Deleted(_) => None,
+                    | RequestOutcome::Deleted(_)
+                    | RequestOutcome::Received(..) => None,
                 }
             }
             None => None,
@@ -170,9 +171,10 @@ impl Import {
 fn synced(outcome: RequestOutcome) -> SyncReport {
     match outcome {
         RequestOutcome::Synced(report) => report,
-        RequestOutcome::Written | RequestOutcome::Deleted(_) | RequestOutcome::Agents(_) => {
-            SyncReport::default()
-        }
+        RequestOutcome::Written
+        | RequestOutcome::Deleted(_)
+        | RequestOutcome::Agents(_)
+        | RequestOutcome::Received(..) => SyncReport::default(),
     }
 }
 

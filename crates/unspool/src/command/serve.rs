@@ -18,13 +18,18 @@ use unspool_ingest::lock::DataFolder;
 use unspool_ingest::service::archive::ArchiveError;
 use unspool_ingest::service::{Service, ServiceEvent};
 use unspool_query::request::ChangeHandler;
-use unspool_server::{Adaptations, App, Auth, LoginStore, RemoteAccess, ShareStore};
+use unspool_server::{
+    Adaptations, App, Auth, LoginStore, RemoteAccess, ShareStore, ShipTokens, Shipping,
+};
 use unspool_store::database::Database;
 
 use crate::archive::{Archive, change_handler};
 use crate::artifacts::ARTIFACT_FOLDER;
 use crate::demo::write_demo;
 use crate::{config, notifier};
+
+/// Where requests of collectors wait, in the data folder.
+const UNITS_FOLDER: &str = "units";
 
 /// The port without --port.
 pub const DEFAULT_PORT: u16 = 7787;
@@ -160,6 +165,7 @@ impl Serve {
         });
         if !self.demo {
             let folder = service.folder()?;
+            app.shipping(shipping(&folder));
             app.onboarding(onboarding::onboarding(folder.path(), service.environment(), here));
         }
         let artifacts = service.folder()?.path().join(ARTIFACT_FOLDER);
@@ -191,6 +197,14 @@ impl Serve {
         unspool_server::serve(app, listener, shutdown).await?;
         gone.reason.get().map_or(Ok(()), |reason| Err(anyhow!("{reason}; the server has stopped")))
     }
+}
+
+/// What collectors of other machines need.
+fn shipping(folder: &DataFolder) -> Shipping {
+    let units = folder.path().join(UNITS_FOLDER);
+    // Of requests that a crash cut off. Their senders send them again.
+    let _ = std::fs::remove_dir_all(&units);
+    Shipping::new(ShipTokens::in_data_folder(folder.path()), units)
 }
 
 /// That the archive is gone, noticed by the recording thread.

@@ -50,7 +50,7 @@ pub struct Share {
 }
 
 /// None: until it is revoked.
-type Lifetime = Option<SignedDuration>;
+pub type Lifetime = Option<SignedDuration>;
 
 /// A link in the list.
 #[derive(Serialize)]
@@ -140,7 +140,7 @@ fn revoke(shares: &ShareStore, link: &str) -> Result<()> {
 }
 
 /// A number and a unit.
-fn lifetime(text: &str) -> Result<Lifetime, String> {
+pub fn lifetime(text: &str) -> Result<Lifetime, String> {
     if text == "never" {
         return Ok(None);
     }

@@ -99,9 +99,10 @@ impl Sync {
         let request = Request::ReadFiles { paths, reason: ReadReason::Scan };
         let mut report = match writer.submit(request, &Progress::default())? {
             RequestOutcome::Synced(report) => report,
-            RequestOutcome::Written | RequestOutcome::Deleted(_) | RequestOutcome::Agents(_) => {
-                SyncReport::default()
-            }
+            RequestOutcome::Written
+            | RequestOutcome::Deleted(_)
+            | RequestOutcome::Agents(_)
+            | RequestOutcome::Received(..) => SyncReport::default(),
         };
         report.warnings.extend(discovered.warnings);
         Ok(report)

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["model", "view", "index"]),
     ("export", &["model", "view", "redact", "store"]),
     ("query", &["model", "view", "redact", "sources", "store", "export"]),
-    ("ingest", &["model", "sources", "index", "store", "query"]),
+    ("ingest", &["model", "sources", "index", "store", "query", "redact"]),
     ("live", &["model", "sources"]),
     ("mcp", &["model", "view", "redact", "store", "query", "export"]),
     ("server", &["model", "view", "redact", "store", "query", "export", "live", "mcp"]),

@@ -101,6 +101,7 @@ mod run;
 mod schema;
 mod screens;
 mod searches;
+mod ship;
 mod show_follow;
 mod snapshots;
 mod stats;
