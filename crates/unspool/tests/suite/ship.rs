@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -163,7 +164,7 @@ fn what_an_agent_writes_is_followed() {
         let (one, other) = line.split_at(line.len() / 2);
         team.laptop.append(log, one);
         if nth % 3 == 0 {
-            thread::sleep(std::time::Duration::from_millis(60));
+            thread::sleep(Duration::from_millis(60));
         }
         team.laptop.append(log, other);
     }
@@ -410,4 +411,35 @@ fn a_certificate_that_the_system_trusts_is_enough_and_needed() {
     let sent = ship(Some(&trusted));
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
     assert_eq!(team.team_exports(), local_exports(&team.laptop));
+}
+
+#[test]
+fn a_server_that_is_killed_loses_and_doubles_nothing() {
+    let mut team = Team::new();
+    let port = team.server.port.to_string();
+    let log = ".claude/projects/-w/8f6ac1d1-4b8f-4a02-8b35-b1d0e8d4a001.jsonl";
+    let text = recorded(LOG);
+    let mut command = team.command(&team.laptop, &team.token, &["--all"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let collector = Running(child);
+    let lines = lines(&text);
+    for (nth, group) in lines.chunks(lines.len().div_ceil(4)).enumerate() {
+        for line in group {
+            team.laptop.append(log, line);
+            thread::sleep(Duration::from_millis(40));
+        }
+        if nth < 3 {
+            // With SIGKILL, at any moment, and again on the same port.
+            let command = team.office.command("d", &["serve", "--port", &port]);
+            drop(team.server);
+            team.server = Server::begin_with(command).0;
+        }
+    }
+    let local = local_exports(&team.laptop);
+    until("the session on the server", || {
+        let found = team.team_exports();
+        if found == local { Ok(()) } else { Err(found.len()) }
+    });
+    drop(collector);
+    team.office.ok("d", &["db", "check"]);
 }
