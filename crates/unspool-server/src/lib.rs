@@ -198,6 +198,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/markdown", get(pages::copy_markdown))
         .route("/adaptations", get(pages::adaptations::adaptations))
         .route("/adaptations/{id}", get(pages::adaptations::adaptation))
+        .route("/adaptations/{id}/effect", get(pages::adaptations::effect))
         .route("/findings", get(pages::findings::findings))
         .route("/s/{id}/findings", get(pages::findings::of_session))
         .route("/s/{id}/changes", get(pages::changes))

@@ -5,6 +5,7 @@
 
 mod activity;
 mod adapt;
+mod adapt_hook;
 mod agents;
 #[cfg(target_os = "linux")]
 mod answer_hook;

@@ -190,9 +190,7 @@ impl PromptTruth {
 
     /// True if adaptations would be in what is known.
     pub fn shows_adaptations(&self) -> bool {
-        self.is_complete()
-            && !self.has_gap(PromptGap::Instructions)
-            && !self.has_gap(PromptGap::EarlierMessages)
+        self.unknown_pieces == 0 && PromptGap::show_adaptations(&self.gaps, self.unknown_messages)
     }
 
     /// True if all tools are in what is known.
@@ -276,7 +274,7 @@ impl ComposedPrompt {
         }
         for frame in adaptation_frames(text) {
             let ids = frame.ids.map(|ids| ids.into_iter().map(str::to_owned).collect());
-            self.adaptations.push(Adaptation { content: frame.content.to_owned(), ids });
+            self.adaptations.push(Adaptation { content: frame.content.into_owned(), ids });
         }
     }
 

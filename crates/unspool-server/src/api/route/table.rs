@@ -311,6 +311,22 @@ pub const ROUTES: &[Route] = &[
         response: ResponseKind::One("AdaptationSeen"),
     },
     Route {
+        path: "/api/adaptations/{item}/effect",
+        endpoint: Endpoint::AdaptationEffect,
+        summary: "Whether an adaptation helped, in the newest 1,000 sessions: what `unspool reflect \
+            verify --json` writes",
+        parameters: &[AGENT, RULE, PROJECT_FOLDER],
+        response: ResponseKind::One("AdaptationEffect"),
+    },
+    Route {
+        path: "/api/proposals",
+        endpoint: Endpoint::Proposals,
+        summary: "Changes of adaptations that somebody proposed: what `unspool adapt proposals --json` \
+            writes",
+        parameters: &[],
+        response: ResponseKind::Many("Proposal"),
+    },
+    Route {
         path: "/api/stats",
         endpoint: Endpoint::Stats,
         summary: "Statistics over the archive: what `unspool stats --json` writes",
