@@ -171,7 +171,7 @@ fn heads_of_turns_say_what_other_views_say() {
 
 fn answered(decision: Decision, text: &str, observed: bool) -> String {
     let text = text.to_owned();
-    let answer = Some(Answer { decision, text, observed, missing: false });
+    let answer = Some(Answer { decision, text, observed, missing: false, answered_by: None });
     let item = QuestionItem {
         header: None,
         question: "Allow Bash?".to_owned(),

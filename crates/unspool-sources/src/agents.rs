@@ -145,7 +145,10 @@ impl Agent {
         }
     }
 
+    /// The agent with this name in the archive. Programs that only ACP tells about have the name
+    /// that they give themselves, behind the name of the protocol.
     pub fn named(name: &str) -> Option<&'static Agent> {
+        let name = if name.starts_with(acp::OTHER_PREFIX) { acp::AGENT.name } else { name };
         AGENTS.iter().find(|agent| agent.name == name)
     }
 

@@ -42,6 +42,7 @@ mod exits;
 mod export;
 mod feeds;
 mod first_use;
+mod foreground_agents;
 mod frames_encoder;
 mod frames_import;
 mod golden;

@@ -269,7 +269,7 @@ impl HooksDecoder {
             if !choices.is_empty() {
                 let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
                 let (decision, text) = (Decision::Answered, text.join(" · "));
-                let answer = Answer { decision, text, choices, observed: true };
+                let answer = Answer { decision, text, choices, observed: true, by: None };
                 emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
             }
         }
@@ -346,7 +346,7 @@ impl HooksDecoder {
                 self.counts.get(&hash).map_or(0, |count| count.saturating_sub(1)),
             ),
         };
-        let by = fields.string("by").unwrap_or_default();
+        let by = fields.string("by");
         let choices = answers(fields);
         let (decision, text) = match fields.text("decision").as_deref() {
             Some("allow") => (Decision::Allowed, "allowed once".to_owned()),
@@ -356,8 +356,7 @@ impl HooksDecoder {
             }
             _ => (Decision::Denied, fields.string("message").unwrap_or_default()),
         };
-        let text = format!("{text} (in unspool, {by})");
-        let answer = Answer { decision, text, choices, observed: true };
+        let answer = Answer { decision, text, choices, observed: true, by };
         emit.push(EventKind::QuestionAnswered { call, answer });
         RecordOutcome::InParts
     }
