@@ -82,13 +82,17 @@ pub struct TraceVariable {
     pub value: TraceValue,
 }
 
-/// Where it writes.
+/// What it is set to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceValue {
     /// A folder for the files.
     Folder,
     /// The same, with this before the path.
     FolderAfter(&'static str),
+    /// A file of this name in the folder.
+    File(&'static str),
+    /// No place: this text, which makes the agent write down more.
+    Text(&'static str),
 }
 
 /// How an agent configures hooks.

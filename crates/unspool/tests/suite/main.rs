@@ -87,6 +87,7 @@ mod projection_order;
 mod projections;
 mod projections_trace;
 mod prompt_context;
+mod prompt_law;
 mod prompt_screens;
 mod prompts;
 mod pty;
