@@ -145,7 +145,7 @@ impl PromptGap {
     /// sends them without a few sentences. What a hook or a file adds is a message of its own.
     pub fn show_adaptations(gaps: &[PromptGap], unknown_messages: u32) -> bool {
         let hides = |gap: &PromptGap| match gap {
-            PromptGap::MostOfIt | PromptGap::EarlierMessages => true,
+            PromptGap::MostOfIt | PromptGap::EarlierMessages | PromptGap::HookContext => true,
             PromptGap::BillingBlock
             | PromptGap::ToolSchemas
             | PromptGap::Instructions
