@@ -190,7 +190,9 @@ impl PromptTruth {
 
     /// True if adaptations would be in what is known.
     pub fn shows_adaptations(&self) -> bool {
-        self.unknown_pieces == 0 && PromptGap::show_adaptations(&self.gaps, self.unknown_messages)
+        self.is_complete()
+            && !self.has_gap(PromptGap::Instructions)
+            && !self.has_gap(PromptGap::EarlierMessages)
     }
 
     /// True if all tools are in what is known.
