@@ -140,21 +140,6 @@ pub enum PromptGap {
 }
 
 impl PromptGap {
-    /// True if adaptations would be in what is known of a prompt with these gaps. None is in the
-    /// instructions that are missing, which are one message: Codex records them, and for some models
-    /// sends them without a few sentences. What a hook or a file adds is a message of its own.
-    pub fn show_adaptations(gaps: &[PromptGap], unknown_messages: u32) -> bool {
-        let hides = |gap: &PromptGap| match gap {
-            PromptGap::MostOfIt | PromptGap::EarlierMessages | PromptGap::HookContext => true,
-            PromptGap::BillingBlock
-            | PromptGap::ToolSchemas
-            | PromptGap::Instructions
-            | PromptGap::CompactionRequest => false,
-        };
-        let instructions = u32::from(gaps.contains(&PromptGap::Instructions));
-        unknown_messages <= instructions && !gaps.iter().any(hides)
-    }
-
     /// What is missing, for a sentence such as "Not in the log: …".
     pub fn label(self) -> &'static str {
         match self {

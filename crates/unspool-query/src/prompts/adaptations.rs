@@ -84,8 +84,17 @@ impl SessionPrompts {
             let turns = with.iter().filter_map(|call| Some(self.calls.step(call)?.turn));
             item.turn = turns.min();
         }
+        let hides = |gap: &PromptGap| {
+            matches!(
+                gap,
+                PromptGap::MostOfIt
+                    | PromptGap::EarlierMessages
+                    | PromptGap::Instructions
+                    | PromptGap::HookContext
+            )
+        };
         let shows = |call: CallPrompt<'_>| {
-            PromptGap::show_adaptations(&call.call().gaps, call.unknown_messages())
+            call.unknown_messages() == 0 && !call.call().gaps.iter().any(hides)
         };
         seen.calls = self.tree.calls().len() as u64;
         seen.shows_all = seen.calls > 0 && self.tree.calls().all(shows);

@@ -232,7 +232,8 @@ fn what_is_learned_is_applied_and_verified() {
     assert_eq!(session(&machine, 10, Timestamp::now()), None);
     machine.ok("d", &["sync"]);
     let (ids, parts) = provenance(&machine, "01a1dca7-8783-7e12-90f3-000000000010");
-    assert!(ids.iter().all(|ids| *ids == json!([])), "{ids:?}");
+    // Without a frame a log of Codex says nothing about what was included.
+    assert!(ids.iter().all(|ids| ids.is_null() || *ids == json!([])), "{ids:?}");
     assert_eq!(parts, [""; 0]);
     let history = machine.json("d", &["adapt", "history", ID]);
     let made = array(&history["versions"]);

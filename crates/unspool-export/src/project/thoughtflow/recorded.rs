@@ -193,7 +193,10 @@ impl PromptTruth {
 
     /// True if adaptations would be in what is known.
     pub fn shows_adaptations(&self) -> bool {
-        self.unknown_pieces == 0 && PromptGap::show_adaptations(&self.gaps, self.unknown_messages)
+        self.is_complete()
+            && !self.has_gap(PromptGap::Instructions)
+            && !self.has_gap(PromptGap::EarlierMessages)
+            && !self.has_gap(PromptGap::HookContext)
     }
 
     /// True if all tools are in what is known.
