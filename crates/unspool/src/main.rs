@@ -102,18 +102,23 @@ enum Command {
     Manual(command::manual::Manual),
 }
 
+/// Why a command does not work with a server elsewhere.
+fn not_over_connect(command: Option<&Command>) -> &'static str {
+    match command {
+        #[cfg(unix)]
+        Some(Command::Chat(_)) => {
+            "--connect shows sessions and drives no agents: open the address of `unspool serve \
+             --chat` in a browser, or run `unspool chat` on that machine, for example over ssh"
+        }
+        _ => "--connect works only with the terminal application and with replay",
+    }
+}
+
 fn main() -> ExitCode {
     let Cli { data, store, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
-        let what = match command {
-            #[cfg(unix)]
-            Some(Command::Chat(_)) => {
-                "--connect shows sessions and drives no agents: open the address of `unspool serve \
-                 --chat` in a browser, or run `unspool chat` on that machine, for example over ssh"
-            }
-            _ => "--connect works only with the terminal application and with replay",
-        };
+        let what = not_over_connect(command.as_ref());
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
     }
     if demo && command.is_some() {

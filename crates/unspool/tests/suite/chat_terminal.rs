@@ -362,7 +362,8 @@ fn compact_leaves_one_summary_above_the_new_messages() {
         [{"name": "compact", "description": "Summarise the conversation"}]});
     let stage = script(json!({
         "go": [{ "update": commands }, {"say": "Old reply."}],
-        "/compact": [
+        // As the composer completes it.
+        "/compact ": [
             compaction("compaction_update", json!({"status": "in_progress"})),
             compaction("compaction_summary_chunk", json!({"content": text("They talked about ")})),
             compaction("compaction_summary_chunk", json!({"content": text("the old reply.")})),

@@ -42,9 +42,7 @@ fn a_turn_is_over_when_the_last_of_its_agents_is() {
     let machine = Machine::new();
     let (mut agent, mut terminal) = agents_at_work(&machine);
     agent.result("toolu_1", "12 tests");
-    let screen = terminal.until("the end of one agent", |text| {
-        text.contains("1 of 2") || text.matches("Read the tests").count() == 0
-    });
+    let screen = terminal.shows("Read the tests  completed");
     assert!(is_running(&screen), "{screen}");
     agent.result("toolu_2", "3 pages");
     let screen = terminal.until("the end of the turn", |text| !is_running(text));
