@@ -112,10 +112,8 @@ const OTHER: Format = capture_of!(
 
 /// The name in the archive of an agent that calls itself this in the reply to `initialize`.
 pub fn agent_of_program(name: &str) -> &'static str {
-    match Adapter::of_program(name) {
-        Adapter::Other => other_agent(name),
-        known => known.agent(),
-    }
+    let adapter = Adapter::of_program(name);
+    if matches!(adapter, Adapter::Other) { other_agent(name) } else { adapter.agent() }
 }
 
 /// The name in the archive of the agent of a capture, from the record that decided what the file is.
