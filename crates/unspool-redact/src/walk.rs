@@ -89,6 +89,7 @@ impl Redactor<'_> {
             cost_tokens: _,
             started: _,
             ended_at: _,
+            resumed_at: _,
             reported_parent,
             forked_from: _,
             outcomes_only: _,
