@@ -11,15 +11,25 @@ after(closeBrowser);
 
 const OTHER = "1f0e0d0c-0b0a-4908-8706-050403020100";
 const picture = (page, name) => process.env.PICTURES && page.screenshot({ path: join(process.env.PICTURES, name), fullPage: true });
-const write = (path, content) => ["Write", { file_path: `/home/dev/weather-app/${path}`, content }, "created"];
+
+/** A log with new files, as Claude Code records them. */
+class Session extends Log {
+  write(path, content) {
+    const [id, filePath] = [this.id("toolu"), `/home/dev/weather-app/${path}`];
+    this.block({ type: "tool_use", id, name: "Write", input: { file_path: filePath, content } }, "tool_use");
+    const result = [{ tool_use_id: id, type: "tool_result", content: "created" }];
+    const toolUseResult = { type: "create", filePath, content, structuredPatch: [], originalFile: null };
+    return this.record({ type: "user", message: { role: "user", content: result }, toolUseResult });
+  }
+}
 
 /** A server with two sessions that were given the same task. */
 async function served(t, options) {
   const data = await folder(t);
-  const one = new Log().prompt("Mend the cache").call("Bash", { command: "make check" }, "Exit code 2\nbroken", true)
-    .call(...write("src/cache.ts", "a\nb\n")).say("Mended.").prompt("Also the docs").call(...write("README.md", "docs\n")).say("Done.");
-  const two = new Log(OTHER).prompt("Mend the cache").call(...write("src/cache.ts", "a\nc\n")).say("It works.")
-    .prompt("Something else entirely").say("No.").prompt("Also the docs").call(...write("README.md", "docs\n")).say("Done.");
+  const one = new Session().prompt("Mend the cache").call("Bash", { command: "make check" }, "Exit code 2\nbroken", true)
+    .write("src/cache.ts", "a\nb\n").say("Mended.").prompt("Also the docs").write("README.md", "docs\n").say("Done.");
+  const two = new Session(OTHER).prompt("Mend the cache").write("src/cache.ts", "a\nc\n").say("It works.")
+    .prompt("Something else entirely").say("No.").prompt("Also the docs").write("README.md", "docs\n").say("Done.");
   await mkdir(join(data, "logs"));
   await writeFile(join(data, "logs/one.jsonl"), one.take());
   await writeFile(join(data, "logs/two.jsonl"), two.take());

@@ -8,7 +8,7 @@ const make = (tag, properties) => Object.assign(document.createElement(tag), pro
 /** Offers the turns `from` to `to` of a session whose turns are numbered `first` to `last`. */
 export function share(session, from, { first, last }) {
   const before = document.activeElement;
-  const box = dialog("edit share", "Share turns");
+  const box = dialog("edit share-turns", "Share turns");
   const field = (name) => {
     const input = make("input", { type: "number", min: first, max: last, value: from, required: true });
     const label = make("label", { textContent: `${name} ` });

@@ -107,13 +107,13 @@ fn main() -> ExitCode {
     let Cli { data, store, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
-        let what = "--connect works only with the terminal application and with replay";
-        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+        refuse("--connect works only with the terminal application and with replay");
     }
     if demo && command.is_some() {
-        let what = "--demo works only with the terminal application; `unspool serve --demo` shows \
-                    the demo in the browser";
-        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+        refuse(
+            "--demo works only with the terminal application; `unspool serve --demo` shows the \
+             demo in the browser",
+        );
     }
     let is_hook = matches!(command, Some(Command::Hook(_)));
     let stderr = if reads || is_hook { log::Stderr::Screen } else { log::Stderr::Lines };
@@ -183,6 +183,11 @@ fn main() -> ExitCode {
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// Ends with an error of usage.
+fn refuse(what: &str) -> ! {
+    Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit()
 }
 
 /// The archive that the options or the environment name. The variables are no settings of the

@@ -78,23 +78,7 @@ impl Export {
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
         }
-        // The AI SDK refuses a list without messages.
-        if let [stored] = sessions.as_slice()
-            && self.to.name == "uimessage"
-            && stored.summary.turns == 0
-        {
-            bail!(
-                "there is nothing to export: session {} has no messages",
-                stored.summary.session.id
-            );
-        }
-        if self.notes && !self.to.has_notes {
-            bail!("{} has no place for notes; leave out --notes", self.to.name);
-        }
-        if self.turns.is_some() && !self.to.has_turns {
-            let name = self.to.name;
-            bail!("{name} has whole sessions; leave out --turns, or choose markdown, html or text");
-        }
+        self.check(&sessions)?;
         if self.no_redact && !self.yes {
             confirm()?;
         }
@@ -152,6 +136,30 @@ impl Export {
             ),
         }
         report::warn(&exporter.replaced);
+        Ok(())
+    }
+}
+
+impl Export {
+    /// Refuses what the format has no place for.
+    fn check(&self, sessions: &[StoredSession]) -> Result<()> {
+        // The AI SDK refuses a list without messages.
+        if let [stored] = sessions
+            && self.to.name == "uimessage"
+            && stored.summary.turns == 0
+        {
+            bail!(
+                "there is nothing to export: session {} has no messages",
+                stored.summary.session.id
+            );
+        }
+        if self.notes && !self.to.has_notes {
+            bail!("{} has no place for notes; leave out --notes", self.to.name);
+        }
+        if self.turns.is_some() && !self.to.has_turns {
+            let name = self.to.name;
+            bail!("{name} has whole sessions; leave out --turns, or choose markdown, html or text");
+        }
         Ok(())
     }
 }

@@ -125,6 +125,9 @@ const ATTRIBUTES: &[&str] = &[
     "data-act",
     "data-agent",
     "data-at",
+    "data-verdict",
+    "data-transcript",
+    "data-row",
     "data-changes",
     "data-copy",
     "data-day",
@@ -285,7 +288,7 @@ fn check(html: &str, whose: &str) {
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
                 (_, "src" | "action") => {
-                    let ours = ["/", "/stats", "/findings", "/demo", "/login"];
+                    let ours = ["/", "/stats", "/findings", "/compare", "/demo", "/login"];
                     assert!(ours.contains(&value), "{whose}: {key}={value}");
                 }
                 (_, "href") => {
