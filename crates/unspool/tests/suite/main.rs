@@ -31,6 +31,7 @@ mod chat_proxy;
 mod chat_surfaces;
 mod chat_terminal;
 mod cli;
+mod compare;
 mod compat;
 mod connections;
 mod context_use;

@@ -199,6 +199,11 @@ pub const ROUTES: &[Route] = &[
             SDK,
             REDACT,
             NOTES,
+            optional(
+                "turns",
+                ParameterKind::Span,
+                "only these turns, by their numbers: 3, or 3-7; in markdown, html and text",
+            ),
         ],
         response: ResponseKind::File,
     },

@@ -86,6 +86,9 @@ impl Decoder for HooksDecoder {
                 let project = fields.string("cwd");
                 let (branch, version, cost) = (None, None, None);
                 emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+                if fields.is("source", "resume") {
+                    emit.push(EventKind::SessionResumed);
+                }
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {
@@ -316,7 +319,8 @@ impl HooksDecoder {
         let text = fields.text("message").unwrap_or_default();
         let count = text.split_whitespace().find_map(|word| word.parse::<usize>().ok());
         let is_waiting = |(call, tool): &&(CallRef, String)| {
-            AsksUser::of(tool) != AsksUser::Rarely && !self.permission_requested.contains(call)
+            let asks = matches!(AsksUser::of(tool), AsksUser::Always | AsksUser::Usually);
+            asks && !self.permission_requested.contains(call)
         };
         let latest = self.open_tools.iter().rev().filter(is_waiting).take(count.unwrap_or(1));
         let mut asked: Vec<(CallRef, String)> = latest.cloned().collect();
@@ -368,11 +372,8 @@ impl HooksDecoder {
         };
         let block = Name::Record(id.into());
         let text = fields.string("delta").unwrap_or_default();
-        emit.push(EventKind::ProseDelta {
-            prose_kind: ProseKind::Text,
-            block: Some(block.clone()),
-            text,
-        });
+        let (prose_kind, named) = (ProseKind::Text, Some(block.clone()));
+        emit.push(EventKind::ProseDelta { prose_kind, block: named, text });
         if fields.flag("final") {
             emit.push(EventKind::BlockEnded { block });
         }

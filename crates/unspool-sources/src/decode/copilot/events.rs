@@ -107,7 +107,11 @@ impl EventsDecoder {
     fn event(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
-            "session.start" | "session.resume" => self.session(emit, event),
+            "session.start" => self.session(emit, event),
+            "session.resume" => {
+                emit.push(EventKind::SessionResumed);
+                self.session(emit, event)
+            }
             "session.shutdown" => {
                 // The process exited with a turn open, so the turn never completed.
                 if self.interaction.is_some() {
