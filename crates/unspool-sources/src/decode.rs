@@ -103,6 +103,10 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
+    /// Takes over from the state of the decoder of the text that was in the same file before. Called
+    /// before the first record.
+    fn replace(&mut self, _former: &str) {}
+
     /// Starts as the decoder of a side chain.
     fn begin_side_chain(&mut self, _chain: &SideChain) {}
 }

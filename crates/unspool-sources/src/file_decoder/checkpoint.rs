@@ -56,12 +56,24 @@ impl Checkpoint {
             self.sessions.first().filter(|_| self.format.as_deref() == Some(format.name))?;
         Some((&session.id, session.parent.as_deref(), session.sub_agent))
     }
+
+    /// The state of the decoder of a session, if the file is of this format.
+    pub(super) fn decoder(&self, format: &Format, id: &str) -> Option<&str> {
+        let is_format = self.format.as_deref() == Some(format.name);
+        let session =
+            self.sessions.iter().filter(|_| is_format).find(|session| session.id == id)?;
+        session.decoder.as_deref()
+    }
 }
 
 impl FileDecoder {
     /// The state that another process needs to continue from here. `None` while records are held
     /// without a session: then the file is read again from its start.
     pub fn save(&self) -> Option<Checkpoint> {
+        // A file that is empty now may be truncated before it is written again.
+        if let Some(former) = self.former.as_ref().filter(|_| self.first.is_none()) {
+            return Some(former.clone());
+        }
         let pending = &self.pending;
         let waiting =
             !pending.records.is_empty() || !pending.unreadable_lines.is_empty() || pending.given_up;

@@ -103,9 +103,10 @@ impl FileDecoder {
     fn former_session(&mut self, sink: &mut (impl RecordSink + ?Sized)) -> Option<SessionHandle> {
         let format =
             self.format.filter(|format| format.sessions_per_file == SessionsPerFile::One)?;
-        let former = self.former.take()?;
+        let former = self.former.as_ref()?;
         let (id, parent, sub_agent) = former.session(format)?;
-        self.open_session(id, parent, sub_agent, sink)
+        let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
+        self.open_session(&id, parent.as_deref(), sub_agent, sink)
     }
 
     /// Sets the format, and decodes the records that were held while it was ambiguous.
@@ -140,6 +141,10 @@ impl FileDecoder {
             let own = self.sessions.own().filter(|_| sub_agent).map(|own| &self.sessions[own.0]);
             if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
                 decoder.inherit_context(session_context);
+            }
+            let former = self.former.as_ref().and_then(|former| former.decoder(format, &id));
+            if let Some(former) = former {
+                decoder.replace(former);
             }
             let mut session = Session { id, sub_agent, parent, source: 0, decoder };
             let first = self.first.unwrap_or_default();

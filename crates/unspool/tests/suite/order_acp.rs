@@ -158,7 +158,7 @@ fn law_1_order_is_kept_by_captures_of_acp_alone() {
         let mut found = blocks(&main_session(&session_set).transcript());
         found.retain(|(_, words)| !words.is_empty());
         let mut expected = Wire::read(&agent, &case.join("stream.jsonl"));
-        if agent == "opencode" {
+        if agent == "opencode" || agent == "kilo" {
             // Without its log a call has no id there.
             expected.retain(|(kind, _)| *kind != Kind::Tool);
         }

@@ -19,8 +19,17 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use crate::read::own_file::{Lines, OwnFile};
+
 pub const FILE_NAME: &str = ".aider.chat.history.md";
 const START: &str = "# aider chat started at ";
+
+pub const FILE: OwnFile = OwnFile {
+    is_named: |_| false,
+    begins: Some(("md", is_history)),
+    lines: Lines::Streamed(|path, text| Box::new(HistoryLines::new(path, text))),
+    beside: None,
+};
 
 /// True if a text begins as a chat history.
 pub fn is_history(beginning: &[u8]) -> bool {
@@ -223,5 +232,5 @@ fn time_of(text: &str) -> Option<DateTime> {
 }
 
 #[cfg(test)]
-#[path = "aider_history_tests.rs"]
+#[path = "history_tests.rs"]
 mod tests;

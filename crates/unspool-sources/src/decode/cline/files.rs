@@ -12,15 +12,32 @@
 //! A sub-agent's file does not name the call that started it. The call is the one of its parent
 //! that has the sub-agent's task; it is looked up when the sub-agent's file is opened.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::document::DocumentLines;
-use super::regular_file::open_regular;
+use crate::read::document::DocumentLines;
+use crate::read::own_file::{Lines, OwnFile};
+use crate::read::regular_file::open_regular;
+
+type Text = Box<dyn Read + Send>;
+
+pub const CONVERSATION: OwnFile = OwnFile {
+    is_named: |path| is_session_file(path) && !is_side_file(path),
+    begins: None,
+    lines: Lines::Streamed(lines),
+    beside: None,
+};
+
+/// The manifest and the compaction.
+pub const SIDE: OwnFile = OwnFile {
+    is_named: is_side_file,
+    begins: None,
+    lines: Lines::Streamed(lines),
+    beside: Some(side_files_of_log),
+};
 
 const MESSAGES_SUFFIX: &str = ".messages.json";
 const COMPACTION_SUFFIX: &str = ".compaction.json";
@@ -86,27 +103,24 @@ pub fn side_files_of_log(path: &Path) -> Vec<PathBuf> {
     names.map(|name| path.with_file_name(name)).into_iter().filter(|path| path.is_file()).collect()
 }
 
-/// The lines of a file of a session; `None` for any other file.
-pub fn lines(path: &Path) -> io::Result<Option<Box<dyn Read + Send>>> {
-    let Some((kind, stem)) = kind_of(path) else { return Ok(None) };
-    Ok(match kind {
-        Kind::Messages => Some(Box::new(MessageLines::new(path)?)),
-        Kind::Manifest => document(path)?.map(|manifest| line(&manifest_line(&manifest))),
+/// The lines of a file of a session; the text of any other file.
+fn lines(path: &Path, text: Text) -> Text {
+    let Some((kind, stem)) = kind_of(path) else { return text };
+    let line = match kind {
+        Kind::Messages => return Box::new(MessageLines::new(path, text)),
+        Kind::Manifest => document(text).map(|manifest| manifest_line(&manifest)),
         Kind::Compaction => {
-            document(path)?.map(|compaction| line(&compaction_line(path, stem, &compaction)))
+            document(text).map(|compaction| compaction_line(path, stem, &compaction))
         }
-    })
-}
-
-fn line(value: &Value) -> Box<dyn Read + Send> {
-    Box::new(io::Cursor::new(format!("{value}\n").into_bytes()))
+    };
+    let line = line.map(|line| format!("{line}\n")).unwrap_or_default();
+    Box::new(io::Cursor::new(line.into_bytes()))
 }
 
 /// A document as a whole; `None` if it is not complete or not an object. Cline writes it in place,
 /// so a reader may find a part of it.
-fn document(path: &Path) -> io::Result<Option<Map<String, Value>>> {
-    let file = open_regular(path)?.take(MAX_DOCUMENT_BYTES);
-    Ok(serde_json::from_reader(BufReader::new(file)).ok())
+fn document(text: Text) -> Option<Map<String, Value>> {
+    serde_json::from_reader(BufReader::new(text.take(MAX_DOCUMENT_BYTES))).ok()
 }
 
 fn manifest_line(manifest: &Map<String, Value>) -> Value {
@@ -221,17 +235,17 @@ fn call_of_agent(path: &Path, parent: &str) -> Option<String> {
 /// Reads a conversation as lines: its head without what changes, and its messages.
 struct MessageLines {
     path: PathBuf,
-    source: BufReader<DocumentLines<File>>,
+    source: BufReader<DocumentLines<Text>>,
     begun: bool,
     out: Vec<u8>,
     given: usize,
 }
 
 impl MessageLines {
-    fn new(path: &Path) -> io::Result<MessageLines> {
-        let source = BufReader::new(DocumentLines::new(open_regular(path)?));
+    fn new(path: &Path, text: Text) -> MessageLines {
+        let source = BufReader::new(DocumentLines::new(text));
         let (begun, out, given) = (false, Vec::new(), 0);
-        Ok(MessageLines { path: path.to_owned(), source, begun, out, given })
+        MessageLines { path: path.to_owned(), source, begun, out, given }
     }
 
     /// Makes the next line. False at the end, and at a line that is not complete.
@@ -289,5 +303,5 @@ impl Read for MessageLines {
 }
 
 #[cfg(test)]
-#[path = "cline_tests.rs"]
+#[path = "files_tests.rs"]
 mod tests;

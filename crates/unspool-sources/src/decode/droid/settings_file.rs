@@ -10,12 +10,20 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::first_record::first_record;
-use super::regular_file::open_regular;
+use crate::read::first_record::first_record;
+use crate::read::own_file::{Lines, OwnFile};
+use crate::read::regular_file::open_regular;
 
 /// The file holds a few short fields, and one count of tokens for each sub-agent.
 const MAX_SETTINGS_BYTES: u64 = 1024 * 1024;
 const SUFFIX: &str = ".settings.json";
+
+pub const FILE: OwnFile = OwnFile {
+    is_named: is_settings,
+    begins: None,
+    lines: Lines::Whole(text),
+    beside: Some(|log| settings_of_log(log).into_iter().collect()),
+};
 
 /// The line as Droid's log decoder reads it.
 #[derive(Serialize)]
@@ -95,5 +103,5 @@ struct FirstRecord {
 }
 
 #[cfg(test)]
-#[path = "droid_settings_tests.rs"]
+#[path = "settings_file_tests.rs"]
 mod tests;

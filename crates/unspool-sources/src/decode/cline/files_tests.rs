@@ -8,7 +8,8 @@ const SESSION: &str = "1794812399808_4mcfj";
 
 fn text(path: &Path) -> String {
     let mut text = String::new();
-    lines(path).unwrap().unwrap().read_to_string(&mut text).unwrap();
+    let file = Box::new(open_regular(path).unwrap());
+    lines(path, file).read_to_string(&mut text).unwrap();
     text
 }
 
