@@ -216,6 +216,7 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
         text: "Celsius".to_owned(),
         observed: true,
         missing: false,
+        answered_by: None,
     };
     let question_text = |item: &QuestionItem| {
         let (items, answer) = (vec![item.clone()], Some(answer.clone()));

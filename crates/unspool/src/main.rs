@@ -115,6 +115,9 @@ fn not_over_connect(command: Option<&Command>) -> &'static str {
     }
 }
 
+const NO_COMMAND_IN_DEMO: &str = "--demo works only with the terminal application; `unspool serve \
+    --demo` shows the demo in the browser";
+
 fn main() -> ExitCode {
     let Cli { data, store, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
@@ -122,10 +125,7 @@ fn main() -> ExitCode {
         refuse(not_over_connect(command.as_ref()));
     }
     if demo && command.is_some() {
-        refuse(
-            "--demo works only with the terminal application; `unspool serve --demo` shows the \
-             demo in the browser",
-        );
+        refuse(NO_COMMAND_IN_DEMO);
     }
     let is_hook = matches!(command, Some(Command::Hook(_)));
     let stderr = if reads || is_hook { log::Stderr::Screen } else { log::Stderr::Lines };

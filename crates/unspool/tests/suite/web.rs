@@ -125,6 +125,7 @@ const ATTRIBUTES: &[&str] = &[
     "data-act",
     "data-agent",
     "data-at",
+    "spellcheck",
     "data-verdict",
     "data-transcript",
     "data-row",
