@@ -21,7 +21,8 @@ pub fn sessions(path: &Path) -> Vec<(String, RawSession)> {
 fn session(connection: &Connection, id: &str) -> RawSession {
     let mut raw = RawSession::default();
     let created = "SELECT time_created FROM session WHERE id = ?1";
-    let created: u64 = connection.query_row(created, [id], |row| row.get(0)).unwrap();
+    let created: i64 = connection.query_row(created, [id], |row| row.get(0)).unwrap();
+    let created = u64::try_from(created).unwrap();
     let sql = "SELECT message.data, part.data, part.message_id FROM part
                JOIN message ON message.id = part.message_id
                WHERE part.session_id = ?1 ORDER BY part.message_id, part.id";
