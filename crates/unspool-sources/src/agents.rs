@@ -10,6 +10,8 @@ use crate::decode::{
     formats, gemini, kilo, mini_swe_agent, opencode, pi, qwen, rows, thoughtflow,
 };
 use crate::discover::LogLocation;
+use crate::read::event_table::EventTable;
+use crate::read::own_file::OwnFile;
 
 /// Every supported agent, in display order.
 pub static AGENTS: &[Agent] = &[
@@ -44,6 +46,13 @@ pub struct Agent {
     /// which has no versions and no log folder of its own.
     pub recorded: Option<(&'static str, &'static str)>,
     pub logs: Option<LogLocation>,
+    /// Its files in a form of their own.
+    pub files: &'static [OwnFile],
+    /// The table of its database that has the events of all sessions.
+    pub event_table: Option<&'static EventTable>,
+    /// A table that only its databases have, if these are otherwise like OpenCode's, and the type of
+    /// the first line of a session in them.
+    pub database_mark: Option<(&'static str, &'static str)>,
     pub hooks: Option<HookSetup>,
     /// The shell command that resumes a session, without the session id.
     pub resume: Option<&'static str>,
@@ -139,6 +148,9 @@ impl Agent {
             formats,
             recorded: None,
             logs: None,
+            files: &[],
+            event_table: None,
+            database_mark: None,
             hooks: None,
             resume: None,
             process_files: None,
@@ -149,7 +161,10 @@ impl Agent {
         }
     }
 
+    /// The agent with this name in the archive. Programs that only ACP tells about have the name
+    /// that they give themselves, behind the name of the protocol.
     pub fn named(name: &str) -> Option<&'static Agent> {
+        let name = if name.starts_with(acp::OTHER_PREFIX) { acp::AGENT.name } else { name };
         AGENTS.iter().find(|agent| agent.name == name)
     }
 

@@ -103,6 +103,10 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
+    /// Takes over from the state of the decoder of the text that was in the same file before. Called
+    /// before the first record.
+    fn replace(&mut self, _former: &str) {}
+
     /// Starts as the decoder of a side chain.
     fn begin_side_chain(&mut self, _chain: &SideChain) {}
 }
@@ -153,6 +157,14 @@ pub struct Format {
     pub precedence: Precedence,
     /// Records that show the format. Tests hold all formats against them.
     pub samples: &'static [&'static str],
+}
+
+impl Format {
+    /// The agent of a file that this record decides, if it is not that of the format.
+    pub(crate) fn agent_of(&self, fields: &Fields<'_>) -> Option<&'static str> {
+        let is_open = self.agent == acp::AGENT.name;
+        is_open.then(|| acp::agent_of_record(fields)).filter(|agent| *agent != self.agent)
+    }
 }
 
 /// How many sessions a file holds.

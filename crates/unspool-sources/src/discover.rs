@@ -14,7 +14,7 @@ use unspool_model::source::FileStamp;
 use crate::agents::{AGENTS, ProcessFiles};
 use crate::decode::Warning;
 use crate::read::regular_file::open_regular;
-use crate::read::{aider_history, cline, rows, side_file, trace_files};
+use crate::read::{own_file, rows, trace_files};
 use crate::unsupported;
 pub use projects::{MAX_PROJECTS, Projects};
 pub use walk::SearchDepth;
@@ -346,11 +346,17 @@ fn may_be_log(path: &Path) -> bool {
     if trace_files::is_payload(path) {
         return false;
     }
-    let certain =
-        [".jsonl", ".jsonl.zst", ".sse", ".db", ".traj.json"].iter().any(|end| ends(path, end));
-    let named = side_file::is_side_file(path) || cline::is_session_file(path);
-    let is_history = || ends(path, ".md") && aider_history::is_history(&beginning(path));
-    certain || named || is_history() || (ends(path, ".json") && begins_as_session(path))
+    let certain = [".jsonl", ".jsonl.zst", ".sse", ".db"].iter().any(|end| ends(path, end));
+    if certain || own_file::of_path(path).is_some() {
+        return true;
+    }
+    let of_agents = own_file::beginnings(path);
+    let is_document = ends(path, ".json");
+    if of_agents.is_empty() && !is_document {
+        return false;
+    }
+    let beginning = beginning(path);
+    of_agents.iter().any(|begins| begins(&beginning)) || is_document && begins_as_chat(&beginning)
 }
 
 /// The first 8 KiB of a file; nothing of one that cannot be read.
@@ -360,13 +366,15 @@ fn beginning(path: &Path) -> Vec<u8> {
     if matches!(file, Ok(Ok(_))) { beginning } else { Vec::new() }
 }
 
-/// True if a document begins with messages, with ThoughtFlow conversations or as a trajectory.
-fn begins_as_session(path: &Path) -> bool {
-    let beginning = beginning(path);
-    let holds = |name: &[u8]| memchr::memmem::find(&beginning, name).is_some();
-    let chat = holds(b"\"role\"") && (holds(b"\"parts\"") || holds(b"\"content\""));
-    let trajectory = holds(b"\"ATIF-v") || holds(b"\"mini_version\"");
-    chat || trajectory || holds(b"\"conversations\"") && holds(b"\"session_id\"")
+/// True if a document begins with messages.
+fn begins_as_chat(beginning: &[u8]) -> bool {
+    holds(beginning, b"\"role\"")
+        && (holds(beginning, b"\"parts\"") || holds(beginning, b"\"content\""))
+}
+
+/// True if a text has these bytes.
+pub(crate) fn holds(text: &[u8], bytes: &[u8]) -> bool {
+    memchr::memmem::find(text, bytes).is_some()
 }
 
 /// The logs and captures of a path that the user named: the file itself with its metadata file, or
@@ -377,7 +385,7 @@ pub fn find_files(path: &Path) -> (Vec<PathBuf>, Vec<Warning>) {
         walk(path, may_be_log, SearchDepth::Recursive, SymlinkPolicy::Ignore)
     } else {
         let mut walked = WalkResult::default();
-        let files = std::iter::once(path.to_owned()).chain(side_file::side_files_of_log(path));
+        let files = std::iter::once(path.to_owned()).chain(own_file::beside_log(path));
         walked.files.extend(files.map(|path| (path, FileStamp::default())));
         walked
     };

@@ -12,7 +12,7 @@ use crate::agents::{AGENTS, Agent, VersionAge};
 use crate::decode::Warning;
 use crate::discover::{Environment, LogFile, discover};
 use crate::in_memory::SessionSet;
-use crate::read::{side_file, source};
+use crate::read::{own_file, source};
 
 /// Stands for the version of logs that do not name it.
 const NO_VERSION: &str = "unknown";
@@ -100,7 +100,7 @@ fn survey_agent(
         let found = files.iter().filter(holds).count() as u64;
         ProjectLogs { name, searched: projects.len() as u64, found }
     });
-    files.retain(|found| !side_file::is_side_file(&found.path));
+    files.retain(|found| !own_file::is_beside_log(&found.path));
     files.sort_by_key(|found| std::cmp::Reverse(found.stamp.modified));
     let mut surveyed = AgentSurvey {
         agent: agent.name,

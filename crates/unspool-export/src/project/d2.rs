@@ -24,6 +24,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "text/plain; charset=utf-8",
     about: "diagrams in D2: the runs of a session as swimlanes, and the steps of each run",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

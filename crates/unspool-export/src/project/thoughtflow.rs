@@ -38,6 +38,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "runs, their steps and dependencies, as ThoughtFlow's consolidated JSON",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -1,4 +1,4 @@
-//! aider 0.86: the chat history of a project, as records of `read/aider_history.rs`. aider has no
+//! aider 0.86: the chat history of a project, as records of `history.rs`. aider has no
 //! tool calls: the model writes prose with edit blocks, and aider says in quoted lines what it did
 //! with them. The file has no ids, one time per session, and neither output nor exit codes of
 //! commands.
@@ -7,6 +7,7 @@ mod actions;
 mod agent;
 mod chat;
 mod edit_blocks;
+mod history;
 mod question;
 mod reply;
 mod token_line;

@@ -23,10 +23,20 @@ use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use crate::agents::Agent;
+use crate::discover::holds;
+use crate::read::own_file::{Lines, OwnFile};
 
 const NAME: &str = "atif";
 
-pub const AGENT: Agent = Agent::new(NAME, "ATIF", &[TRAJECTORY]);
+pub const AGENT: Agent = Agent { files: &[DOCUMENT], ..Agent::new(NAME, "ATIF", &[TRAJECTORY]) };
+
+/// A document under any name.
+const DOCUMENT: OwnFile = OwnFile {
+    is_named: |_| false,
+    begins: Some(("json", |text| holds(text, b"\"ATIF-v"))),
+    lines: Lines::AsUsual,
+    beside: None,
+};
 
 pub const TRAJECTORY: Format = Format {
     agent: NAME,

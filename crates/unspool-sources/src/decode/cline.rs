@@ -1,11 +1,13 @@
-//! Cline CLI 3.0: its conversations and manifests, and its hooks. The conversations are documents
-//! that Cline writes again as a whole; `read/cline.rs` makes lines of them. This file registers the
+//! Cline CLI 3.0: its conversations and manifests, its hooks, and what `cline --json` prints. The conversations are documents
+//! that Cline writes again as a whole; `files.rs` makes lines of them. This file registers the
 //! formats.
 
 mod agent;
+mod files;
 mod live;
 mod log;
 mod message;
+mod printed;
 mod result;
 
 use unspool_model::provenance::Feed;
@@ -48,6 +50,34 @@ pub const LIVE: Format = Format {
         r#"{"clineVersion":"","hookName":"tool_call","sessionContext":{"rootSessionId":"1_a"}}"#,
     ],
 };
+
+pub const PRINTED: Format = Format {
+    agent: NAME,
+    feed: Feed::Stream,
+    sessions_per_file: SessionsPerFile::One,
+    name: "Cline --json",
+    recognise: recognise_printed,
+    decoder: || Box::new(printed::PrintedDecoder::default()),
+    resume: resume::<printed::PrintedDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"ts":"t","type":"hook_event","hookEventName":"agent_start","agentId":"a","taskId":"conv_1","parentAgentId":null}"#,
+        r#"{"ts":"t","type":"agent_event","event":{"type":"iteration_start","iteration":1}}"#,
+        r#"{"ts":"t","type":"run_result","finishReason":"completed","iterations":1}"#,
+    ],
+};
+
+/// No line names the session.
+fn recognise_printed<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
+    let is_ours = match &*fields.text("type").filter(|_| fields.has("ts"))? {
+        "hook_event" => fields.has("hookEventName"),
+        "agent_event" => fields.fields("event").has("type"),
+        "run_result" => fields.has("finishReason"),
+        "run_aborted" => true,
+        _ => false,
+    };
+    is_ours.then_some(RecordOwner::Format)
+}
 
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if is_head(fields) {

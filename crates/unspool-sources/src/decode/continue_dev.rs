@@ -6,6 +6,7 @@
 
 mod agent;
 mod index;
+mod index_file;
 mod session;
 mod tool;
 mod usage;

@@ -7,6 +7,7 @@ mod hook_run;
 mod log;
 mod question;
 mod settings;
+mod settings_file;
 mod stream;
 mod task;
 mod tool;
@@ -68,7 +69,7 @@ pub const HOOKS: Format = Format {
 };
 
 /// Recognises the first line of a session file, and the line that stands for its settings file
-/// (`read/droid_settings.rs`). A sub-agent's first line names the session that started it.
+/// (`droid/settings_file.rs`). A sub-agent's first line names the session that started it.
 fn recognise_log<'a>(fields: &Fields<'a>) -> Option<RecordOwner<'a>> {
     if fields.is("droid", settings::RECORD) {
         let id = fields.text("session")?;

@@ -2,7 +2,7 @@
 //! printed parts are OpenCode's, so OpenCode's decoder reads them; this file registers the formats
 //! and says what tells the two apart.
 //!
-//! The database has a table of Kilo's own (`read/rows.rs`). Events are Kilo's if they have kinds
+//! The database has a table of Kilo's own (`agent.rs`). Events are Kilo's if they have kinds
 //! that OpenCode lacks, or a version of Kilo. A printed step is Kilo's if it has a duration.
 
 mod agent;
@@ -19,7 +19,7 @@ pub use agent::AGENT;
 const NAME: &str = "kilo";
 
 /// The `type` of the line that starts the text of a session in the database.
-pub const SESSION_RECORD_TYPE: &str = "kilo.session";
+pub(super) const SESSION_RECORD_TYPE: &str = "kilo.session";
 
 /// The first version of Kilo that is OpenCode. OpenCode has not come to it.
 const FIRST_MAJOR_VERSION: u64 = 7;

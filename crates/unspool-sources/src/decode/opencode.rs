@@ -33,7 +33,7 @@ pub(super) use tool::call_id_hash;
 const NAME: &str = "opencode";
 
 /// The `type` of the line that starts the text of a session in the database.
-const SESSION_RECORD_TYPE: &str = "opencode.session";
+pub const SESSION_RECORD_TYPE: &str = "opencode.session";
 
 pub const LOG: Format = Format {
     agent: NAME,

@@ -17,6 +17,8 @@ use unspool_model::provenance::Feed;
 
 use super::{Fields, Format, Precedence, RecordOwner, SessionsPerFile, resume};
 use crate::agents::Agent;
+use crate::discover::holds;
+use crate::read::own_file::{Lines, OwnFile};
 
 // Other formats that carry our JSON of parts read it in the same way.
 pub(super) use call::{
@@ -27,7 +29,17 @@ pub(super) use kinds::body as document_body;
 
 const NAME: &str = "thoughtflow";
 
-pub const AGENT: Agent = Agent::new(NAME, "ThoughtFlow", &[DOCUMENT]);
+pub const AGENT: Agent = Agent { files: &[FILE], ..Agent::new(NAME, "ThoughtFlow", &[DOCUMENT]) };
+
+/// A document under any name.
+const FILE: OwnFile = OwnFile {
+    is_named: |_| false,
+    begins: Some(("json", |text| {
+        holds(text, b"\"conversations\"") && holds(text, b"\"session_id\"")
+    })),
+    lines: Lines::AsUsual,
+    beside: None,
+};
 
 pub const DOCUMENT: Format = Format {
     agent: NAME,

@@ -70,6 +70,7 @@ impl FileDecoder {
                     self.tentative_format = self.tentative_format.or(Some(format));
                     return None;
                 }
+                self.agent = format.agent_of(fields);
                 self.set_format(format, sink);
                 recognised
             }
@@ -102,9 +103,10 @@ impl FileDecoder {
     fn former_session(&mut self, sink: &mut (impl RecordSink + ?Sized)) -> Option<SessionHandle> {
         let format =
             self.format.filter(|format| format.sessions_per_file == SessionsPerFile::One)?;
-        let former = self.former.take()?;
+        let former = self.former.as_ref()?;
         let (id, parent, sub_agent) = former.session(format)?;
-        self.open_session(id, parent, sub_agent, sink)
+        let (id, parent) = (id.to_owned(), parent.map(str::to_owned));
+        self.open_session(&id, parent.as_deref(), sub_agent, sink)
     }
 
     /// Sets the format, and decodes the records that were held while it was ambiguous.
@@ -140,9 +142,14 @@ impl FileDecoder {
             if let Some(session_context) = own.and_then(|own| own.decoder.session_context()) {
                 decoder.inherit_context(session_context);
             }
+            let former = self.former.as_ref().and_then(|former| former.decoder(format, &id));
+            if let Some(former) = former {
+                decoder.replace(former);
+            }
             let mut session = Session { id, sub_agent, parent, source: 0, decoder };
             let first = self.first.unwrap_or_default();
-            session.source = sink.source(handle, &file_session(format, first, &session));
+            let ident = file_session(format, self.agent, first, &session);
+            session.source = sink.source(handle, &ident);
             self.sessions.push(session);
             handle
         });
@@ -159,11 +166,12 @@ impl FileDecoder {
 /// A session of a file, as sinks see it.
 pub(super) fn file_session<'a>(
     format: &'static Format,
+    agent: Option<&'static str>,
     first: u64,
     session: &'a Session,
 ) -> SessionIdent<'a> {
     SessionIdent {
-        agent: format.agent,
+        agent: agent.unwrap_or(format.agent),
         session: &session.id,
         feed: format.feed,
         first,

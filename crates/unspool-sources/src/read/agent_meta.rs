@@ -12,9 +12,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::first_record::first_record;
+use super::own_file::{Lines, OwnFile};
 
 /// The file holds a few short fields.
 const MAX_META_BYTES: u64 = 1024 * 1024;
+
+pub const FILE: OwnFile = OwnFile {
+    is_named: is_agent_meta,
+    begins: None,
+    lines: Lines::Whole(text),
+    beside: Some(|log| meta_of_log(log).into_iter().collect()),
+};
 
 /// The line as Claude Code's log decoder reads it.
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use super::regular_file::open_regular;
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// `None` if there is no log, or if its first line is something else.
-pub(super) fn first_record<T: DeserializeOwned>(log: &Path) -> Option<T> {
+pub(crate) fn first_record<T: DeserializeOwned>(log: &Path) -> Option<T> {
     let mut line = Vec::new();
     let file = open_regular(log).ok()?.take(MAX_RECORD_BYTES);
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;

@@ -1,5 +1,5 @@
-//! Sessions in databases: OpenCode and Kilo keep all sessions in one SQLite file. Each session is
-//! read as a text of its own, one row per line. Its path is that of the file, `#`, and its id.
+//! Sessions in databases: OpenCode, and programs that are made from it, keep all sessions in one
+//! SQLite file. Each session is read as a text of its own, one row per line. Its path is that of the file, `#`, and its id.
 //!
 //! ```text
 //! {"type":"opencode.session","id":"ses_…","directory":"…","version":"…","time":{"created":…}}
@@ -24,7 +24,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde_json::Value;
 use unspool_model::source::FileStamp;
 
-use super::hub_events;
+use super::event_table;
 use super::lines::MAX_LINE_BYTES;
 use super::restartable_reader::RestartableReader;
 use super::source::Source;
@@ -62,8 +62,8 @@ pub fn sessions(database: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
         return Ok(Vec::new());
     }
     let connection = connect(database)?;
-    if hub_events::is_event_log(&connection)? {
-        return hub_events::sessions(&connection, database);
+    if let Some(table) = event_table::of(&connection)? {
+        return table.sessions(&connection, database);
     }
     if !has_table(&connection, "session")? || !has_table(&connection, "part")? {
         return Ok(Vec::new());
@@ -107,8 +107,8 @@ pub fn open(database: &Path, session: &str) -> io::Result<Source> {
         let what = format!("{} has no session {session}", database.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     };
-    if hub_events::is_event_log(&connect(database)?)? {
-        return Ok(hub_events::open(database, session, stamp));
+    if let Some(table) = event_table::of(&connect(database)?)? {
+        return Ok(table.open(database, session, stamp));
     }
     let (database, session) = (database.to_owned(), session.to_owned());
     let begin = move || -> io::Result<Box<dyn Read + Send>> {
@@ -176,8 +176,8 @@ fn stamp_columns(connection: &Connection) -> io::Result<&'static str> {
 }
 
 fn read_stamp(connection: &Connection, session: &str) -> io::Result<Option<FileStamp>> {
-    if hub_events::is_event_log(connection)? {
-        return hub_events::read_stamp(connection, session);
+    if let Some(table) = event_table::of(connection)? {
+        return table.read_stamp(connection, session);
     }
     let wanted = format!("SELECT {} FROM session s WHERE id = ?1", stamp_columns(connection)?);
     connection.query_row(&wanted, [session], |row| stamp(row, 0)).optional().map_err(io_error)
@@ -250,9 +250,7 @@ impl Rows {
         let wanted = format!(
             "SELECT parent_id, directory, version, {agent}, time_created FROM session WHERE id = ?1"
         );
-        // Kilo adds a table to the tables of OpenCode.
-        let is_kilo = has_table(&self.connection, "kilo_board")?;
-        let program = if is_kilo { "kilo.session" } else { "opencode.session" };
+        let program = event_table::head_type(&self.connection)?;
         let head = self
             .connection
             .query_row(&wanted, [&self.session], |row| {

@@ -1,7 +1,7 @@
 //! Opens anything that holds a session as lines of text: a log unchanged, a compressed one
-//! decompressed, a document split into its elements, server-sent events as their data, aider's chat
-//! history as JSON, database rows as JSON, an agent's metadata file as one line. The code after this
-//! handles lines only.
+//! decompressed, a document split into its elements, server-sent events as their data, database
+//! rows as JSON, a file in a form of one agent as that agent's folder says. The code after this handles
+//! lines only.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -9,14 +9,14 @@ use std::path::Path;
 
 use unspool_model::source::FileStamp;
 
-use super::aider_history::{self, HistoryLines};
 use super::document::DocumentLines;
 use super::lines::ReadPosition;
+use super::own_file::{self, Lines, Streamed};
 use super::packed::Unpacked;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 use super::sse::SseLines;
-use super::{cline, document_detector, rollout, rows, side_file, trace_files};
+use super::{document_detector, rollout, rows, trace_files};
 use crate::discover::file_stamp;
 
 pub trait ReadSeek: Read + Seek + Send {}
@@ -50,13 +50,14 @@ impl Source {
 }
 
 /// How the bytes of a file become lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 enum Form {
     Lines,
     Packed,
     DocumentLines,
     SseLines,
-    ChatHistory,
+    /// As an agent says whose form it is.
+    Own(Streamed),
 }
 
 /// How a compressed stream begins.
@@ -70,15 +71,18 @@ pub fn open(path: &Path) -> io::Result<Source> {
     }
     let mut file = open_regular(path)?;
     let stamp = file_stamp(&file.metadata()?);
-    if let Some(text) = side_file::text(path, &mut file)? {
-        return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
-    }
-    if cline::is_session_file(path) {
-        let path = path.to_owned();
-        let begin = move || -> io::Result<Box<dyn Read + Send>> {
-            Ok(cline::lines(&path)?.unwrap_or_else(|| Box::new(io::empty())))
-        };
-        return Ok(Source::new(stamp, None, RestartableReader::new(begin)));
+    match own_file::of_path(path).map(|own| own.lines) {
+        Some(Lines::Whole(text)) => {
+            if let Some(text) = text(path, &mut file)? {
+                return Ok(Source::new(stamp, Some(text.len() as u64), Cursor::new(text)));
+            }
+        }
+        Some(Lines::Streamed(lines)) => {
+            let path = path.to_owned();
+            let begin = move || Ok(lines(&path, Box::new(open_regular(&path)?)));
+            return Ok(Source::new(stamp, None, RestartableReader::new(begin)));
+        }
+        Some(Lines::AsUsual) | None => {}
     }
     if let Some(ranges) = rollout::ranges(path) {
         let length = rollout::length(&ranges);
@@ -92,7 +96,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
         return Ok(Source::new(stamp, None, text));
     }
     let form = form_of(path, &mut file)?;
-    if form == Form::Lines {
+    if let Form::Lines = form {
         return Ok(Source::new(stamp, Some(stamp.size), file));
     }
     let path = path.to_owned();
@@ -103,7 +107,7 @@ pub fn open(path: &Path) -> io::Result<Source> {
             Form::Packed => Box::new(Unpacked::new(file)?),
             Form::DocumentLines => Box::new(DocumentLines::new(file)),
             Form::SseLines => Box::new(SseLines::new(file)),
-            Form::ChatHistory => Box::new(HistoryLines::new(&path, file)),
+            Form::Own(lines) => lines(&path, Box::new(file)),
         })
     };
     Ok(Source::new(stamp, None, RestartableReader::new(begin)))
@@ -120,7 +124,8 @@ fn form_of(path: &Path, file: &mut File) -> io::Result<Form> {
     file.seek(SeekFrom::Start(0))?;
     let form = form_by(&beginning[..length]);
     // A `.jsonl` file is lines, even while its first line is incomplete.
-    if form != Form::Lines || path.extension().is_some_and(|extension| extension == "jsonl") {
+    let is_lines = matches!(form, Form::Lines);
+    if !is_lines || path.extension().is_some_and(|extension| extension == "jsonl") {
         return Ok(form);
     }
     let is_document = document_detector::is_document(file, |_| {})?;
@@ -143,7 +148,7 @@ impl TextStream {
             return Ok(TextStream { form: Form::Packed, text: Box::new(text) });
         }
         let mut form = form_by(&beginning);
-        if form == Form::Lines {
+        if let Form::Lines = form {
             let mut seen = Vec::new();
             let begun = std::mem::take(&mut beginning);
             let mut text = Cursor::new(begun).chain(&mut stream);
@@ -157,7 +162,7 @@ impl TextStream {
 
     /// True if it is one document, whose lines make sense only together.
     pub fn is_document(&self) -> bool {
-        self.form == Form::DocumentLines
+        matches!(self.form, Form::DocumentLines)
     }
 
     /// The bytes of the stream.
@@ -170,7 +175,7 @@ impl TextStream {
             Form::Lines | Form::Packed => self.text,
             Form::DocumentLines => Box::new(DocumentLines::new(self.text)),
             Form::SseLines => Box::new(SseLines::new(self.text)),
-            Form::ChatHistory => Box::new(HistoryLines::new(Path::new(""), self.text)),
+            Form::Own(lines) => lines(Path::new(""), self.text),
         }
     }
 }
@@ -201,8 +206,8 @@ fn form_by(beginning: &[u8]) -> Form {
     let event = [b"data:".as_slice(), b"event:", b"id:", b"retry:", b":"];
     if beginning.starts_with(b"[") {
         Form::DocumentLines
-    } else if aider_history::is_history(beginning) {
-        Form::ChatHistory
+    } else if let Some(lines) = own_file::lines_by_beginning(beginning) {
+        Form::Own(lines)
     } else if event.iter().any(|field| beginning.starts_with(field)) {
         Form::SseLines
     } else {

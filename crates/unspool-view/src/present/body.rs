@@ -37,6 +37,8 @@ pub fn body(body: &Body) -> Vec<Block> {
         Body::File(file) => file_blocks(file),
         Body::Source(source) => vec![source_link(source)],
         Body::Patch(patch) => patch_blocks(patch),
+        // What it said is said elsewhere.
+        Body::Notice(notice) if notice.code.is_empty() && notice.text.is_empty() => Vec::new(),
         Body::Notice(notice) => vec![notice_block(notice)],
         Body::Error(failure) => vec![error(failure)],
         Body::Data(data) => {

@@ -160,24 +160,75 @@ fn each<T: Sync>(list: &[T], work: impl Fn(&T) + Sync) {
 fn logs_that_grow_as_agents_wrote_them_are_at_every_step_what_a_fresh_import_gives() {
     // R-001-28: with the recorded sizes of every write, including sub-agents' logs.
     let mut cases: BTreeMap<PathBuf, Vec<FileWrite>> = BTreeMap::new();
-    for agent in ["claude-code", "codex"] {
-        let folder = root().join("fixtures").join(agent);
-        let contents = fs::read_to_string(folder.join("growth.tsv")).unwrap();
-        for line in contents.lines().filter(|line| !line.starts_with('#')) {
-            let (path, lines) = line.split_once('\t').unwrap();
-            let (case, file) = path.split_once('/').unwrap();
-            let lines: usize = lines.parse().unwrap();
-            let ends = line_ends(&folder.join(path));
+    for agent in ["claude-code", "codex", "droid", "pi", "qwen"] {
+        for (case, file, lines) in recorded_writes(agent) {
+            let path = case.join(&file);
+            // A write may end within a line.
+            let is_cut = lines.ends_with('+');
+            let lines: usize = lines.trim_end_matches('+').parse().unwrap();
+            let ends = line_ends(&path);
             // The recording of the writes was one record shorter than the fixture.
-            assert!(lines <= ends.len(), "{path} has no line {lines}");
-            let size = lines.checked_sub(1).map_or(0, |last| ends[last]);
-            cases.entry(folder.join(case)).or_default().push((file.into(), size));
+            assert!(lines <= ends.len(), "{} has no line {lines}", path.display());
+            let mut size = lines.checked_sub(1).map_or(0, |last| ends[last]);
+            if is_cut {
+                size = size.midpoint(ends[lines]);
+            }
+            cases.entry(case).or_default().push((file.into(), size));
         }
     }
     let steps: usize = cases.values().map(Vec::len).sum();
-    assert!(cases.len() >= 8 && steps > 250, "{} cases, {steps} steps", cases.len());
+    assert!(cases.len() >= 18 && steps > 420, "{} cases, {steps} steps", cases.len());
     let cases: Vec<_> = cases.into_iter().collect();
     each(&cases, |(case, steps)| grow(case, steps));
+}
+
+/// The recorded writes of an agent: the case, the file, and how long the file was afterwards.
+pub fn recorded_writes(agent: &str) -> Vec<(PathBuf, String, String)> {
+    let folder = root().join("fixtures").join(agent);
+    let contents = fs::read_to_string(folder.join("growth.tsv")).unwrap();
+    let writes = contents.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let (path, length) = line.split_once('\t').unwrap();
+        let (case, file) = path.split_once('/').unwrap();
+        (folder.join(case), file.to_owned(), length.to_owned())
+    });
+    writes.collect()
+}
+
+#[test]
+fn a_database_that_grows_as_kilo_wrote_it_is_at_every_step_what_a_fresh_import_gives() {
+    // R-001-28, laws 2 and 5: with the events that the session had at each recorded moment. Nearly
+    // all of them are of texts that Kilo shows while it waits, and removes.
+    let mut steps = 0;
+    let tree = TempDir::new().unwrap();
+    let path = tree.path().join("kilo.db");
+    let mut grown = Archive::new();
+    let mut read = 0;
+    for (case, file, events) in recorded_writes("kilo") {
+        let events: i64 = events.parse().unwrap();
+        let whole = case.join(file);
+        if !path.exists() {
+            fs::copy(&whole, &path).unwrap();
+            let begun = rusqlite::Connection::open(&path).unwrap();
+            begun.execute("DELETE FROM event", ()).unwrap();
+        }
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database.execute("ATTACH ?1 AS whole", [whole.to_str().unwrap()]).unwrap();
+        let added = "INSERT INTO event SELECT * FROM whole.event AS e \
+             WHERE e.seq < ?1 AND e.id NOT IN (SELECT id FROM event)";
+        assert!(database.execute(added, [events]).unwrap() > 0);
+        database.execute("UPDATE event_sequence SET seq = ?1", [events - 1]).unwrap();
+        database.execute("UPDATE session SET time_updated = ?1", [events]).unwrap();
+        drop(database);
+        read += grown.sync(tree.path()).bytes;
+        let mut fresh = Archive::new();
+        let whole = fresh.sync(tree.path()).bytes;
+        assert_eq!(grown.contents(), fresh.contents(), "{events} events");
+        assert_eq!(read, whole, "{events} events: something was read twice, or not at all");
+        steps += 1;
+    }
+    assert!(steps > 60, "{steps}");
+    let parts: usize = grown.contents()[0].turns.iter().map(|turn| turn.parts.len()).sum();
+    assert!(parts >= 20, "{parts}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unspool_sources::agents::AGENTS;
+
 use crate::case::root;
 
 /// A file that a person can hold in the head.
@@ -77,6 +79,40 @@ fn files_are_short() {
         (lines > MAX_FILE_LINES).then(|| format!("{} has {lines} lines", source.path))
     });
     assert_none(long.collect());
+}
+
+/// What finds and reads logs asks the table of agents: a further agent is a folder and a line in the
+/// table. Named are the formats that several agents share, by the agent that they come from.
+#[test]
+fn what_finds_and_reads_logs_names_no_agent() {
+    let folder = "crates/unspool-sources/src/";
+    let is_asked = |path: &str| {
+        let path = path.strip_prefix(folder).unwrap_or_default();
+        ["read", "discover", "file_decoder", "survey", "in_memory", "library", "fingerprint"]
+            .iter()
+            .any(|seam| path.starts_with(seam))
+    };
+    let names = |line: &str| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
+        let shared = ["claude-code", "codex", "opencode", "rows", "acp"];
+        let agents = || AGENTS.iter().map(|agent| agent.name).filter(|name| !shared.contains(name));
+        let modules = ["continue_dev", "mini_swe_agent"];
+        words.any(|word| {
+            // `continue` is a word of the language.
+            let is_name = !word.eq_ignore_ascii_case("continue")
+                && agents().any(|name| word.eq_ignore_ascii_case(name));
+            is_name || modules.contains(&word)
+        })
+    };
+    let mut asked = 0;
+    let mut found = Vec::new();
+    for source in program_sources().filter(|source| is_asked(&source.path)) {
+        asked += 1;
+        let lines = source.text.lines().enumerate().filter(|(_, line)| names(line));
+        found.extend(lines.map(|(at, line)| format!("{}:{}: {line}", source.path, at + 1)));
+    }
+    assert!(asked > 25, "{asked} files");
+    assert_none(found);
 }
 
 /// The functions of a file by name, with their lengths. rustfmt puts the closing brace of a

@@ -196,6 +196,7 @@ impl PromptTruth {
         self.is_complete()
             && !self.has_gap(PromptGap::Instructions)
             && !self.has_gap(PromptGap::EarlierMessages)
+            && !self.has_gap(PromptGap::HookContext)
     }
 
     /// True if all tools are in what is known.
@@ -279,7 +280,7 @@ impl ComposedPrompt {
         }
         for frame in adaptation_frames(text) {
             let ids = frame.ids.map(|ids| ids.into_iter().map(str::to_owned).collect());
-            self.adaptations.push(Adaptation { content: frame.content.to_owned(), ids });
+            self.adaptations.push(Adaptation { content: frame.content.into_owned(), ids });
         }
     }
 

@@ -185,7 +185,6 @@ impl<'a> RunBuilder<'a> {
                 None => request(self.session, step, sources.content),
             }),
             payload_completed: payload::response(self.session, step, cancelled),
-            ..FlowStep::default()
         });
     }
 

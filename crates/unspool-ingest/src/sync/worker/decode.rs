@@ -79,7 +79,9 @@ impl<S: Store> Worker<'_, S> {
             ident: Vec::new(),
             warnings: Vec::new(),
         });
-        let former = match stored.filter(|_| !same) {
+        // A file that was found empty keeps what it had before.
+        let was_empty = stored.is_some_and(|stored| stored.print.offset == 0);
+        let former = match stored.filter(|_| !same || was_empty) {
             Some(stored) => self.saved(stored)?,
             None => None,
         };

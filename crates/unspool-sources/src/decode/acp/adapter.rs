@@ -105,13 +105,12 @@ impl Adapter {
     /// What the id of a chunk's message names.
     pub fn chunk_name(self, prose_kind: ProseKind, id: &str) -> ChunkName {
         match (self, prose_kind) {
-            (Adapter::OpenCode | Adapter::Kilo, ProseKind::Reasoning) | (Adapter::Codex, _) => {
+            (Adapter::OpenCode, ProseKind::Reasoning) | (Adapter::Codex, _) => {
                 ChunkName::Block(Name::Block(id.into(), 0))
             }
-            (Adapter::Claude | Adapter::Other, _)
-            | (Adapter::OpenCode | Adapter::Kilo, ProseKind::Text) => {
-                ChunkName::Step(Name::Message(id.into()))
-            }
+            // Kilo names the message of reasoning, too.
+            (Adapter::Claude | Adapter::Kilo | Adapter::Other, _)
+            | (Adapter::OpenCode, ProseKind::Text) => ChunkName::Step(Name::Message(id.into())),
             (Adapter::Copilot | Adapter::Droid | Adapter::Gemini | Adapter::Qwen, _) => {
                 ChunkName::None
             }

@@ -2,7 +2,8 @@
 
 use crate::agents::Agent;
 use crate::discover::{LogLocation, SearchDepth};
-use crate::read::aider_history;
+
+use super::history;
 
 pub const AGENT: Agent = Agent {
     recorded: Some(("0.86.2", "0.86.2")),
@@ -15,8 +16,9 @@ pub const AGENT: Agent = Agent {
         folders: &[""],
         others: &[("AIDER_CHAT_HISTORY_FILE", &[])],
         depth: SearchDepth::TopLevel,
-        is_log: |path| path.file_name().is_some_and(|name| name == aider_history::FILE_NAME),
-        in_projects: Some(aider_history::FILE_NAME),
+        is_log: |path| path.file_name().is_some_and(|name| name == history::FILE_NAME),
+        in_projects: Some(history::FILE_NAME),
     }),
+    files: &[history::FILE],
     ..Agent::new(super::NAME, "aider", &[super::LOG])
 };

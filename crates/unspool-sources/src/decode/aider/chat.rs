@@ -205,11 +205,15 @@ impl ChatDecoder {
             return RecordOutcome::InParts;
         }
         if let Some(question) = answered_question(line) {
-            let subject = self.notice.clone().unwrap_or_default();
-            if !self.actions.question(emit, &question, &subject) {
+            let before = self.notice.take().unwrap_or_default();
+            let subject = question.subject(&before);
+            if self.actions.question(emit, &question, subject) {
+                self.take_subject(emit, &before, subject);
+            } else {
+                self.notice = Some(before).filter(|before| !before.is_empty());
                 self.say_notice(emit, "question", line);
+                self.notice = None;
             }
-            self.notice = None;
             self.end_again(emit);
             return RecordOutcome::InParts;
         }
@@ -313,6 +317,18 @@ impl ChatDecoder {
 
     fn name_of_notice(&self) -> Name {
         Name::Record(format!("notice-{}", self.notices).into())
+    }
+
+    /// Takes what a question is about out of the notice before it: the call has it. Nothing remains of
+    /// most of these notices.
+    fn take_subject(&mut self, emit: &mut Emitter<'_>, before: &str, subject: &str) {
+        if subject.is_empty() {
+            return;
+        }
+        let rest = before.strip_suffix(subject).unwrap_or(before).trim_matches('\n');
+        let code = if rest.is_empty() { "" } else { "informational" };
+        let notice = Notice { code: code.to_owned(), text: rest.to_owned() };
+        emit.push(EventKind::Part(Some(self.name_of_notice()), Body::Notice(notice)));
     }
 
     /// Adds a line to the notice before it, or begins a new one.

@@ -9,6 +9,15 @@ pub(super) struct AnsweredQuestion<'t> {
 }
 
 impl AnsweredQuestion<'_> {
+    /// What the question is about: the line before it, or all lines before it if it is about several
+    /// commands.
+    pub fn subject<'s>(&self, before: &'s str) -> &'s str {
+        if self.question.starts_with("Run shell commands?") {
+            return before;
+        }
+        before.lines().last().unwrap_or_default()
+    }
+
     pub fn is_yes(&self) -> bool {
         let first = self.answer.trim().chars().next();
         first.is_none_or(|letter| matches!(letter.to_ascii_lowercase(), 'y' | 'a'))
@@ -33,5 +42,9 @@ mod tests {
         assert!(!found.is_some_and(|question| question.is_yes()));
         assert!(answered_question("Create it? (Y)es/(N)o [Yes]: a").is_some_and(|q| q.is_yes()));
         assert_eq!(answered_question("Running ls"), None);
+        let subject =
+            |question: &'static str| AnsweredQuestion { question, answer: "" }.subject("a\nb");
+        assert_eq!(subject("Run shell command?"), "b");
+        assert_eq!(subject("Run shell commands?"), "a\nb");
     }
 }

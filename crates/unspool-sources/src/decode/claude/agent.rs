@@ -17,6 +17,7 @@ pub const AGENT: Agent = Agent {
         is_log: |path| ends(path, ".jsonl") || agent_meta::is_agent_meta(path),
         in_projects: None,
     }),
+    files: &[agent_meta::FILE],
     hooks: Some(HookSetup {
         file: "settings.json",
         form: HookForm::Settings { second: 1 },

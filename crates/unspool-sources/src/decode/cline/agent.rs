@@ -2,7 +2,21 @@
 
 use crate::agents::Agent;
 use crate::discover::{LogLocation, SearchDepth, ends};
-use crate::read::cline;
+use crate::read::event_table::EventTable;
+
+use super::files;
+
+/// The event log of its hub. Old rows are removed by Cline. Rows that carry a whole conversation are
+/// nearly all of the bytes, and repeat what the conversation's own file has.
+const EVENTS: EventTable = EventTable {
+    name: "hub_events",
+    sequence: "sequence",
+    session: "session_id",
+    created: "created_at",
+    kind: "event",
+    event: "envelope_json",
+    left_out: "capability.",
+};
 
 pub const AGENT: Agent = Agent {
     recorded: Some(("3.0.65", "3.0.65")),
@@ -19,10 +33,12 @@ pub const AGENT: Agent = Agent {
         is_log: |path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let is_event_log = name.starts_with("hub-events-") && ends(path, ".db");
-            is_event_log || cline::is_session_file(path)
+            is_event_log || files::is_session_file(path)
         },
         in_projects: None,
     }),
+    files: &[files::CONVERSATION, files::SIDE],
+    event_table: Some(&EVENTS),
     resume: Some("cline -i --id"),
-    ..Agent::new(super::NAME, "Cline", &[super::LOG, super::LIVE])
+    ..Agent::new(super::NAME, "Cline", &[super::LOG, super::LIVE, super::PRINTED])
 };

@@ -169,36 +169,41 @@ impl LogDecoder {
         let id: Arc<str> = block.text("id").unwrap_or_default().into();
         let name = block.string("name").unwrap_or_default();
         self.calls.insert(id.clone(), name.clone());
-        emit_call(emit, &id, &name, block, "input");
-        let input = block.fields("input");
-        match &*name {
-            "spawn_agent" | "team_run_task" => emit.push(EventKind::AgentStarted {
-                agent: AgentRef { call: Some(id), id: None },
-                name: input.string("agentId").unwrap_or_else(|| "agent".to_owned()),
-                task: input.string("task").unwrap_or_default(),
-                background: input.is("runMode", "async"),
-            }),
-            "ask_question" => {
-                let labels: Vec<String> = input.read("options").unwrap_or_default();
-                let option = |label| QuestionOption { label, description: None };
-                let item = QuestionItem {
-                    question: input.string("question").unwrap_or_default(),
-                    options: labels.into_iter().map(option).collect(),
-                    ..QuestionItem::default()
-                };
-                let (request_id, kind) = (None, QuestionKind::Choice);
-                let question = Question { request_id, kind, items: vec![item] };
-                let (call, requested) = (CallRef::Id(id), false);
-                emit.push(EventKind::QuestionAsked {
-                    call,
-                    tool: name,
-                    question,
-                    requested,
-                    inferred: false,
-                });
-            }
-            _ => {}
+        emit_use(emit, id, name, block);
+    }
+}
+
+/// Emits a call of the model, and what it means: a sub-agent, a question.
+pub(super) fn emit_use(emit: &mut Emitter<'_>, id: Arc<str>, name: String, block: &Fields<'_>) {
+    emit_call(emit, &id, &name, block, "input");
+    let input = block.fields("input");
+    match &*name {
+        "spawn_agent" | "team_run_task" => emit.push(EventKind::AgentStarted {
+            agent: AgentRef { call: Some(id), id: None },
+            name: input.string("agentId").unwrap_or_else(|| "agent".to_owned()),
+            task: input.string("task").unwrap_or_default(),
+            background: input.is("runMode", "async"),
+        }),
+        "ask_question" => {
+            let labels: Vec<String> = input.read("options").unwrap_or_default();
+            let option = |label| QuestionOption { label, description: None };
+            let item = QuestionItem {
+                question: input.string("question").unwrap_or_default(),
+                options: labels.into_iter().map(option).collect(),
+                ..QuestionItem::default()
+            };
+            let (request_id, kind) = (None, QuestionKind::Choice);
+            let question = Question { request_id, kind, items: vec![item] };
+            let (call, requested) = (CallRef::Id(id), false);
+            emit.push(EventKind::QuestionAsked {
+                call,
+                tool: name,
+                question,
+                requested,
+                inferred: false,
+            });
         }
+        _ => {}
     }
 }
 
@@ -270,7 +275,7 @@ fn text_of(message: &Fields<'_>) -> String {
 }
 
 /// `inputTokens` includes what was read from the cache and what was written to it.
-fn usage(metrics: &Fields<'_>) -> Usage {
+pub(super) fn usage(metrics: &Fields<'_>) -> Usage {
     let count = |name: &str| metrics.number(name).unwrap_or(0);
     let (cache_read, cache_write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
     Usage {

@@ -24,30 +24,48 @@ impl LogDecoder {
         let id: Arc<str> = block.text("tool_use_id").unwrap_or_default().into();
         let known = self.calls.remove(&id);
         let tool = known.or_else(|| block.string("name")).unwrap_or_default();
-        let content: Value = block.read("content").unwrap_or_default();
-        let Some(found) = read_result(&tool, &content, block.flag("is_error")) else { return };
-        let call = CallRef::Id(id.clone());
-        if tool == "ask_question" && found.end == ToolEnd::Completed {
-            let text = found.output.clone();
-            let (decision, choices) = (Decision::Answered, Vec::new());
-            let answer = Answer { decision, text, choices, observed: true };
-            emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
-        }
-        if matches!(&*tool, "spawn_agent" | "team_run_task") {
-            end_agent(emit, &id, &content, found.end);
-        }
-        let (end, exit_code) = (found.end, found.exit_code);
-        let outcome = ToolOutcome {
-            output: Some(found.output),
-            result: block.json("content").filter(|_| !block.is_text("content")),
-            exit_code,
-            duration_ms: None,
-        };
-        emit.push(EventKind::ToolEnded { call, end, outcome });
-        if end == ToolEnd::Interrupted {
+        let end = end_call(emit, &id, &tool, block, "content", block.flag("is_error"));
+        if end == Some(ToolEnd::Interrupted) {
             self.end(emit, EndReason::Interrupted);
         }
     }
+}
+
+/// Emits the end of a call whose result is the field `content`. `None` if it is no result.
+pub(super) fn end_call(
+    emit: &mut Emitter<'_>,
+    id: &Arc<str>,
+    tool: &str,
+    block: &Fields<'_>,
+    content: &str,
+    is_error: bool,
+) -> Option<ToolEnd> {
+    let value: Value = block.read(content).unwrap_or_default();
+    let found = read_result(tool, &value, is_error)?;
+    let call = CallRef::Id(id.clone());
+    if tool == "ask_question" && found.end == ToolEnd::Completed {
+        let text = found.output.clone();
+        let (decision, choices) = (Decision::Answered, Vec::new());
+        let answer = Answer { decision, text, choices, observed: true, by: None };
+        emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
+    }
+    if starts_agent(tool) {
+        end_agent(emit, id, &value, found.end);
+    }
+    let (end, exit_code) = (found.end, found.exit_code);
+    let outcome = ToolOutcome {
+        output: Some(found.output),
+        result: block.json(content).filter(|_| !block.is_text(content)),
+        exit_code,
+        duration_ms: block.number("durationMs"),
+    };
+    emit.push(EventKind::ToolEnded { call, end, outcome });
+    Some(end)
+}
+
+/// True for a tool that starts a sub-agent.
+pub(super) fn starts_agent(tool: &str) -> bool {
+    matches!(tool, "spawn_agent" | "team_run_task")
 }
 
 struct CallResult {

@@ -17,5 +17,6 @@ pub const AGENT: Agent = Agent {
     }),
     // `cn --resume` takes no session: it resumes the newest. A given one can only be forked.
     resume: Some("cn --fork"),
+    files: &[super::index_file::FILE],
     ..Agent::new(super::NAME, "Continue", &[super::INDEX, super::LOG])
 };

@@ -37,6 +37,8 @@ pub(super) struct SessionDecoder {
     turn: Option<Arc<str>>,
     /// The number of the next model call in the turn.
     step: u32,
+    /// The last turn is over: its calls have their tokens, as the document has their sum.
+    at_rest: bool,
     usage: CallUsage,
 }
 
@@ -76,6 +78,11 @@ impl Decoder for SessionDecoder {
         outcome
     }
 
+    fn replace(&mut self, former: &str) {
+        let former = serde_json::from_str::<SessionDecoder>(former);
+        self.usage.replace(former.ok().map(|former| former.usage));
+    }
+
     fn save(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
@@ -103,7 +110,7 @@ impl SessionDecoder {
         }
         self.usage.set_session(&usage);
         if self.index > 0 {
-            self.usage.report(emit);
+            self.usage.report(emit, self.compaction, self.at_rest);
         }
         RecordOutcome::Metadata
     }
@@ -117,6 +124,7 @@ impl SessionDecoder {
     ) {
         self.turn = Some(id.clone());
         self.step = 0;
+        self.at_rest = trigger == Trigger::Command && self.at_rest;
         emit.push(EventKind::TurnStarted { names: vec![Name::Prompt(id)], trigger, user });
     }
 
@@ -176,7 +184,9 @@ impl SessionDecoder {
         }
         emit.push(EventKind::StepEnded { step: name, stop_reason: None });
         // After a refused call the model is not asked again.
-        if !calls.made || calls.denied {
+        let is_last = !calls.made || calls.denied;
+        self.at_rest = is_last && message.has("usage");
+        if is_last {
             emit.push(EventKind::TurnEnded(EndReason::Completed));
         }
         if made { RecordOutcome::InParts } else { RecordOutcome::Metadata }
@@ -223,6 +233,7 @@ impl SessionDecoder {
         if is_first {
             self.compaction = digest(summary.as_bytes());
             self.start_turn(emit, id.clone(), Trigger::Command, Vec::new());
+            self.at_rest = true;
         }
         let compaction = Compaction { summary, ..Compaction::default() };
         emit.push(EventKind::Part(Some(Name::Record(id)), Body::Compaction(compaction)));

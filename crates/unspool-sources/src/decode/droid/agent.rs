@@ -2,7 +2,8 @@
 
 use crate::agents::{Agent, HookForm, HookSetup};
 use crate::discover::{LogLocation, SearchDepth, ends};
-use crate::read::droid_settings;
+
+use super::settings_file;
 
 pub const AGENT: Agent = Agent {
     recorded: Some(("0.215.0", "0.215.0")),
@@ -14,9 +15,10 @@ pub const AGENT: Agent = Agent {
         folders: &[".factory/sessions"],
         others: &[],
         depth: SearchDepth::Recursive,
-        is_log: |path| ends(path, ".jsonl") || droid_settings::is_settings(path),
+        is_log: |path| ends(path, ".jsonl") || settings_file::is_settings(path),
         in_projects: None,
     }),
+    files: &[settings_file::FILE],
     hooks: Some(HookSetup {
         file: "settings.json",
         form: HookForm::Settings { second: 1 },

@@ -1,4 +1,4 @@
-//! The settings file beside a session file (`read/droid_settings.rs`): the model, and the tokens of
+//! The settings file beside a session file (`settings_file.rs`): the model, and the tokens of
 //! the session as a whole. Droid writes no tokens per model call.
 
 use unspool_model::event::EventKind;

@@ -15,6 +15,7 @@ pub const AGENT: Agent = Agent {
         is_log: |path| ends(path, ".db"),
         in_projects: None,
     }),
+    database_mark: Some(("kilo_board", super::SESSION_RECORD_TYPE)),
     resume: Some("kilo -s"),
     ..Agent::new(
         super::NAME,

@@ -20,6 +20,7 @@ pub const AGENT: Agent = Agent {
         },
         in_projects: None,
     }),
+    files: &[agent_meta::FILE],
     hooks: Some(HookSetup {
         file: "settings.json",
         form: HookForm::Settings { second: 1000 },

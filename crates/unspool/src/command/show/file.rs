@@ -13,7 +13,7 @@ use unspool_sources::decode::{RecordCounts, Warning};
 use unspool_sources::discover::find_files;
 use unspool_sources::in_memory::{DecodedSession, LoadError, SessionSet};
 use unspool_sources::read::source::lines_of;
-use unspool_sources::read::{rows, side_file};
+use unspool_sources::read::{own_file, rows};
 use unspool_sources::unsupported;
 use unspool_view::present::agents::SubagentSessions;
 use unspool_view::present::format;
@@ -123,7 +123,7 @@ fn read(session_set: &mut SessionSet, path: &Path) -> Result<Vec<Warning>> {
     let many = path.is_dir() || path.extension().is_some_and(|end| end == "db");
     if !many {
         session_set.read_file(path, &mut |_| {})?;
-        for more in side_file::side_files_of_log(path) {
+        for more in own_file::beside_log(path) {
             session_set.read_file(&more, &mut |_| {})?;
         }
         return Ok(Vec::new());

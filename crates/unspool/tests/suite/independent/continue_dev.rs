@@ -7,6 +7,7 @@ use super::{Kind, Tokens, add, number, string};
 
 pub fn session(bytes: &[u8]) -> RawSession {
     let mut raw = RawSession::default();
+    let mut prompts = 0;
     let document: Value = serde_json::from_slice(bytes).unwrap();
     for item in document["history"].as_array().into_iter().flatten() {
         let message = &item["message"];
@@ -32,6 +33,7 @@ pub fn session(bytes: &[u8]) -> RawSession {
         // Only Anthropic counts cached tokens beside the others, and has those that were written.
         let is_beside = !details["cache_write_tokens"].is_null();
         let prompt = number(&used["prompt_tokens"]);
+        prompts += prompt;
         let tokens = Tokens {
             input: if is_beside { prompt } else { prompt - cached },
             output: number(&used["completion_tokens"]),
@@ -39,6 +41,24 @@ pub fn session(bytes: &[u8]) -> RawSession {
             cache_creation: written,
         };
         raw.tokens = add(raw.tokens, tokens);
+    }
+    // After a turn that is over, the sum of the document counts: calls of sub-agents and those before
+    // a compaction are in no item.
+    let last = document["history"].as_array().into_iter().flatten().rfind(|item| {
+        let calls = item["message"]["toolCalls"].as_array();
+        let is_users = calls.is_some_and(|calls| {
+            calls.iter().any(|call| string(&call["id"]).starts_with("shell-"))
+        });
+        item["message"]["role"] == "assistant" && !is_users
+    });
+    let is_over = last.is_some_and(|item| {
+        let calls = item["message"]["toolCalls"].as_array().map_or(0, Vec::len);
+        !item["message"]["usage"].is_null() && calls == 0
+    });
+    let sum = &document["usage"];
+    if is_over && !sum["promptTokens"].is_null() {
+        raw.tokens.input += number(&sum["promptTokens"]) - prompts;
+        raw.tokens.output += number(&sum["completionTokens"]) - raw.tokens.output;
     }
     raw
 }

@@ -20,6 +20,9 @@ pub fn sessions(path: &Path) -> Vec<(String, RawSession)> {
 
 fn session(connection: &Connection, id: &str) -> RawSession {
     let mut raw = RawSession::default();
+    let created = "SELECT time_created FROM session WHERE id = ?1";
+    let created: i64 = connection.query_row(created, [id], |row| row.get(0)).unwrap();
+    let created = u64::try_from(created).unwrap();
     let sql = "SELECT message.data, part.data, part.message_id FROM part
                JOIN message ON message.id = part.message_id
                WHERE part.session_id = ?1 ORDER BY part.message_id, part.id";
@@ -31,8 +34,14 @@ fn session(connection: &Connection, id: &str) -> RawSession {
         let (message, part, message_id) = row.unwrap();
         let message: Value = serde_json::from_str(&message).unwrap();
         let part: Value = serde_json::from_str(&part).unwrap();
-        if message["role"] == "assistant" {
-            take(&part, &message_id, &mut raw);
+        // The text of a compaction is its summary, which stands for messages.
+        let is_summary = message["summary"] == true && part["type"] == "text";
+        if message["role"] == "assistant" && !is_summary {
+            // Older messages were copied from another session, which counts them.
+            let is_own = number(&message["time"]["created"]) >= created;
+            if is_own || part["type"] != "step-finish" {
+                take(&part, &message_id, &mut raw);
+            }
         }
     }
     raw
