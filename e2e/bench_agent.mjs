@@ -69,6 +69,8 @@ const acts = {
     note({ what: "grown", bytes: text.length });
   },
   wait: () => new Promise((resolve) => { cancelled = resolve; }),
+  /** Hears no interruption. */
+  deaf: () => new Promise(() => {}),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

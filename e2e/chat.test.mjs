@@ -23,6 +23,7 @@ test("R-003-13, R-003-43: a chat begins in the browser, and a permission is answ
   await page.waitForSelector("text=All pass.");
   assert.deepEqual(await it.answers(), [{ outcome: { outcome: "selected", optionId: "y" } }]);
   await page.waitForSelector(".ask", { state: "detached" });
+  await page.waitForSelector(".answer:has-text('answered in the browser')");
   await settled(page);
   assert.deepEqual(page.troubles, []);
 });

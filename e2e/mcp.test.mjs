@@ -1,10 +1,13 @@
-// The MCP server, as the official client of the protocol uses it: over stdio, and over HTTP with the token.
+// The MCP server, as the official clients of the protocol use it: over stdio, and over HTTP with the token.
+// The SDK of 2025 begins with a handshake, the one of 2026 asks what the server is, without any.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Client as Client2026, StreamableHTTPClientTransport as Http2026 } from "@modelcontextprotocol/client";
+import { StdioClientTransport as Stdio2026 } from "@modelcontextprotocol/client/stdio";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -14,7 +17,7 @@ const recording = join(root, "fixtures/claude-code/discovery-loop");
 /** Where the recording was made. */
 const project = "/home/dev/weather-app";
 const names = [
-  "search_sessions", "list_sessions", "get_session", "get_turn", "get_part", "list_failures", "get_prompt",
+  "search_sessions", "list_sessions", "get_session", "get_turn", "get_part", "list_failures", "get_findings", "get_prompt",
   "get_thoughtflow", "get_stats", "list_adaptations", "get_adaptation", "preview_adaptations", "propose_adaptation",
 ];
 
@@ -24,17 +27,25 @@ async function archive(t) {
   return data;
 }
 
-async function connected(t, transport) {
-  const client = new Client({ name: "e2e", version: "1.0.0" });
+async function connected(t, transport, client = new Client({ name: "e2e", version: "1.0.0" })) {
   await client.connect(transport);
   t.after(() => client.close());
   return client;
 }
 
-function stdio(t, data, options = ["--project", project], cwd = data) {
+/** A client that speaks the protocol of 2026 or nothing. */
+function client2026() {
+  const versionNegotiation = { mode: { pin: "2026-07-28" } };
+  return new Client2026({ name: "e2e", version: "1.0.0" }, { versionNegotiation });
+}
+
+const command = (data, options, cwd = data) => {
   const env = { PATH: process.env.PATH, HOME: data };
-  const args = ["--data", data, "mcp", ...options];
-  return connected(t, new StdioClientTransport({ command: program, args, env, cwd }));
+  return { command: program, args: ["--data", data, "mcp", ...options], env, cwd };
+};
+
+function stdio(t, data, options = ["--project", project]) {
+  return connected(t, new StdioClientTransport(command(data, options)));
 }
 
 /** Reads one session by all tools. The client checks each answer against the tool's schema. */
@@ -67,6 +78,10 @@ async function readAll(client) {
   const part = later.parts[0].part;
   assert.ok((await call("get_part", { session, part })).texts.length > 0);
   assert.ok((await call("list_failures")).failures.length > 0);
+  const { findings } = await call("get_findings", { session });
+  for (const place of findings.flatMap((finding) => finding.places ?? [])) {
+    if (place.part) await call("get_part", { session, part: place.part, turn: place.turn });
+  }
   assert.ok((await call("get_thoughtflow", { session })).steps.length > 0);
   assert.equal((await call("get_stats")).sessions, 1);
   const wrong = await client.callTool({ name: "get_turn", arguments: { session, turn: 99 } });
@@ -78,6 +93,9 @@ async function readAll(client) {
   assert.equal(resources[0].uri, `unspool://session/${session}`);
   const { contents } = await client.readResource({ uri: `${resources[0].uri}/turn/1` });
   assert.equal(JSON.parse(contents[0].text).turn, 1);
+  const adaptations = resources.find((resource) => resource.uri === "unspool://adaptations");
+  const listed = JSON.parse((await client.readResource({ uri: adaptations.uri })).contents[0].text);
+  assert.ok(listed.adaptations.some((item) => item.id === "adn.tools.edit-reread"));
   assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 2);
   await assert.rejects(client.readResource({ uri: "file:///etc/passwd" }), /no such resource/);
   const { prompts } = await client.listPrompts();
@@ -93,6 +111,20 @@ test("the official client reads an archive over stdio", async (t) => {
   const session = await readAll(await stdio(t, data));
   // The ids are those of the other commands.
   assert.equal(await run(data, ["show", session]), 0);
+});
+
+test("the official client of the next protocol reads an archive over stdio and HTTP, without a handshake", async (t) => {
+  const data = await archive(t);
+  const overStdio = await connected(t, new Stdio2026(command(data, ["--project", project])), client2026());
+  assert.equal(overStdio.getNegotiatedProtocolVersion(), "2026-07-28");
+  await readAll(overStdio);
+  const server = await serve(t, data, ["--port", "0"]);
+  const token = new URL(server.address).searchParams.get("token");
+  const http = (headers) => new Http2026(new URL("/mcp", server.origin), { requestInit: { headers } });
+  const overHttp = await connected(t, http({ Authorization: `Bearer ${token}` }), client2026());
+  assert.equal(overHttp.getNegotiatedProtocolVersion(), "2026-07-28");
+  await readAll(overHttp);
+  await assert.rejects(client2026().connect(http({})));
 });
 
 test("a client sees the project that it was started in", async (t) => {
@@ -169,9 +201,9 @@ test("agents get the server into their settings, and out again", async (t) => {
   // The command that is written is the one that the client can start.
   await run(data, ["import", recording]);
   await run(data, ["mcp", "install", "--agent", "claude-code", "--all", "--yes"]);
-  const { command, args } = JSON.parse(await readFile(join(home, files["claude-code"]), "utf8")).mcpServers.unspool;
+  const installed = JSON.parse(await readFile(join(home, files["claude-code"]), "utf8")).mcpServers.unspool;
   const env = { PATH: process.env.PATH, HOME: home };
-  const client = await connected(t, new StdioClientTransport({ command, args, env }));
+  const client = await connected(t, new StdioClientTransport({ command: installed.command, args: installed.args, env }));
   const { structuredContent } = await client.callTool({ name: "list_sessions", arguments: {} });
   assert.equal(structuredContent.sessions.length, 1);
 });

@@ -178,6 +178,7 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   await goTo(page, "j", "I'll start by mapping the project");
   assert.equal(await page.locator(".chosen").count(), 1);
   assert.equal(await inSight(page.locator(".chosen")), true);
+  assert.equal(await page.evaluate(() => document.activeElement.classList.contains("chosen")), true, "there is one cursor: the focus");
   const id = (await page.locator(".chosen").getAttribute("id")).slice(2);
   await page.keyboard.press("y");
   await until("the status says so", async () => (await page.locator(".spoken").innerText()) === "Copied as Markdown");
@@ -214,6 +215,22 @@ test("a session by keyboard only: from the list to a part, its Markdown, its rec
   assert.equal(await page.locator(".chosen .diff").first().isVisible(), true, "what hides it is opened");
   const top = await page.locator(".chosen").evaluate((one) => one.getBoundingClientRect().top / innerHeight);
   assert.ok(top > 0 && top < 1 / 3, `in the upper third: ${top}`);
+  // Behind the last edit it says so, and where the others are.
+  const seek = async (key) => {
+    const before = await page.locator(".chosen").getAttribute("id");
+    await page.keyboard.press(key);
+    return (await page.locator(".chosen").getAttribute("id")) !== before;
+  };
+  const edit = await page.locator(".chosen").getAttribute("id");
+  let passed = 0;
+  while (await seek("d")) passed += 1;
+  const end = passed === 0 ? "No other edit in the loaded part" : `No edit below; ${passed} above: D`;
+  await until("it says that there is none", async () => {
+    const said = await page.locator(".spoken").innerText();
+    return said === end || said;
+  });
+  for (; passed > 0; passed -= 1) await seek("D");
+  assert.equal(await page.locator(".chosen").getAttribute("id"), edit);
   await page.keyboard.press("o");
   assert.equal(await page.locator(".chosen details.card").evaluate((fold) => fold.open), false);
   await page.keyboard.press("o");

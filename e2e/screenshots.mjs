@@ -4,6 +4,7 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { armed, begin, call, done, form, permission, stage } from "./chat_stage.mjs";
+import { ID, after, before, unspool } from "./learning_stage.mjs";
 import { closeBrowser, folder, open, root, run, serve, until } from "./program.mjs";
 
 const into = process.argv[2] ?? "docs/images";
@@ -57,6 +58,7 @@ const pages = {
     await page.goto(new URL("/?q=fahrenheit&agent=gemini&kind=tool", page.url()).href);
     await page.waitForSelector(".results .hit-row");
   },
+  findings: (page) => page.goto(new URL("/findings", page.url()).href),
   stats: (page) => page.goto(new URL("/stats", page.url()).href),
 };
 
@@ -136,8 +138,44 @@ async function takeChats() {
   }, { start: [{ stderr: "Error: no API key; set ANTHROPIC_API_KEY or log in" }, { exit: 1 }] });
 }
 
+/** Pictures of the loop: a proposal, and what it changed. */
+async function takeLearning() {
+  const data = await folder(here);
+  await before(data);
+  const server = await serve(here, data, ["--port", "0"]);
+  const look = { viewport: { width: 1000, height: 760 }, reducedMotion: "reduce", timezoneId: "UTC", locale: "en-GB" };
+  const show = async (name, path, theme, prepare) => {
+    const page = await open(here, { ...look, colorScheme: theme });
+    await page.goto(server.address);
+    await page.goto(server.origin + path);
+    await prepare(page);
+    await page.mouse.move(0, 0);
+    const file = join(into, `web-${name}-${theme}.png`);
+    await page.screenshot({ path: file, animations: "disabled", caret: "hide" });
+    console.log(`${file}  ${Math.round((await stat(file)).size / 1024)} KB`);
+  };
+  for (const theme of ["dark", "light"]) {
+    await show("proposals", "/adaptations", theme, (page) => page.waitForSelector(".proposal"));
+  }
+  const proposals = JSON.parse(unspool(data, ["adapt", "proposals", "--json"]));
+  unspool(data, ["adapt", "apply", String(proposals.find((one) => one.id === ID).number)]);
+  await after(data);
+  for (const theme of ["dark", "light"]) {
+    await show("effect", `/adaptations/${ID}`, theme, async (page) => {
+      await page.waitForSelector(".effect .verdict");
+      // The days of the sessions depend on today.
+      await page.locator(".effect .ends").evaluate((ends) => {
+        const days = ["2026-11-13", "2026-11-15", "2026-11-15"];
+        [...ends.children].forEach((end, nth) => { end.textContent = days[nth]; });
+      });
+      await toTop(page.locator(".effect"), 70);
+    });
+  }
+}
+
 await mkdir(into, { recursive: true });
 try {
+  await takeLearning();
   await takeChats();
   const data = await folder(here);
   const server = await serve(here, data, ["--demo", "--port", "0"]);

@@ -116,7 +116,7 @@ class Mock:
             if isinstance(call, str):
                 calls.append((self.id("call_"), tool, {argument: call} | more))
             elif name := next((name for name in call if name in declared(body)), None):
-                calls.append((self.id("call_"), name, call[name]))
+                calls.append((self.id("call_"), name, call[name], namespace(body, name)))
             else:
                 self.undeclared.add(step)
         text = "I run it." if calls else "Done." if tool else "Small task"
@@ -162,6 +162,12 @@ def declared(body):
     for tool in body.get("tools") or []:
         tools += tool.get("functionDeclarations") or tool.get("tools") or [tool]
     return [tool.get("name") or tool.get("function", {}).get("name") for tool in tools]
+
+
+def namespace(body, name):
+    """The group in which Codex declares a tool, if it does."""
+    groups = [tool for tool in body.get("tools") or [] if tool.get("type") == "namespace"]
+    return next((group["name"] for group in groups if name in [tool.get("name") for tool in group["tools"]]), None)
 
 
 def shell_tool(body):
@@ -213,6 +219,8 @@ def openai(id, model, text, calls):
     for call in calls:
         items.append({"id": "f" + call[0], "type": "function_call", "call_id": call[0], "name": call[1],
                       "arguments": json.dumps(call[2]), "status": "completed"})
+        if call[3:] and call[3]:
+            items[-1]["namespace"] = call[3]
     response = {"id": id, "object": "response", "created_at": int(time.time()), "model": model,
                 "status": "in_progress", "output": []}
     usage = {"input_tokens": 1000, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,

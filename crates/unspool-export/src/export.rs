@@ -2,6 +2,8 @@
 //! and passes it to a projection. Files, REST exports and Markdown copies of all surfaces are
 //! written here; the AI SDK stream shares its first pass. Never modifies the archive.
 
+mod excerpt;
+
 use std::cell::RefCell;
 use std::io;
 
@@ -24,7 +26,7 @@ use crate::archive_lines::{self, LinesError};
 use crate::html::flow::FlowRun;
 use crate::project::thoughtflow::Flow;
 use crate::project::{
-    Audience, Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream,
+    Audience, Excerpt, Options, ProjectError, Projection, SessionLookup, SessionStream, TurnRange,
     WriteMethod, write_excerpt,
 };
 
@@ -39,6 +41,8 @@ pub enum ExportError {
     Project(#[from] ProjectError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("this session has no {0}; `unspool show` lists its turns")]
+    NoTurns(TurnRange),
 }
 
 impl ExportError {
@@ -49,7 +53,8 @@ impl ExportError {
             | ExportError::Project(ProjectError::Io(error)) => Some(error),
             ExportError::Lines(LinesError::Store(_))
             | ExportError::Project(ProjectError::Read(_))
-            | ExportError::Store(_) => None,
+            | ExportError::Store(_)
+            | ExportError::NoTurns(_) => None,
         }
     }
 }
@@ -74,7 +79,11 @@ pub fn write<V: View>(
     let (notes, audience) = (options.notes, options.audience);
     let library = ArchiveLibrary { notes, audience, ..ArchiveLibrary::new(view, redactor(rules)) };
     library.collect(stored)?;
-    write(library.stream(stored)?, options, out)?;
+    let stream = match options.turns {
+        Some(range) => library.excerpt(stored, range)?,
+        None => library.stream(stored)?,
+    };
+    write(stream, options, out)?;
     Ok(library.redactor.into_inner().report().clone())
 }
 
@@ -210,24 +219,55 @@ impl<'a, V: View> ArchiveLibrary<'a, V> {
         self.stream_from(stored, 0)
     }
 
+    /// Only some turns. Its head says nothing of the others: its title is what the user said first
+    /// in these turns, and its figures are theirs.
+    fn excerpt(
+        &self,
+        stored: &StoredSession,
+        range: TurnRange,
+    ) -> Result<SessionStream<'_>, ExportError> {
+        let summary = excerpt::summary(stored, range, self.turns_from(stored, range.first))?;
+        let summary = summary.ok_or(ExportError::NoTurns(range))?;
+        let turns = self.turns_from(stored, range.first);
+        let turns = turns.take_while(move |turn| match turn {
+            Ok(turn) => turn.number <= range.last,
+            Err(_) => true,
+        });
+        let mut notes = self.notes(stored)?;
+        notes.retain(|placed| placed.turn.is_some_and(|turn| range.contains(turn)));
+        let mut redactor = self.redactor.borrow_mut();
+        let (head, notes) = (redactor.release_summary(summary), redactor.release_notes(notes));
+        drop(redactor);
+        Ok(SessionStream::new(head, turns, self).with_notes(notes))
+    }
+
     /// Starts at the turn with this number.
     fn stream_from(
         &self,
         stored: &StoredSession,
         from: u32,
     ) -> Result<SessionStream<'_>, ProjectError> {
+        let turns = self.turns_from(stored, from);
+        let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
+        let notes = self.redactor.borrow_mut().release_notes(self.notes(stored)?);
+        Ok(SessionStream::new(head, turns, self).with_notes(notes))
+    }
+
+    /// The redacted turns from the one with this number on.
+    fn turns_from<'b>(
+        &'b self,
+        stored: &StoredSession,
+        from: u32,
+    ) -> impl Iterator<Item = Result<Redacted<Turn>, ProjectError>> + use<'b, 'a, V> {
         let (row, summary) = (stored.row, stored.summary.clone());
         let turns = Turns { view: self.view, row, summary, next: from, loaded: Vec::new() };
-        let turns = turns.map(|turn| {
+        turns.map(|turn| {
             let turn = match self.audience {
                 Audience::Owner => turn?,
                 Audience::Guest => without_growing_parts(turn?),
             };
             Ok(self.redactor.borrow_mut().release_turn(turn))
-        });
-        let head = self.redactor.borrow_mut().release_summary(stored.summary.clone());
-        let notes = self.redactor.borrow_mut().release_notes(self.notes(stored)?);
-        Ok(SessionStream::new(head, turns, self).with_notes(notes))
+        })
     }
 }
 

@@ -171,7 +171,7 @@ fn heads_of_turns_say_what_other_views_say() {
 
 fn answered(decision: Decision, text: &str, observed: bool) -> String {
     let text = text.to_owned();
-    let answer = Some(Answer { decision, text, observed, missing: false });
+    let answer = Some(Answer { decision, text, observed, missing: false, answered_by: None });
     let item = QuestionItem {
         header: None,
         question: "Allow Bash?".to_owned(),
@@ -216,6 +216,7 @@ fn choices_are_a_list_of_signs_and_no_tasks() {
         text: "Celsius".to_owned(),
         observed: true,
         missing: false,
+        answered_by: None,
     };
     let question_text = |item: &QuestionItem| {
         let (items, answer) = (vec![item.clone()], Some(answer.clone()));

@@ -17,8 +17,9 @@ mod turn_views;
 pub mod uimessage;
 
 use std::error::Error;
-use std::io;
+use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use unspool_model::price::Prices;
 
@@ -39,6 +40,8 @@ pub struct Projection {
     pub about: &'static str,
     /// It can include the user's notes.
     pub has_notes: bool,
+    /// It can be limited to some turns.
+    pub has_turns: bool,
     pub method: WriteMethod,
 }
 
@@ -88,6 +91,7 @@ const STORED: Projection = Projection {
     media_type: "application/x-ndjson",
     about: "everything that is stored, never redacted; re-import it with `unspool import`",
     has_notes: true,
+    has_turns: false,
     method: WriteMethod::Stored,
 };
 
@@ -104,7 +108,40 @@ pub struct Options {
     pub prices: Prices,
     /// Include the user's notes, in the formats that have a place for them.
     pub notes: bool,
+    /// Only these turns, in the formats that can be limited to some. The title and the figures are
+    /// then those of these turns, and notes on others are left out.
+    pub turns: Option<TurnRange>,
     pub audience: Audience,
+}
+
+/// Turns by their numbers, from the first to the last one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TurnRange {
+    pub first: u32,
+    pub last: u32,
+}
+
+impl TurnRange {
+    /// `3`, or `3-7`.
+    pub fn parse(text: &str) -> Option<TurnRange> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (first <= last).then_some(TurnRange { first, last })
+    }
+
+    pub fn contains(self, number: u32) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+}
+
+/// `turn 3`, or `turns 3 to 7`.
+impl fmt::Display for TurnRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => write!(out, "turn {}", self.first),
+            false => write!(out, "turns {} to {}", self.first, self.last),
+        }
+    }
 }
 
 /// Who decides when a session is written.

@@ -13,6 +13,7 @@ mod start;
 mod steering;
 mod turn;
 pub(crate) mod update;
+mod valid_answer;
 
 use std::collections::BTreeMap;
 
@@ -25,10 +26,8 @@ use crate::wire::{METHOD_NOT_FOUND, Message, RequestId, RpcError};
 
 pub use exit::Exit;
 pub use input::{ChatSpec, Effect, Input, LinkFinder};
-pub use question::{
-    MAX_OPTIONS, MAX_QUESTION_BYTES, MAX_SUBJECT_BYTES, MIN_READING_TIME, Policy, ValidAnswer,
-    validate,
-};
+pub use question::{MAX_OPTIONS, MAX_QUESTION_BYTES, MAX_SUBJECT_BYTES, Policy};
+pub use valid_answer::{MIN_READING_TIME, ValidAnswer, validate};
 
 /// No reply to `initialize` in this time: it is no agent. `npx` may download one first.
 const INITIALIZE_TIMEOUT: u64 = 120_000;

@@ -891,3 +891,41 @@ fn a_message_with_images_survives_the_agent() {
     run.take(Input::Exited(Exit::default()));
     assert_eq!((run.chat.state.queue.len(), run.chat.state.draft.as_str()), (1, ""));
 }
+
+/// What clients get in one message has an end, whatever the agent sends: otherwise nobody could
+/// connect, and nobody could end it.
+#[test]
+fn a_state_fits_into_one_message_whatever_the_agent_sends() {
+    let mut run = Run::new(ChatSpec::default());
+    let long = "\u{1}".repeat(70_000);
+    let info = json!({"name": "puppet", "title": long, "version": long});
+    run.agent(json!({"id": 0, "result": {"protocolVersion": 1, "agentInfo": info}}));
+    let option = |nth: usize| {
+        json!({"id": format!("{nth}{long}"), "name": long, "category": long, "currentValue": long,
+            "options": [{"value": "a", "name": long, "description": long}]})
+    };
+    let options: Vec<Value> = (0..20).map(option).collect();
+    let modes = json!({"currentModeId": long, "availableModes": [{"id": long, "name": long}]});
+    run.agent(
+        json!({"id": 1, "result": {"sessionId": "s", "configOptions": options, "modes": modes}}),
+    );
+    run.prompt("go");
+    let update = |update: Value| json!({"method": "session/update", "params": {"sessionId": "s", "update": update}});
+    let entries = vec![json!({"content": &long[..5_000], "status": &long[..5_000]}); 300];
+    run.agent(update(json!({"sessionUpdate": "plan", "entries": entries})));
+    run.agent(update(json!({"sessionUpdate": "current_mode_update", "currentModeId": long})));
+    run.agent(update(json!({"sessionUpdate": "tool_call", "toolCallId": long, "kind": long})));
+    for nth in 0..12 {
+        let options = vec![json!({"optionId": long, "name": long, "kind": "allow_once"}); 3];
+        run.agent(json!({"id": nth, "method": "session/request_permission", "params": {
+            "sessionId": "s", "toolCall": {"toolCallId": long, "title": long}, "options": options}}));
+        let schema = json!({"properties": {long.as_str(): {"type": "string", "enum": [long]}}});
+        run.agent(json!({"id": format!("f{nth}"), "method": "elicitation/create", "params":
+            {"mode": "form", "message": long, "requestedSchema": schema}}));
+    }
+    let id: Value = serde_json::from_str(run.chat.prompt.clone().unwrap().as_json()).unwrap();
+    run.agent(json!({"id": id, "error": {"code": 1, "message": long}}));
+    let bytes = serde_json::to_vec(&run.chat.state).unwrap().len();
+    assert!(bytes < crate::host::socket::MAX_STATE / 2, "{bytes}");
+    assert!(run.chat.call_kinds.is_empty());
+}

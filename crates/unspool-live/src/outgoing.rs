@@ -105,7 +105,8 @@ fn response(id: &RequestId, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": raw(id), "result": result})
 }
 
-fn raw(id: &RequestId) -> Value {
+/// An id as it is written on the wire.
+pub fn raw(id: &RequestId) -> Value {
     serde_json::from_str(id.as_json()).unwrap_or_default()
 }
 

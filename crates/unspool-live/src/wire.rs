@@ -11,6 +11,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::chat::update::cut;
+
 /// The id of a request as it is written: a number or a string. Both sides count on their own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -68,6 +70,8 @@ pub struct RpcError {
 
 /// The longest id of a request.
 const MAX_ID: usize = 1000;
+/// The sentence of a longer error is cut, in bytes.
+const MAX_ERROR: usize = 64 * 1024;
 /// The code of an error that asks for a log-in.
 pub const AUTH_REQUIRED: i64 = -32000;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -156,7 +160,7 @@ fn read_error(text: &str) -> RpcError {
         ErrorFields { code, message, data: ErrorData::default() }
     });
     let message = data.message.or(data.details).unwrap_or(message);
-    RpcError { code, message }
+    RpcError { code, message: cut(&message, MAX_ERROR) }
 }
 
 #[cfg(test)]

@@ -26,13 +26,16 @@ pub const PROMPTS: &[PromptTemplate] = &[
                       what to do differently.",
         has_session: true,
         text: "Look back at {session}.\n\
-               1. Read its outline with get_session, and what failed with list_failures.\n\
+               1. Read its outline with get_session, what fixed rules find in it with get_findings, and \
+               what failed with list_failures.\n\
                2. Read the turns around each failure with get_turn, and outputs with get_part where \
                the beginning is not enough. With get_prompt, check whether the rule that would have \
                helped was in the prompt.\n\
                3. Name at most five things that cost time or went wrong. For each: what happened (with \
                session, turn and part), why, what it cost, and one change to instructions or habits \
                that would have prevented it. Leave out what happened once by chance.\n\
+               4. If list_adaptations has a text against one of them, propose it with \
+               propose_adaptation; I decide.\n\
                Ask me before you change any file.",
     },
     PromptTemplate {
@@ -41,11 +44,12 @@ pub const PROMPTS: &[PromptTemplate] = &[
         description: "Look for what goes wrong again and again in this project's sessions.",
         has_session: false,
         text: "Look for what goes wrong again and again in this project.\n\
-               1. get_stats by failure, by error-path and by tool show what repeats; list_sessions \
-               with errors shows where.\n\
+               1. get_findings says what repeats, what it cost and where; get_stats by failure, by \
+               error-path and by tool, and list_sessions with errors, show more.\n\
                2. Read two or three examples of each with get_turn before you judge.\n\
                3. Name at most five patterns, the costliest first: how often, in which sessions, what \
-               it cost, and one sentence for the project's instructions that would prevent it.\n\
+               it cost, and one sentence for the project's instructions that would prevent it. If list_adaptations has a text against it, \
+               propose it with propose_adaptation; I decide.\n\
                Ask me before you change any file.",
     },
     PromptTemplate {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use unspool_model::price::Prices;
 use unspool_model::session::SessionState;
 use unspool_query::adaptations::AdaptationStore;
+use unspool_query::findings::Reflection;
 use unspool_redact::Rules;
 use unspool_store::blocking::block_on;
 use unspool_store::facets::FacetsRequest;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub scope: Scope,
     /// The agent's own id of the session that the client is, if it says so.
     pub own_session: Option<String>,
+    /// Looks for findings, and redacts what they quote.
+    pub reflection: Arc<Reflection>,
 }
 
 /// The adaptations that a client may see.
@@ -76,6 +79,10 @@ impl<V: View> Reader<V> {
 
     pub fn scope(&self) -> &Scope {
         &self.settings.scope
+    }
+
+    pub fn reflection(&self) -> &Reflection {
+        &self.settings.reflection
     }
 
     pub fn prices(&self) -> &Prices {

@@ -1,4 +1,4 @@
-//! Resources: a session's outline, and one of its turns, by address.
+//! Resources: a session's outline, one of its turns, and the adaptations, by address.
 
 use serde_json::{Map, Value};
 use unspool_store::store::{SessionFilter, View};
@@ -11,6 +11,7 @@ use crate::tool::{Tool, ToolError};
 use crate::tools::{outline, turn_answer};
 
 const SCHEME: &str = "unspool://session/";
+const ADAPTATIONS: &str = "unspool://adaptations";
 /// Sessions that are listed as resources.
 const MAX_LISTED: usize = 20;
 
@@ -27,7 +28,7 @@ pub struct Listed {
     pub title: String,
 }
 
-/// The newest sessions.
+/// The newest sessions, and the adaptations.
 pub fn list<V: View>(reader: &Reader<V>) -> Result<Vec<Listed>, ToolError> {
     let filter = SessionFilter { without_agents: true, ..SessionFilter::default() };
     let (sessions, _) = reader.sessions(filter, MAX_LISTED)?;
@@ -44,11 +45,22 @@ pub fn list<V: View>(reader: &Reader<V>) -> Result<Vec<Listed>, ToolError> {
             title: cut(title, 120),
         });
     }
+    if reader.adaptations().is_some() {
+        listed.push(Listed {
+            uri: ADAPTATIONS.to_owned(),
+            name: "adaptations".to_owned(),
+            title: "Texts that agents can get in their prompts".to_owned(),
+        });
+    }
     Ok(listed)
 }
 
 /// What stands at an address. `None` if it is none of ours.
 pub fn read<V: View>(reader: &Reader<V>, uri: &str) -> Option<Result<Answer, ToolError>> {
+    if uri == ADAPTATIONS {
+        reader.adaptations()?;
+        return Some(called(reader, "list_adaptations"));
+    }
     let path = uri.strip_prefix(SCHEME)?;
     let (id, turn) = match path.split_once('/') {
         None => (path, None),
@@ -60,11 +72,21 @@ pub fn read<V: View>(reader: &Reader<V>, uri: &str) -> Option<Result<Answer, Too
     Some(answer(reader, id, turn))
 }
 
+/// What a tool answers without arguments.
+fn called<V: View>(reader: &Reader<V>, name: &str) -> Result<Answer, ToolError> {
+    let tool = named(name)?;
+    (tool.run)(reader, &Arguments::check(&tool, Map::new())?)
+}
+
+fn named<V: View>(name: &str) -> Result<Tool<V>, ToolError> {
+    let tool = crate::tools::tools().into_iter().find(|tool: &Tool<V>| tool.name == name);
+    tool.ok_or_else(|| ToolError::message("there is no such tool"))
+}
+
 fn answer<V: View>(reader: &Reader<V>, id: &str, turn: Option<u32>) -> Result<Answer, ToolError> {
     let stored = reader.named(id)?;
     let Some(turn) = turn else { return outline(reader, &stored, None, DEFAULT_LIMIT) };
     let given = Map::from_iter([("turn".to_owned(), turn.into())]);
-    let tool = crate::tools::tools().into_iter().find(|tool: &Tool<V>| tool.name == "get_turn");
-    let tool = tool.ok_or_else(|| ToolError::message("turns cannot be read"))?;
+    let tool = named::<V>("get_turn")?;
     turn_answer(reader, &stored, &Arguments::check(&tool, given)?)
 }

@@ -2,6 +2,7 @@
 
 mod adaptation_changes;
 mod adaptations;
+mod get_findings;
 mod get_part;
 mod get_prompt;
 mod get_session;
@@ -28,6 +29,7 @@ pub fn tools<V: View>() -> Vec<Tool<V>> {
         get_turn::tool(),
         get_part::tool(),
         list_failures::tool(),
+        get_findings::tool(),
         get_prompt::tool(),
         get_thoughtflow::tool(),
         get_stats::tool(),

@@ -20,6 +20,17 @@ pub struct AgentTraits {
     pub model_input: ModelInput,
     pub call_ids: CallIds,
     pub log_detail: LogDetail,
+    pub call_times: CallTimes,
+}
+
+/// What the duration that an agent reports of a call is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CallTimes {
+    /// How long the tool ran.
+    #[default]
+    OfTool,
+    /// From the call to its result: a permission that stood open in between counts too.
+    WithPermission,
 }
 
 /// Whether an agent's log has everything that happened.
@@ -87,11 +98,18 @@ const OWN_IDS: AgentTraits = AgentTraits {
     model_input: ModelInput::Output,
     call_ids: CallIds::Own,
     log_detail: LogDetail::Complete,
+    call_times: CallTimes::OfTool,
 };
 
 const fn losing(loss: &'static str) -> AgentTraits {
     AgentTraits { log_detail: LogDetail::Partial(loss), ..OWN_IDS }
 }
+
+const OPENCODE: AgentTraits = AgentTraits {
+    call_ids: CallIds::WithMessage,
+    call_times: CallTimes::WithPermission,
+    ..OWN_IDS
+};
 
 /// Agents whose traits are not the default.
 const AGENTS: &[(&str, AgentTraits)] = &[
@@ -104,11 +122,18 @@ const AGENTS: &[(&str, AgentTraits)] = &[
         },
     ),
     ("codex", AgentTraits { provider: Some(Provider::OpenAi), ..OWN_IDS }),
-    ("opencode", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
-    ("kilo", AgentTraits { call_ids: CallIds::WithMessage, ..OWN_IDS }),
+    ("opencode", OPENCODE),
+    ("kilo", OPENCODE),
     ("copilot", OWN_IDS),
     ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
-    ("qwen", losing("text between the calls of a reply stands before them")),
+    // Version 0.24.4 takes the time from when a call is validated, which is before it asks.
+    (
+        "qwen",
+        AgentTraits {
+            call_times: CallTimes::WithPermission,
+            ..losing("text between the calls of a reply stands before them")
+        },
+    ),
     ("pi", OWN_IDS),
     ("cline", losing("no redacted reasoning, and no place of the provider's tools")),
     ("droid", OWN_IDS),

@@ -193,6 +193,7 @@ impl Assembler {
                 self.set_context_window(model, tokens);
             }
             EventKind::SessionEnded => self.end_session(head),
+            EventKind::SessionResumed => self.resume_session(head),
             EventKind::TurnStarted { names, trigger, user } => {
                 self.start_turn(head, names, trigger, user);
             }

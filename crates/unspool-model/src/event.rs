@@ -1,6 +1,5 @@
-//! Events: one thing that happened, in one vocabulary for all sources. Decoders produce them;
-//! only the assembler consumes them. Saved decoder state may contain an event, so the serialised
-//! field names are fixed.
+//! Events: one thing that happened, in one vocabulary for all sources. Decoders produce them; only
+//! the assembler consumes them. Saved decoder state may contain an event, so its names are fixed.
 
 use std::sync::Arc;
 
@@ -22,9 +21,8 @@ use crate::session::{ForkedFrom, Parent, Provenance, Title, Trigger, Usage};
 pub struct Seq(pub u64);
 
 /// Identifies an event within its source: the record, and the index of the event in that record.
-/// Reading a record again yields the same key, which makes ingestion idempotent: sources are read
-/// in order, so an event at or before the cursor of its source has already been applied. A
-/// rewritten file is a new source.
+/// Reading a record again yields the same key, and sources are read in order, so an event at or
+/// before the cursor of its source has already been applied. A rewritten file is a new source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct EventKey {
     pub record: u64,
@@ -162,6 +160,8 @@ pub enum EventKind {
     ContextWindowReported { model: String, tokens: u64 },
     /// The agent left the session.
     SessionEnded,
+    /// A process of the agent opened the session again. It may be long before the next prompt.
+    SessionResumed,
 
     // ── Turn ────────────────────────────────────────────────────────────────────────────────
     /// A prompt or another trigger arrived. Ends the feed's previous turn if that is open.
@@ -221,10 +221,9 @@ pub enum EventKind {
     ToolEnded { call: CallRef, end: ToolEnd, outcome: ToolOutcome },
     /// Further results of a call. Applies in any state and in any order.
     ToolRefined { call: CallRef, outcome: ToolOutcome },
-    /// The agent asks a person about a call. `requested` means that the call waits for the
-    /// answer, so a later rejection is an answer and not an interruption. `inferred` means that the
-    /// source has only the answer, and that the words of the question are the decoder's: those of
-    /// any feed that has the question take their place.
+    /// The agent asks a person about a call. `requested` means that the call waits for the answer,
+    /// so a later rejection is an answer and not an interruption. `inferred` means that the source
+    /// has only the answer: the words of a feed that has the question replace the decoder's.
     QuestionAsked {
         call: CallRef,
         tool: String,
@@ -245,9 +244,8 @@ pub enum EventKind {
     AgentEnded { agent: AgentRef, end: AgentEnd },
 
     // ── Other parts ─────────────────────────────────────────────────────────────────────────
-    /// A part that one event describes completely: a notice, a file, a compaction. Only plain parts
-    /// ([`Kind::is_plain`](crate::part::Kind::is_plain)); prose, calls and agents have the events
-    /// above.
+    /// A part that one event describes completely, a plain part
+    /// ([`Kind::is_plain`](crate::part::Kind::is_plain)): a notice, a file, a compaction.
     #[serde(alias = "compacted", deserialize_with = "stored_part")]
     Part(Option<Name>, Body),
 }
@@ -281,6 +279,7 @@ impl EventKind {
             | EventKind::OutcomesOnly(_)
             | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
+            | EventKind::SessionResumed
             | EventKind::TurnStarted { .. }
             | EventKind::UserAdded(_)
             | EventKind::MessageRecordNamed { .. }
@@ -384,6 +383,7 @@ impl EventKind {
             | EventKind::OutcomesOnly(_)
             | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
+            | EventKind::SessionResumed
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)
             | EventKind::MessageRecordNamed { .. }

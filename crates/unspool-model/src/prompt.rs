@@ -8,6 +8,7 @@
 mod frame;
 mod knowledge;
 mod texts;
+mod times;
 mod tree;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use crate::provenance::Name;
 pub use frame::{AdaptationFrame, adaptation_frames};
 pub use knowledge::{PromptGrade, PromptKnowledge};
 pub use texts::{PieceTexts, RecordedPrompts};
+pub use times::{CallTimes, PromptTimes};
 pub use tree::{CallPrompt, InstructionKey, PromptTree, SourceShare};
 
 /// What a source says about prompts, in the order in which it says it.
@@ -32,6 +34,7 @@ pub enum PromptRecord {
     Message(PromptMessage),
     Call(PromptCall),
     Answer(PromptAnswer),
+    Timed(PromptTimes),
 }
 
 /// The step that answers a request, for sources that know the request itself and not how the log
@@ -73,6 +76,7 @@ pub enum Role {
 pub struct PromptCall {
     /// The source's name for the request. The step that answers it refers to it.
     pub request: Arc<str>,
+    /// When it was recorded. [`PromptTimes`] have when it was sent, if the source says that.
     pub at: Option<Timestamp>,
     pub model: Option<Arc<str>>,
     /// The instructions and tools.
@@ -98,6 +102,8 @@ pub enum MessageList {
     Messages,
     /// OpenAI's Responses.
     Input,
+    /// The attribute of a span of OpenTelemetry; how the provider got it is not known.
+    SpanInput,
 }
 
 impl MessageList {
@@ -110,6 +116,7 @@ impl MessageList {
         match self {
             MessageList::Messages => format!("/messages/{message}{at}"),
             MessageList::Input => format!("/input/{message}{at}"),
+            MessageList::SpanInput => format!("/gen_ai.input.messages/{message}{at}"),
         }
     }
 }
@@ -126,6 +133,8 @@ pub enum PromptGap {
     EarlierMessages,
     /// What the model was told to do to summarise the conversation.
     CompactionRequest,
+    /// What hooks added when the session started.
+    HookContext,
     /// Everything but the pieces that are there.
     MostOfIt,
 }
@@ -139,6 +148,7 @@ impl PromptGap {
             PromptGap::Instructions => "the exact instructions, which are its first message",
             PromptGap::EarlierMessages => "earlier messages",
             PromptGap::CompactionRequest => "the request to summarise the conversation",
+            PromptGap::HookContext => "what hooks added when the session started",
             PromptGap::MostOfIt => "most of the prompt",
         }
     }

@@ -143,6 +143,9 @@ pub struct Facts {
     /// When the session last ended. `Timestamp::MAX` if the source does not say when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// When a process of the agent last opened the session again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Timestamp>,
     #[serde(default)]
     pub ranks: Ranks<SessionField>,
     /// Ends of sub-agents whose start has not been seen yet.

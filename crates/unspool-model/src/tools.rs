@@ -152,6 +152,8 @@ pub enum AsksUser {
     Always,
     /// Agents ask for permission unless a rule allows the call.
     Usually,
+    /// Agents ask about some calls: a file outside of the project, a tool of a plugin.
+    Sometimes,
     Rarely,
 }
 
@@ -168,21 +170,20 @@ impl AsksUser {
                 | Family::FetchWeb,
             ) => AsksUser::Usually,
             Some(
+                Family::ReadFile | Family::ListFiles | Family::SearchFiles | Family::LoadSkill,
+            ) => AsksUser::Sometimes,
+            Some(
                 Family::BackgroundOutput
-                | Family::ReadFile
-                | Family::ListFiles
-                | Family::SearchFiles
                 | Family::SearchTools
                 | Family::WriteTodos
                 | Family::CreateTask
                 | Family::UpdateTask
                 | Family::ListTasks
-                | Family::StartAgent
-                | Family::LoadSkill,
+                | Family::StartAgent,
             ) => AsksUser::Rarely,
             // Tools of MCP servers.
             Some(Family::Memory) | None if tool.starts_with("mcp__") => AsksUser::Usually,
-            Some(Family::Memory) | None => AsksUser::Rarely,
+            Some(Family::Memory) | None => AsksUser::Sometimes,
         }
     }
 }

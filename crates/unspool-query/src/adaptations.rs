@@ -35,7 +35,7 @@ pub use facts::{Facts, facts};
 pub use history::Change;
 pub use proposals::{NewProposal, Proposal, ProposalState, from_findings};
 pub use state::{State, VersionedItem};
-pub use verify::{Question, Verification, verify};
+pub use verify::{ArmDocument, Question, Verification, verify};
 
 use catalogue::Catalogue;
 use edits::Edits;

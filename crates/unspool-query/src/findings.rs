@@ -22,8 +22,8 @@ use unspool_store::blocking::block_on;
 use unspool_store::stats::StatsRequest;
 use unspool_store::store::{SessionFilter, StoreError, StoredSession, TurnWindow, View};
 use unspool_view::finding::{
-    CallCheck, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes, across,
-    findings, weight,
+    CallCheck, Evidence, HistoryBuilder, PromptFacts, Rule, Shared, SharedFinding, ToolTimes,
+    across, findings, weight,
 };
 use unspool_view::present::UNTITLED;
 use unspool_view::present::findings::{self as present, PlacedFinding};
@@ -65,6 +65,24 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Those of these sessions, newest first, with what takes several of them.
+    pub fn of(sessions: Vec<Arc<SessionFindings>>) -> Findings {
+        let across = across(sessions.iter().map(|found| (found.session, &found.shared)));
+        Findings { sessions, across }
+    }
+
+    /// All places that show a finding.
+    pub fn places<'a>(&'a self, placed: &PlacedFinding<'a>) -> Vec<(SessionId, &'a Evidence)> {
+        let is_it = |shared: &&SharedFinding| std::ptr::eq(&shared.finding, placed.finding);
+        if let Some(shared) = self.across.iter().find(is_it) {
+            return shared.places.iter().map(|(id, evidence)| (*id, evidence)).collect();
+        }
+        let session = placed.place.as_ref().map(|(id, _, _)| *id);
+        session.map_or_else(Vec::new, |id| {
+            placed.finding.evidence.iter().map(|evidence| (id, evidence)).collect()
+        })
+    }
+
     /// Keeps the findings of some rules.
     pub fn retain(&mut self, keeps: impl Fn(Rule) -> bool) {
         self.across.retain(|shared| keeps(shared.finding.rule));
@@ -231,9 +249,7 @@ impl Reflection {
             filter.after = Some((started, last.summary.session.id));
             left -= count;
         }
-        let shared = sessions.iter().map(|found| (found.session, &found.shared));
-        let across = across(shared);
-        Ok(Findings { sessions, across })
+        Ok(Findings::of(sessions))
     }
 
     async fn look<V: View>(

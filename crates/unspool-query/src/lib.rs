@@ -10,6 +10,7 @@ pub mod blame;
 pub mod budget;
 pub mod burn_rate;
 pub mod changes;
+pub mod compare;
 pub mod context;
 pub mod findings;
 pub mod git;

@@ -17,9 +17,10 @@ use unspool_model::prompt::{
     CallPrompt, MessageDigest, Piece, PieceKind, PieceTexts, PromptMessage, PromptTree, Role,
     SourceShare,
 };
+use unspool_model::provenance::Name;
 use unspool_store::piece_texts::piece_texts;
 use unspool_store::rows::RowId;
-use unspool_store::store::{StoreError, StoredSession, View};
+use unspool_store::store::{StepRequest, StoreError, StoredSession, View};
 use unspool_view::present::prompt::{Call, PromptContext, PromptDifference, ShownPiece};
 
 pub use adaptations::{ContextFrames, SeenAdaptation, SeenAdaptations};
@@ -58,14 +59,22 @@ impl SessionPrompts {
 
     fn with_step<'a>(&self, prompt: CallPrompt<'a>) -> Call<'a> {
         let step = self.calls.step(&prompt);
+        let request = &prompt.call().request;
+        // A call without a reply is a step with the name of the request, if its log says so. What the
+        // program asked for itself is answered by no step.
+        let is_reply = |step: &StepRequest| step.name != Name::Message(request.clone());
+        let is_answered = step.map_or_else(|| prompt.answered_by().is_some(), is_reply);
+        let logged = step.and_then(|step| step.request.as_deref());
         Call {
             prompt,
             step: step.map(|step| (step.turn, step.step)),
+            no_reply: !is_answered,
             usage: step.map(|step| step.usage).unwrap_or_default(),
+            times: self.tree.times(request, logged),
         }
     }
 
-    /// The calls of a turn, or the one of one of its steps. A call without a reply is in no turn.
+    /// The calls of a turn, or the one of one of its steps.
     pub fn calls_of(&self, turn: u32, step: Option<u32>) -> Vec<Call<'_>> {
         let is_wanted = |call: &Call<'_>| {
             call.step
@@ -116,6 +125,14 @@ impl SessionPrompts {
     ) -> Result<PieceTexts, StoreError> {
         let pieces: Vec<&Piece> = messages.iter().flat_map(|message| &message.pieces).collect();
         piece_texts(view, self.row, self.session, &pieces).await
+    }
+
+    /// The request of the call with this id of its step.
+    pub fn request_of(&self, step: &str) -> Option<String> {
+        let is_it = |prompt: &CallPrompt<'_>| {
+            self.calls.step(prompt).is_some_and(|held| held.id.to_string() == step)
+        };
+        self.calls.of(&self.tree).find(is_it).map(|prompt| prompt.call().request.to_string())
     }
 
     /// The pieces of a prompt, in the order of the request, with their texts.

@@ -45,8 +45,7 @@ impl Redactor<'_> {
         self.collect_then_redact(|this| this.walk_turn(turn));
     }
 
-    /// Collects the secrets of a turn without redacting it. For streaming exports: call it for all
-    /// turns before redacting the first one.
+    /// Collects the secrets of a turn without redacting it: of all turns, before the first is redacted.
     pub fn collect_secrets(&mut self, turn: &mut Turn) {
         self.collecting = true;
         self.walk_turn(turn);
@@ -89,6 +88,7 @@ impl Redactor<'_> {
             cost_tokens: _,
             started: _,
             ended_at: _,
+            resumed_at: _,
             reported_parent,
             forked_from: _,
             outcomes_only: _,

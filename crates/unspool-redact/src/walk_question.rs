@@ -21,8 +21,9 @@ impl Redactor<'_> {
     }
 
     pub(super) fn answer(&mut self, answer: &mut Answer) {
-        let Answer { decision: _, text, choices, observed: _ } = answer;
+        let Answer { decision: _, text, choices, observed: _, by } = answer;
         self.string("answer", text);
+        self.optional("answer", by);
         for (question, choice) in choices {
             self.string("answer", question);
             self.string("answer", choice);

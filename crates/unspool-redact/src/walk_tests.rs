@@ -48,6 +48,7 @@ fn bodies(text: &str) -> Vec<Body> {
             text: own(),
             choices: vec![(own(), own())],
             observed: true,
+            by: None,
         }),
         earlier: vec![EarlierQuestion {
             question: Question {
@@ -60,6 +61,7 @@ fn bodies(text: &str) -> Vec<Body> {
                 text: own(),
                 choices: vec![(own(), own())],
                 observed: true,
+                by: None,
             },
         }],
         title: some(),

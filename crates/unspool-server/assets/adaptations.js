@@ -1,5 +1,5 @@
-// The page of an adaptation: saves what is edited for the version that was shown, and loads what an
-// agent gets.
+// The pages of adaptations: saves what is edited for the version that was shown, loads what an agent
+// gets and what it changed, and decides proposals.
 
 const page = document.querySelector(".adaptation[data-id]");
 const { id, project } = page?.dataset ?? {};
@@ -66,7 +66,38 @@ async function save(form) {
   preview();
 }
 
+/** Comparing sessions reads them: it takes a moment. */
+async function effect() {
+  const section = page.querySelector(".effect");
+  const response = await fetch(`/adaptations/${encodeURIComponent(id)}/effect${query({ panel: 1 })}`).catch(() => null);
+  if (!response?.ok) return;
+  const template = document.createElement("template");
+  template.innerHTML = await response.text();
+  section.replaceChildren(section.firstElementChild, template.content);
+}
+
+async function decide(button) {
+  const row = button.closest(".decide");
+  const { decision, trial } = button.dataset;
+  for (const other of row.querySelectorAll("button")) other.disabled = true;
+  const response = await fetch("/api/proposals", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ number: Number(row.dataset.number), decision, ...(trial && { trial }) }),
+  }).catch(() => null);
+  if (response?.ok) return location.reload();
+  const answer = await response?.json().catch(() => null);
+  row.querySelector(".error").textContent = `Not done: ${answer?.detail ?? "the server does not answer"}.`;
+  for (const other of row.querySelectorAll("button")) other.disabled = false;
+}
+
+document.querySelector(".proposals")?.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-decision]");
+  if (button) decide(button);
+});
+
 if (page) {
+  effect();
   page.querySelector(".preview-agent").addEventListener("change", preview);
   const form = page.querySelector(".adaptation-edit");
   form?.addEventListener("submit", (event) => { event.preventDefault(); save(form); });

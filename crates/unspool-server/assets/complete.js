@@ -30,6 +30,8 @@ export class Completion {
 
   async update() {
     const { start, text } = this.word();
+    // Listed anew for each word: the agent makes files meanwhile.
+    if (!text.startsWith("@")) this.files = null;
     if (text.startsWith("/") && start === 0) {
       const agents = this.sources.commands();
       const own = OWN_COMMANDS.filter(([name]) => !agents.some(([other]) => other === name));

@@ -14,9 +14,10 @@ const has = (one, landmark) => landmark === "note" ? one.querySelector(":scope >
 function open(fold) { fold.open = true; fold.dataset.chosen = ""; }
 
 /** What a seek says at the end: "No edit below; 2 above: D". */
-function nothingFurther(landmark, by, others) {
+function nothingFurther(landmark, by, others, isHere) {
   const [here, there] = by > 0 ? ["below", "above"] : ["above", "below"];
   const key = by > 0 ? SEEK_KEYS[landmark].toUpperCase() : SEEK_KEYS[landmark];
+  if (isHere && others === 0) return `No other ${landmark} in the loaded part`;
   return others === 0 ? `No ${landmark} in the loaded part` : `No ${landmark} ${here}; ${others} ${there}: ${key}`;
 }
 
@@ -128,7 +129,8 @@ export class Cursor {
     const is = (one) => has(one, landmark);
     const [above, below] = [all.slice(0, Math.max(0, from)).filter(is), all.slice(from + 1).filter(is)];
     const to = by > 0 ? below[0] : above.at(-1);
-    if (!to) return notify(nothingFurther(landmark, by, by > 0 ? above.length : below.length));
+    const isHere = all[from] !== undefined && has(all[from], landmark);
+    if (!to) return notify(nothingFurther(landmark, by, by > 0 ? above.length : below.length, isHere));
     hidingFolds(to).forEach(open);
     const card = to.querySelector("details:not([open])");
     if (card && !to.querySelector("details[open]")) open(card);

@@ -11,6 +11,7 @@ import { Follow } from "./follow.js";
 import { ID } from "./ids.js";
 import { addAction, notify } from "./actions.js";
 import { offerPromptSearch } from "./prompt_search.js";
+import { share } from "./share.js";
 import { View, element, hidingFolds } from "./view.js";
 
 const page = document.querySelector(".session");
@@ -55,6 +56,15 @@ function openPrompt() {
   else notify("Select a part first: j and k move between them");
 }
 cursor.addButtons([["Prompt", "What the model call of this part was sent (p)", openPrompt]]);
+/** The turn at the cursor, or else the one at the upper edge of the window. */
+function shareTurns() {
+  const numbers = [...outline.children].map((line) => Number(line.dataset.number));
+  if (numbers.length === 0) return notify("There is no turn to share yet");
+  const atTop = view.sections().findLast((turn) => turn.getBoundingClientRect().top <= 80) ?? view.sections()[0];
+  const turn = cursor.piece?.closest(".session > .transcript > .turns > .turn") ?? atTop;
+  share(view.session, Number(turn?.dataset.number ?? numbers[0]), { first: Math.min(...numbers), last: Math.max(...numbers) });
+}
+cursor.addButtons([["Share", "Share this turn, or some turns (x)", shareTurns]]);
 offerPromptSearch(view.session);
 const find = new Find(view, follow, page.querySelector(".find-here"));
 
@@ -198,6 +208,7 @@ const handlers = {
   note: () => edits.note(true),
   rename: () => edits.rename(),
   tags: () => edits.tags(),
+  share: shareTurns,
   markdown: async () => {
     const response = await fetch(`/s/${view.session}/markdown`);
     if (response.ok) { await navigator.clipboard.writeText(await response.text()); notify("Copied as Markdown"); }
@@ -247,6 +258,7 @@ const keys = {
   l: () => cursor.link(),
   r: () => cursor.raw(),
   p: openPrompt,
+  x: shareTurns,
   "]": () => step(1),
   "[": () => step(-1),
   e: () => cursor.seek("error", 1),
@@ -291,6 +303,8 @@ addAction({ name: "Copy the part as Markdown", keys: "y", run: () => cursor.copy
 addAction({ name: "Copy a link to the part", keys: "l", run: () => cursor.link() });
 addAction({ name: "Show the raw record of the part", keys: "r", run: () => cursor.raw() });
 addAction({ name: "What the model call of the part was sent", keys: "p", run: openPrompt });
+addAction({ name: "Share turns", keys: "x", run: shareTurns });
+addAction({ name: "Compare with another session", run: () => { location.href = `/compare?a=${view.session}`; } });
 addAction({ name: "Hide intermediate work", keys: "h", run: keys.h });
 addAction({ name: "Go to the end and follow", keys: "G", run: () => follow.toEnd() });
 addAction({ name: "Expand all", run: () => setFolds(true) });

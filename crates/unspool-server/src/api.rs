@@ -1,5 +1,5 @@
 //! The REST API: the JSON of the command line (`--json`) under the same names. The routes of
-//! `edits` and `adaptations` write; all others read.
+//! `edits`, `adaptations` and `proposals` write; all others read.
 //!
 //! `route` is the table of all routes, `request_params` validates a request against it, `response`
 //! is what handlers return. The other files are the handlers.
@@ -9,11 +9,13 @@ mod archive;
 mod changes;
 mod chat;
 mod edits;
+mod effect;
 mod findings;
 mod history;
 mod openapi;
 mod parameter;
 mod prompts;
+mod proposals;
 mod request_params;
 mod response;
 mod route;
@@ -39,6 +41,7 @@ use route::{Endpoint, ROUTES, Route};
 
 pub use adaptations::{Adaptations, ProjectParam, facts_of, of as adaptations_of};
 pub use edits::change;
+pub use effect::effect_of;
 pub use openapi::{openapi, table};
 pub use request_params::{etag_matches, percent_encode};
 pub use response::ApiResponse;
@@ -61,6 +64,7 @@ pub fn router<S: Store>(live: MethodRouter<Arc<App<S>>>) -> Router<Arc<App<S>>> 
             true => handler.post(edits::edit::<S>),
             false => match route.path {
                 adaptations::LIST => handler.post(adaptations::reload::<S>),
+                proposals::PATH => handler.post(proposals::decide::<S>),
                 adaptations::ONE => {
                     handler.put(adaptations::change::<S>).patch(adaptations::change::<S>)
                 }
@@ -124,6 +128,8 @@ async fn handle<S: Store>(
         Endpoint::AdaptationPreview => adaptations::preview(app, params).await,
         Endpoint::AdaptationHistory => adaptations::history(app, params).await,
         Endpoint::AdaptationSeen => adaptations::seen(app, params).await,
+        Endpoint::AdaptationEffect => effect::effect(app, params).await,
+        Endpoint::Proposals => proposals::list(app, params).await,
         Endpoint::Export => sessions::export(app, params).await,
         Endpoint::Chat => chat::stream(app, params).await,
         Endpoint::Search => archive::search(app, params).await,

@@ -28,6 +28,7 @@ const MODULES: &[(&str, &str)] = modules![
     "beside.js",
     "changes.js",
     "chat.js",
+    "compare.js",
     "complete.js",
     "images.js",
     "cursor.js",
@@ -43,6 +44,7 @@ const MODULES: &[(&str, &str)] = modules![
     "prompt_search.js",
     "prompts.js",
     "session.js",
+    "share.js",
     "view.js",
 ];
 

@@ -57,6 +57,7 @@ pub mod templates {
     pub use crate::pages::adaptations::template as adaptations;
     pub use crate::pages::beside::template as beside;
     pub use crate::pages::changes::template as changes;
+    pub use crate::pages::compare::template as compare;
     pub use crate::pages::filters;
     pub use crate::pages::findings::template as findings;
     pub use crate::pages::prompts::template as prompts;
@@ -188,6 +189,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/beside", get(pages::beside))
         .route("/suggested", get(pages::suggestions))
         .route("/stats", get(pages::stats))
+        .route("/compare", get(pages::compare))
         .route("/demo", post(pages::demo))
         .route("/s/{id}", get(pages::session))
         .route("/s/{id}/window", get(pages::window))
@@ -198,6 +200,7 @@ fn router<S: Store>(app: Arc<App<S>>) -> Router {
         .route("/s/{id}/markdown", get(pages::copy_markdown))
         .route("/adaptations", get(pages::adaptations::adaptations))
         .route("/adaptations/{id}", get(pages::adaptations::adaptation))
+        .route("/adaptations/{id}/effect", get(pages::adaptations::effect))
         .route("/findings", get(pages::findings::findings))
         .route("/s/{id}/findings", get(pages::findings::of_session))
         .route("/s/{id}/changes", get(pages::changes))

@@ -35,6 +35,7 @@ where
         prices: settings.prices.clone(),
         scope: Scope::All,
         own_session: None,
+        reflection: settings.reflection.clone(),
     };
     let mut reader = Reader::new(view, settings);
     if let Some(store) = adaptations {

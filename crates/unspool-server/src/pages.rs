@@ -5,6 +5,7 @@ pub mod adaptations;
 pub mod beside;
 pub mod changes;
 mod chart;
+pub mod compare;
 pub mod filters;
 pub mod findings;
 mod guest;
@@ -35,6 +36,7 @@ use crate::problem::Problem;
 
 pub use beside::beside;
 pub use changes::changes;
+pub use compare::compare;
 pub use guest::guest;
 #[cfg(unix)]
 pub use new_chat::new_chat;

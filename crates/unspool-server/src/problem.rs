@@ -66,7 +66,8 @@ impl From<StoreError> for Problem {
             StoreErrorKind::Busy
             | StoreErrorKind::Gone
             | StoreErrorKind::Overtaken
-            | StoreErrorKind::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
+            | StoreErrorKind::Unreachable
+            | StoreErrorKind::NotEncrypted => StatusCode::SERVICE_UNAVAILABLE,
             StoreErrorKind::Foreign
             | StoreErrorKind::Newer { .. }
             | StoreErrorKind::Older { .. }

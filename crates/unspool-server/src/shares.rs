@@ -6,6 +6,7 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use unspool_export::project::TurnRange;
 use unspool_model::id::SessionId;
 
 use crate::secret_records::{SecretRecord, SecretRecords};
@@ -19,6 +20,9 @@ pub struct Share {
     pub session: SessionId,
     /// The user's notes and bookmarks too.
     pub notes: bool,
+    /// Only these turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnRange>,
     pub created: Timestamp,
     /// None: until it is revoked.
     pub expires: Option<Timestamp>,
@@ -32,7 +36,7 @@ impl Share {
     /// A link that starts now. A lifetime beyond the end of the calendar is none.
     pub fn new(session: SessionId, lifetime: Option<SignedDuration>, now: Timestamp) -> Share {
         let expires = lifetime.and_then(|lifetime| now.checked_add(lifetime).ok());
-        Share { session, notes: false, created: now, expires }
+        Share { session, notes: false, turns: None, created: now, expires }
     }
 }
 

@@ -91,13 +91,17 @@ pub struct TraceVariable {
     pub value: TraceValue,
 }
 
-/// Where it writes.
+/// What it is set to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceValue {
     /// A folder for the files.
     Folder,
     /// The same, with this before the path.
     FolderAfter(&'static str),
+    /// A file of this name in the folder.
+    File(&'static str),
+    /// No place: this text, which makes the agent write down more.
+    Text(&'static str),
 }
 
 /// How an agent configures hooks.
@@ -157,7 +161,10 @@ impl Agent {
         }
     }
 
+    /// The agent with this name in the archive. Programs that only ACP tells about have the name
+    /// that they give themselves, behind the name of the protocol.
     pub fn named(name: &str) -> Option<&'static Agent> {
+        let name = if name.starts_with(acp::OTHER_PREFIX) { acp::AGENT.name } else { name };
         AGENTS.iter().find(|agent| agent.name == name)
     }
 

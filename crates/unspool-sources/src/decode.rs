@@ -159,6 +159,14 @@ pub struct Format {
     pub samples: &'static [&'static str],
 }
 
+impl Format {
+    /// The agent of a file that this record decides, if it is not that of the format.
+    pub(crate) fn agent_of(&self, fields: &Fields<'_>) -> Option<&'static str> {
+        let is_open = self.agent == acp::AGENT.name;
+        is_open.then(|| acp::agent_of_record(fields)).filter(|agent| *agent != self.agent)
+    }
+}
+
 /// How many sessions a file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SessionsPerFile {

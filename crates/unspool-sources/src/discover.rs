@@ -76,7 +76,7 @@ static TRACES: LogLocation = LogLocation {
     folders: &[],
     others: &[],
     depth: SearchDepth::Recursive,
-    is_log: trace_files::is_index,
+    is_log: trace_files::is_trace,
     in_projects: None,
 };
 

@@ -99,6 +99,8 @@ pub struct FileDecoder {
     first: Option<u64>,
     file_digest: FileDigest,
     format: Option<&'static Format>,
+    /// The agent, if it is not that of the format.
+    agent: Option<&'static str>,
     /// The format unless a later record decides otherwise.
     tentative_format: Option<&'static Format>,
     sessions: Sessions,
@@ -152,6 +154,7 @@ impl FileDecoder {
             first: None,
             file_digest: FileDigest::default(),
             format: None,
+            agent: None,
             tentative_format: None,
             sessions: Sessions::default(),
             current: None,
@@ -194,7 +197,8 @@ impl FileDecoder {
 
     /// The sessions found so far, with the source number of each, in the order of handles.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionHandle, SessionIdent<'_>, u16)> {
-        let file_session = |session| Some(file_session(self.format?, self.first?, session));
+        let file_session =
+            |session| Some(file_session(self.format?, self.agent, self.first?, session));
         let held = self.sessions.iter().enumerate();
         held.filter_map(move |(at, held)| {
             Some((SessionHandle(at), file_session(held)?, held.source))

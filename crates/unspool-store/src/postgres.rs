@@ -5,6 +5,7 @@ pub mod address;
 pub(crate) mod connection;
 mod copy;
 mod dialect;
+pub(crate) mod encryption;
 mod error;
 mod migrate;
 mod values;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use unspool_model::assemble::{Cursor, TurnStub};
-use unspool_model::id::{SessionId, TurnId};
+use unspool_model::id::{SessionId, StepId, TurnId};
 use unspool_model::note::{Note, NoteTarget};
 use unspool_model::part::{Part, Place};
 use unspool_model::prompt::PromptRecord;
@@ -144,6 +144,7 @@ pub struct StepRequest {
     pub turn: u32,
     /// Its number in the turn, from 1.
     pub step: u32,
+    pub id: StepId,
     pub name: Name,
     pub model: Option<String>,
     pub usage: Usage,

@@ -97,8 +97,10 @@ pub struct ChatPane {
     is_unsure: bool,
     /// The question with the focus is gone since this time.
     gone_since: Option<Instant>,
-    /// Files of the agent's folder; None before they were listed.
-    pub files: Option<Vec<String>>,
+    /// Files of the agent's folder, listed when a word begins to name one.
+    pub files: Vec<String>,
+    /// The word at the cursor names a file, for which they were listed.
+    pub names_file: bool,
     /// Since when the agent does what it does.
     pub since: Instant,
     /// A message to send as soon as the agent is there again.
@@ -137,7 +139,8 @@ impl ChatPane {
             is_unsure: false,
             gone_since: None,
             closed: false,
-            files: None,
+            files: Vec::new(),
+            names_file: false,
             since: now,
             resend: None,
             next_command: 0,

@@ -15,6 +15,7 @@ mod times;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::id::PartId;
+use unspool_model::tool_time::ToolTime;
 
 pub use across::{Shared, SharedFinding, across};
 pub use check::{CallCheck, CheckError};
@@ -123,6 +124,9 @@ pub struct Finding {
 pub struct Cost {
     pub calls: Option<u64>,
     pub duration_ms: Option<u64>,
+    /// The duration may include waiting for a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_include_waiting: bool,
     pub tokens: Option<u64>,
     /// The tokens are estimated from characters.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -178,6 +182,17 @@ impl Cost {
         sum(&mut self.tokens, other.tokens);
         sum(&mut self.chars, other.chars);
         self.tokens_are_estimated |= other.tokens_are_estimated;
+        self.may_include_waiting |= other.may_include_waiting;
+    }
+
+    /// Of a call that ran for so long, if that is known.
+    fn of_call(time: Option<ToolTime>) -> Cost {
+        Cost {
+            calls: Some(1),
+            duration_ms: time.map(|time| time.ran_ms),
+            may_include_waiting: time.is_some_and(|time| time.may_include_waiting),
+            ..Cost::default()
+        }
     }
 
     /// Of texts with so many characters.

@@ -11,6 +11,7 @@ mod body;
 pub mod budget;
 pub mod burn_rate;
 pub mod changes;
+pub mod compare;
 pub mod context;
 pub mod diff;
 pub mod ending;

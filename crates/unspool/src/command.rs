@@ -9,6 +9,7 @@ pub mod changes;
 #[cfg(unix)]
 pub mod chat;
 pub mod commits;
+pub mod compare;
 pub mod completions;
 pub mod db;
 pub mod delete;

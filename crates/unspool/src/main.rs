@@ -75,6 +75,7 @@ enum Command {
     List(command::list::List),
     Show(command::show::Show),
     Changes(command::changes::Changes),
+    Compare(command::compare::Compare),
     Blame(command::blame::Blame),
     Commits(command::commits::Commits),
     Log(command::commits::Log),
@@ -102,17 +103,29 @@ enum Command {
     Manual(command::manual::Manual),
 }
 
+/// Why a command does not work with a server elsewhere.
+fn not_over_connect(command: Option<&Command>) -> &'static str {
+    match command {
+        #[cfg(unix)]
+        Some(Command::Chat(_)) => {
+            "--connect shows sessions and drives no agents: open the address of `unspool serve \
+             --chat` in a browser, or run `unspool chat` on that machine, for example over ssh"
+        }
+        _ => "--connect works only with the terminal application and with replay",
+    }
+}
+
+const NO_COMMAND_IN_DEMO: &str = "--demo works only with the terminal application; `unspool serve \
+    --demo` shows the demo in the browser";
+
 fn main() -> ExitCode {
     let Cli { data, store, connect, demo, log, command } = Cli::parse();
     let reads = matches!(command, None | Some(Command::Replay(_)));
     if connect.is_some() && !reads {
-        let what = "--connect works only with the terminal application and with replay";
-        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+        refuse(not_over_connect(command.as_ref()));
     }
     if demo && command.is_some() {
-        let what = "--demo works only with the terminal application; `unspool serve --demo` shows \
-                    the demo in the browser";
-        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit();
+        refuse(NO_COMMAND_IN_DEMO);
     }
     let is_hook = matches!(command, Some(Command::Hook(_)));
     let stderr = if reads || is_hook { log::Stderr::Screen } else { log::Stderr::Lines };
@@ -140,6 +153,7 @@ fn main() -> ExitCode {
         Some(Command::List(list)) => list.run(&archive),
         Some(Command::Show(show)) => show.run(&archive),
         Some(Command::Changes(changes)) => changes.run(&archive),
+        Some(Command::Compare(compare)) => compare.run(&archive),
         Some(Command::Blame(blame)) => blame.run(&archive),
         Some(Command::Commits(commits)) => commits.run(&archive),
         Some(Command::Log(log)) => log.run(&archive),
@@ -181,6 +195,11 @@ fn main() -> ExitCode {
         Err(error) if command::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// Ends with an error of usage.
+fn refuse(what: &str) -> ! {
+    Cli::command().error(clap::error::ErrorKind::ArgumentConflict, what).exit()
 }
 
 /// The archive that the options or the environment name. The variables are no settings of the

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::html::dom;
 use crate::html::text::safe;
 use crate::project::thoughtflow::{
-    Conversation, FlowStep, Label, StepText, first_sentence, part_of_step,
+    Conversation, FlowStep, Label, StepText, address_of_step, first_sentence, part_of_step,
 };
 
 /// Maximum tooltip length in characters: there are many boxes.
@@ -74,7 +74,9 @@ fn address(session: &str, run: &FlowRun, step: &FlowStep) -> String {
     if let Some(id) = part_of_step(step) {
         return format!("/s/{session}?turn={number}&part={id}#{}", dom::part(id));
     }
-    format!("/s/{session}?turn={number}#{}", dom::turn(safe(&run.conversation.conversation_id)))
+    let turn = || dom::turn(safe(&run.conversation.conversation_id));
+    address_of_step(session, step)
+        .unwrap_or_else(|| format!("/s/{session}?turn={number}#{}", turn()))
 }
 
 fn draw_step(step: &FlowStep, place: &StepBox, target: &str) -> Markup {

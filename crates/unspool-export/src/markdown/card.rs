@@ -209,7 +209,8 @@ pub fn question(question: &Question) -> String {
         let (decision, remark) = answer.decision_text();
         let remark = remark.map(|remark| format!(" · {}", escape(remark))).unwrap_or_default();
         let inferred = if answer.is_inferred() { " (answer not in the log)" } else { "" };
-        let said = format!("{} {}{remark}{inferred}", answer.glyph(), escape(decision));
+        let by = question.answered_by().map(|by| format!(" · {}", escape(by))).unwrap_or_default();
+        let said = format!("{} {}{remark}{inferred}{by}", answer.glyph(), escape(decision));
         match pieces.last_mut() {
             // Without options, the answer goes directly below its question.
             Some(last) if question.items.last().is_some_and(|item| item.options.is_empty()) => {
@@ -217,6 +218,8 @@ pub fn question(question: &Question) -> String {
             }
             Some(_) | None => pieces.push(said),
         }
+    } else if let Some(by) = question.answered_by() {
+        pieces.push(escape(by));
     }
     join_blocks(pieces)
 }

@@ -30,6 +30,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "a trajectory in Harbor's interchange format ATIF v1.8, with its sub-agents inside",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -12,10 +12,9 @@ use std::io::Write;
 use unspool_model::id::Id;
 
 use super::thoughtflow::{
-    Conversation, Document, Flow, FlowStep, Head, Label, Status, StepText, part_of_step,
+    Conversation, Document, Flow, FlowStep, Head, Label, Status, StepText, address_of_step,
 };
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
-use crate::html::dom;
 use write::{D2Keys, comment_text, quoted, tooltip_string};
 
 pub const PROJECTION: Projection = Projection {
@@ -25,6 +24,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "text/plain; charset=utf-8",
     about: "diagrams in D2: the runs of a session as swimlanes, and the steps of each run",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 
@@ -116,11 +116,9 @@ fn board(
     Ok(())
 }
 
-/// The part of a step on the page of its session: a path, for a picture that `unspool serve` or a
-/// server beside it delivers.
+/// Where a step leads. A document of another program names no session of ours.
 fn address(session: &str, step: &FlowStep) -> Option<String> {
-    let part = part_of_step(step).filter(|_| session.parse::<Id>().is_ok())?;
-    Some(format!("/s/{session}?part={part}#{}", dom::part(part)))
+    address_of_step(session, step).filter(|_| session.parse::<Id>().is_ok())
 }
 
 /// The swimlane of a run on the first board.

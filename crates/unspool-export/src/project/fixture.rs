@@ -16,6 +16,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "a test recording: each turn's prompt, its stream chunk by chunk, and the resulting message",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -24,6 +24,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "the message history to continue with a model: calls with results, compacted as the agent did",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

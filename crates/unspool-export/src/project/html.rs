@@ -22,6 +22,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "text/html; charset=utf-8",
     about: "the page as one self-contained HTML file, sub-agents included",
     has_notes: true,
+    has_turns: true,
     method: WriteMethod::Projected(write),
 };
 

@@ -16,6 +16,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "the session and its turns, as in `show --json`; schema: docs/session.schema.json",
     has_notes: true,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

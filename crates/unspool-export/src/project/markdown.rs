@@ -19,6 +19,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "text/markdown; charset=utf-8",
     about: "Markdown for a pull request, with reasoning and tool output folded",
     has_notes: true,
+    has_turns: true,
     method: WriteMethod::Projected(write),
 };
 

@@ -31,6 +31,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "an OpenTelemetry trace (OTLP/JSON, GenAI semantic conventions), with its sub-agents",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

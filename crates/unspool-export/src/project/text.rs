@@ -16,6 +16,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "text/plain; charset=utf-8",
     about: "plain text, everything unfolded",
     has_notes: true,
+    has_turns: true,
     method: WriteMethod::Projected(write),
 };
 

@@ -25,7 +25,7 @@ use recorded::PromptLog;
 use run::PromptSources;
 
 use super::{Options, ProjectError, Projection, SessionStream, WriteMethod};
-pub use address::part_of_step;
+pub use address::{address_of_step, part_of_step};
 pub use document::{Conversation, Depends, Document, FlowStep, Head, Label, Status, UnknownStep};
 pub use step_text::{
     MAX_TITLE_CHARS, MAX_TOOLTIP_CHARS, StepText, first_sentence, format_duration,
@@ -38,6 +38,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "runs, their steps and dependencies, as ThoughtFlow's consolidated JSON",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

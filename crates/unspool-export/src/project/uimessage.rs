@@ -31,6 +31,7 @@ pub const PROJECTION: Projection = Projection {
     media_type: "application/json",
     about: "messages of the Vercel AI SDK 5, 6 and 7 (`--sdk 7` adds fields that only version 7 reads)",
     has_notes: false,
+    has_turns: false,
     method: WriteMethod::Projected(write),
 };
 

@@ -358,5 +358,7 @@ fn lost_event(
     let since = last_write?.duration_since(UNIX_EPOCH).ok()?;
     let offset = u64::try_from(since.as_millis()).ok()?;
     let name = turn.origin.names.iter().min().cloned();
-    Some(recorder_event(feed, name, stored.summary.last_heard(), offset, kind))
+    // An end before the session was opened again would end nothing.
+    let at = stored.summary.last_heard().max(stored.summary.session.facts.resumed_at);
+    Some(recorder_event(feed, name, at, offset, kind))
 }

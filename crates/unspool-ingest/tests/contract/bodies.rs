@@ -113,6 +113,7 @@ fn tool() -> impl Strategy<Value = Tool> {
                 text: name.clone(),
                 choices: vec![(name.clone(), String::new())],
                 observed: false,
+                by: None,
             };
             Tool {
                 call_id: name.clone(),
@@ -247,6 +248,7 @@ fn origin() -> impl Strategy<Value = Origin> {
                 text: name.clone(),
                 choices: Vec::new(),
                 observed: true,
+                by: None,
             }));
             let (id, other): (std::sync::Arc<str>, _) = (name.into(), Feed::Stream);
             Origin {

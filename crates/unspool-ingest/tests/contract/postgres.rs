@@ -1,6 +1,7 @@
 //! What only an archive in PostgreSQL has: other writers, an address with a password, a copy from a
 //! file. And that it holds the same as one in SQLite.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use unspool_export::archive_lines;
@@ -11,7 +12,7 @@ use unspool_store::blocking::block_on;
 use unspool_store::database::Database;
 use unspool_store::postgres::{Address, copy};
 use unspool_store::search::SearchRequest;
-use unspool_store::store::{SessionFilter, Store, StoreErrorKind, View, Viewer};
+use unspool_store::store::{SessionFilter, Store, StoreError, StoreErrorKind, View, Viewer};
 
 use crate::batches::busy_turn;
 use crate::harness::Harness;
@@ -162,4 +163,48 @@ fn an_unusable_address_says_what_to_do_and_no_password() {
     assert_eq!(foreign.kind(), StoreErrorKind::Foreign);
     let nowhere = error(&format!("{}_nowhere", archive.url()));
     assert!(nowhere.contains("does not exist") && nowhere.contains("--store"), "{nowhere}");
+}
+
+#[test]
+fn a_connection_is_encrypted_and_the_server_is_who_it_says() {
+    if !postgres_server::is_there() || std::env::var("UNSPOOL_TEST_POSTGRES").is_ok() {
+        return;
+    }
+    let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let (pem, key) = (certificate.cert.pem(), certificate.signing_key.serialize_pem());
+    let port = format!("port={free}");
+    let settings = [
+        port.as_str(),
+        "listen_addresses=127.0.0.1",
+        "ssl=on",
+        "ssl_cert_file=../server.crt",
+        "ssl_key_file=../server.key",
+    ];
+    let files = [("server.crt", pem.as_str()), ("server.key", key.as_str())];
+    let server = postgres_server::start_with(&settings, &files).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let roots = folder.path().join("roots of the team.pem");
+    std::fs::write(&roots, &pem).unwrap();
+    let roots = roots.display().to_string().replace(' ', "%20");
+    let open = |host: &str, query: &str| -> Result<Database, StoreError> {
+        let address = format!("postgres://postgres@{host}:{free}/postgres?{query}");
+        address.parse().and_then(|address: Address| Database::open_on_server(&address))
+    };
+    let trusted = format!("sslmode=require&sslrootcert={roots}");
+    let recorder = Recorder::new(open("localhost", &trusted).unwrap()).unwrap();
+    let harness = Harness::with(PostgresTestArchive::new(), recorder);
+    harness.record("s", busy_turn("one"));
+    assert_eq!(harness.turns(harness.session("s").row).len(), 1);
+    let socket = format!("{}:{free}", server.address);
+    let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        WHERE ssl AND application_name = 'unspool'";
+    assert!(postgres_server::count(&socket, encrypted) > 0);
+    // The certificate is of another name, or of nobody that is trusted.
+    for (host, query) in [("127.0.0.1", trusted.as_str()), ("localhost", "sslmode=verify-full")] {
+        let error = open(host, query).err().unwrap();
+        assert_eq!(error.kind(), StoreErrorKind::NotEncrypted, "{error}");
+        let error = error.to_string();
+        assert!(error.contains("certificate") && error.contains("sslrootcert=FILE"), "{error}");
+    }
 }

@@ -6,7 +6,9 @@
 //! PostgreSQL's programs the tests that need it say so and do nothing; with
 //! `UNSPOOL_REQUIRE=postgres` they fail.
 
-use std::io::{BufRead, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +19,12 @@ use std::sync::{LazyLock, Mutex};
 const RUN: &str = r#"
 set -e
 bin=$1 folder=$2
+shift 2
 "$bin/initdb" -N -D "$folder/data" -U postgres --auth=trust --encoding=UTF8 \
     --locale-provider=icu --icu-locale=en-US --locale=C.UTF-8 > "$folder/initdb.log" 2>&1 ||
 "$bin/initdb" -N -D "$folder/data" -U postgres --auth=trust --encoding=UTF8 > "$folder/initdb.log"
 "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
-    -c max_connections=300 -c shared_buffers=64MB < /dev/null > "$folder/log" 2>&1 &
+    -c max_connections=300 -c shared_buffers=64MB "$@" < /dev/null > "$folder/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do
     kill -0 $server
@@ -35,10 +38,10 @@ wait $server || true
 rm -rf "$folder"/*
 "#;
 
-/// A server that runs as long as this process.
-struct Server {
+/// A server that runs as long as this value.
+pub struct Server {
     /// Its address, up to the name of the database.
-    address: String,
+    pub address: String,
     _process: Option<Mutex<Child>>,
 }
 
@@ -63,19 +66,34 @@ fn start() -> Option<Server> {
     if let Ok(address) = std::env::var("UNSPOOL_TEST_POSTGRES") {
         return Some(Server { address, _process: None });
     }
-    programs().iter().find_map(|programs| start_with(programs))
+    start_with(&[], &[])
+}
+
+/// Starts a server with settings, and with files in its folder that only it can read.
+pub fn start_with(settings: &[&str], files: &[(&str, &str)]) -> Option<Server> {
+    programs().iter().find_map(|programs| start_in(programs, settings, files))
 }
 
 /// Starts a server with the programs of a folder. One that does not start here says why.
-fn start_with(programs: &Path) -> Option<Server> {
-    let folder = std::env::temp_dir().join(format!("unspool-postgres.{}", std::process::id()));
+fn start_in(programs: &Path, settings: &[&str], files: &[(&str, &str)]) -> Option<Server> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("unspool-postgres.{}.{nth}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
+    for (name, content) in files {
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.write(true).create(true).mode(0o600).open(folder.join(name)).unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+    }
     // PostgreSQL refuses to run as root.
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
     let mut command = match is_root {
         true => {
-            let owned = Command::new("chown").arg("postgres").arg(&folder).status().ok()?;
+            let owned =
+                Command::new("chown").args(["-R", "postgres"]).arg(&folder).status().ok()?;
             if !owned.success() {
                 eprintln!("PostgreSQL does not run as root, and there is no user postgres");
                 return None;
@@ -87,6 +105,7 @@ fn start_with(programs: &Path) -> Option<Server> {
         false => Command::new("sh"),
     };
     let command = command.args(["-c", RUN, "sh"]).arg(programs).arg(&folder).current_dir(&folder);
+    command.args(settings.iter().flat_map(|setting| ["-c", *setting]));
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
     let mut line = String::new();
     BufReader::new(process.stdout.take()?).read_line(&mut line).ok()?;
@@ -138,9 +157,7 @@ impl TestDatabase {
 
     /// The first number of the first row.
     pub fn count(&self, sql: &str) -> i64 {
-        run(&self.name, async |client: &tokio_postgres::Client| {
-            client.query_one(sql, &[]).await.unwrap().get(0)
-        })
+        count(&self.address(), sql)
     }
 }
 
@@ -154,18 +171,24 @@ fn server_address() -> &'static str {
     &SERVER.as_ref().expect("no PostgreSQL").address
 }
 
+/// The first number of the first row.
+pub fn count(address: &str, sql: &str) -> i64 {
+    run(address, async |client: &tokio_postgres::Client| {
+        client.query_one(sql, &[]).await.unwrap().get(0)
+    })
+}
+
 fn execute(database: &str, sql: &str) {
-    run(database, async |client: &tokio_postgres::Client| {
+    run(&format!("{}/{database}", server_address()), async |client: &tokio_postgres::Client| {
         client.batch_execute(sql).await.unwrap();
     });
 }
 
-fn run<T>(database: &str, work: impl AsyncFnOnce(&tokio_postgres::Client) -> T) -> T {
+fn run<T>(address: &str, work: impl AsyncFnOnce(&tokio_postgres::Client) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let address = format!("{}/{database}", server_address());
         let (client, connection) =
-            tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+            tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
         let driver = tokio::spawn(connection);
         client.batch_execute("SET search_path TO unspool, public").await.unwrap();
         let found = work(&client).await;

@@ -106,6 +106,7 @@ fn decorate(mut line: Line, seeds: &[u32]) -> Line {
         | EventKind::OutcomesOnly(_)
         | EventKind::ContextWindowReported { .. }
         | EventKind::SessionEnded
+        | EventKind::SessionResumed
         | EventKind::UserAdded(_)
         | EventKind::MessageRecordNamed { .. }
         | EventKind::ThinkingUpdated(_)
@@ -170,6 +171,7 @@ fn extra() -> impl Strategy<Value = EventKind> {
                     let origin = [TitleOrigin::Generated, TitleOrigin::Custom][usize::from(other)];
                     EventKind::TitleSet(Title { text: format!("{word} title"), origin })
                 }
+                3 if other => EventKind::SessionResumed,
                 3 => EventKind::SessionEnded,
                 4 => EventKind::UserAdded(words(&text)),
                 5 => EventKind::UserAdded(Body::File(file(word, size))),

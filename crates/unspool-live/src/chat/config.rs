@@ -11,6 +11,8 @@ use crate::wire::RpcError;
 
 /// The most options of an agent.
 const MAX_OPTIONS: usize = 20;
+/// A larger option is left out: the state goes to clients in one message.
+const MAX_OPTION_BYTES: usize = 256 * 1024;
 /// A longer value is no name of a mode or model.
 const MAX_VALUE: usize = 2000;
 
@@ -27,12 +29,14 @@ impl Chat {
         if !has(&options, "model") {
             options.extend(model_option(&reply["models"]));
         }
+        options.retain(is_short);
         self.state.options = options;
     }
 
     /// The agent reports all of its options anew.
     pub(super) fn options_changed(&mut self, update: &Value) {
-        let new = config_options(&update["configOptions"]);
+        let mut new = config_options(&update["configOptions"]);
+        new.retain(is_short);
         if new.is_empty() {
             return;
         }
@@ -46,7 +50,8 @@ impl Chat {
     pub(super) fn mode_changed(&mut self, update: &Value) {
         let mode = update["currentModeId"].clone();
         let held = self.state.options.iter_mut().find(|option| option.category == "mode");
-        if let (Some(option), true) = (held, mode.is_string()) {
+        let is_name = mode.as_str().is_some_and(|name| name.len() <= MAX_VALUE);
+        if let (Some(option), true) = (held, is_name) {
             option.value = mode;
         }
     }
@@ -146,6 +151,10 @@ impl Chat {
     pub(super) fn waits_for_setting(&self) -> bool {
         self.requests.values().any(|sent| matches!(sent, Sent::Set { required: true, .. }))
     }
+}
+
+fn is_short(option: &AgentOption) -> bool {
+    serde_json::to_vec(option).is_ok_and(|bytes| bytes.len() <= MAX_OPTION_BYTES)
 }
 
 fn config_options(list: &Value) -> Vec<AgentOption> {

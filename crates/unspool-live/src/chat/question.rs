@@ -7,6 +7,7 @@ use unspool_sources::decode::acp::CHAT_ABOUT_THIS;
 
 use super::turn::refuse;
 use super::update::{cut, label};
+use super::valid_answer::{ValidAnswer, validate};
 use super::{Chat, Effect};
 use crate::form::{self, FormSchema};
 use crate::outgoing::{self, FormReply};
@@ -16,12 +17,12 @@ use crate::protocol::{
 };
 use crate::wire::{INVALID_PARAMS, INVALID_REQUEST, RequestId};
 
-/// An answer that comes sooner was not read: the key was pressed for something else (milliseconds).
-pub const MIN_READING_TIME: u64 = 150;
 /// How many answers are remembered for those who come late.
 const MAX_REMEMBERED: usize = 32;
 /// An agent that asks more at once is not answered by a person.
 const MAX_QUESTIONS: usize = 100;
+/// The same in bytes: the state goes to clients in one message.
+const MAX_OPEN_BYTES: usize = 16 * 1024 * 1024;
 /// A larger description of a call is left out: clients show the call of the archive.
 pub const MAX_SUBJECT_BYTES: usize = 256 * 1024;
 /// A longer question is cut.
@@ -132,8 +133,9 @@ impl Chat {
         };
         // After an interruption nobody says yes, and no rule either.
         if self.state.phase == Phase::Cancelling {
-            self.note_answer(&question.id, question.text, "interruption", "cancelled");
-            return self.send(&outgoing::permission_answer(&question.request, None));
+            let OpenQuestion { id, request, text, .. } = question;
+            self.note_answer(&id, &request, text, "interruption", "cancelled");
+            return self.send(&outgoing::permission_answer(&request, None));
         }
         let yes = match self.spec.policy {
             Policy::Ask => return self.ask(question),
@@ -155,7 +157,8 @@ impl Chat {
         let option = wanted.iter().find_map(|kind| options.iter().find(|o| o.kind == *kind));
         let label =
             option.map_or_else(|| "cancelled".to_owned(), |one| ValidAnswer::Option(one).label());
-        self.note_answer(&question.id, question.text.clone(), "rule", &label);
+        let text = question.text.clone();
+        self.note_answer(&question.id, &question.request, text, "rule", &label);
         let option = option.map(|option| option.id.as_str());
         self.send(&outgoing::permission_answer(&question.request, option));
     }
@@ -169,15 +172,17 @@ impl Chat {
         // A page of the agent's choice is not opened: the user sees the address.
         if form.mode.as_deref() == Some("url") {
             let address = form.url.unwrap_or_default();
-            self.state.notice =
-                Some(format!("the agent asked to open a page: {} {address}", form.message));
+            let what = format!("the agent asked to open a page: {} {address}", form.message);
+            self.state.notice = Some(cut(&what, MAX_QUESTION_BYTES));
             let question = self.next_question();
-            self.note_answer(&question, form.message, "rule", "declined");
+            self.note_answer(&question, &id, form.message, "rule", "declined");
             return self.send(&outgoing::form_answer(&id, FormReply::Decline));
         }
-        if self.spec.policy != Policy::Ask || self.state.phase == Phase::Cancelling {
+        let interrupted = self.state.phase == Phase::Cancelling;
+        if self.spec.policy != Policy::Ask || interrupted {
             let question = self.next_question();
-            self.note_answer(&question, form.message, "rule", "declined");
+            let by = if interrupted { "interruption" } else { "rule" };
+            self.note_answer(&question, &id, form.message, by, "declined");
             return self.send(&outgoing::form_answer(&id, FormReply::Decline));
         }
         let message = cut(&form.message, MAX_QUESTION_BYTES);
@@ -211,8 +216,10 @@ impl Chat {
             self.state.junk += 1;
             return;
         }
-        if self.state.questions.len() >= MAX_QUESTIONS {
-            let why = "too many questions are open";
+        let size = |open: &OpenQuestion| serde_json::to_vec(open).map_or(0, |bytes| bytes.len());
+        let bytes = size(&question) + self.state.questions.iter().map(size).sum::<usize>();
+        if self.state.questions.len() >= MAX_QUESTIONS || bytes > MAX_OPEN_BYTES {
+            let why = "too many questions are open, or too long ones";
             return self.send(&outgoing::error(&question.request, INVALID_REQUEST, why));
         }
         self.state.questions.push(question);
@@ -257,18 +264,26 @@ impl Chat {
         let open = self.state.questions.remove(at);
         if discusses {
             // The archive tells it from a plain no.
-            let request = serde_json::from_str::<Value>(open.request.as_json());
-            let note = json!({"what": "discuss", "request": request.unwrap_or_default()});
+            let note = json!({"what": "discuss", "request": outgoing::raw(&open.request)});
             self.effects.push(Effect::Note(note));
         }
-        self.note_answer(&open.id, open.text, by, &label);
+        self.note_answer(&open.id, &open.request, open.text, by, &label);
         self.send(&message);
         Outcome::Accepted
     }
 
-    fn note_answer(&mut self, question: &str, text: String, by: &str, answer: &str) {
+    fn note_answer(
+        &mut self,
+        question: &str,
+        request: &RequestId,
+        text: String,
+        by: &str,
+        answer: &str,
+    ) {
         self.state.answer_drafts.remove(question);
-        self.effects.push(Effect::Note(json!({"what": "answer", "by": by, "question": question})));
+        let note = json!({"what": "answer", "by": by, "question": question,
+            "request": outgoing::raw(request)});
+        self.effects.push(Effect::Note(note));
         self.answer_count += 1;
         if self.state.answers.len() >= MAX_REMEMBERED {
             self.state.answers.remove(0);
@@ -305,7 +320,7 @@ impl Chat {
         let mut lines = Vec::new();
         for question in open {
             let id = question.request;
-            self.note_answer(&question.id, question.text, by, "cancelled");
+            self.note_answer(&question.id, &id, question.text, by, "cancelled");
             lines.push(match question.kind {
                 RequestedInput::Permission(_) => outgoing::permission_answer(&id, None).to_string(),
                 RequestedInput::Form(_) => {
@@ -326,62 +341,6 @@ impl Chat {
     }
 }
 
-/// An answer that fits its question.
-#[derive(Clone, PartialEq, Debug)]
-pub enum ValidAnswer<'a> {
-    Option(&'a PermissionOption),
-    /// The content of a form.
-    Form(Value),
-    Declined,
-}
-
-impl ValidAnswer<'_> {
-    /// The answer in a few words, for those who come late.
-    pub fn label(&self) -> String {
-        match self {
-            ValidAnswer::Option(option) => format!("{} ({})", option.kind.word(), option.label),
-            ValidAnswer::Form(content) => describe(content),
-            ValidAnswer::Declined => "declined".to_owned(),
-        }
-    }
-}
-
-/// Checks an answer to an open question. The error is a sentence for whoever answered.
-pub fn validate<'a>(
-    open: &'a OpenQuestion,
-    answer: &UserAnswer,
-    now: u64,
-) -> Result<ValidAnswer<'a>, String> {
-    if *answer == UserAnswer::Discuss {
-        return validate(open, &open.refusal(), now);
-    }
-    // To decline needs no reading.
-    if now < open.since + MIN_READING_TIME && *answer != UserAnswer::Decline {
-        return Err("the question has just come; answer again".to_owned());
-    }
-    match (&open.kind, answer) {
-        (RequestedInput::Permission(options), UserAnswer::Option(chosen)) => {
-            let option = options.iter().find(|option| option.id == *chosen);
-            option
-                .map(ValidAnswer::Option)
-                .ok_or_else(|| "the agent does not offer this option".to_owned())
-        }
-        (RequestedInput::Form(fields), UserAnswer::Form(values)) => {
-            form::content(fields, values).map(ValidAnswer::Form)
-        }
-        (
-            RequestedInput::Permission(_) | RequestedInput::Form(_),
-            UserAnswer::Decline | UserAnswer::Discuss,
-        ) => Ok(ValidAnswer::Declined),
-        (RequestedInput::Permission(_), UserAnswer::Form(_)) => {
-            Err("this is a permission: choose one of its options".to_owned())
-        }
-        (RequestedInput::Form(_), UserAnswer::Option(_)) => {
-            Err("this is a form: give the values of its fields".to_owned())
-        }
-    }
-}
-
 fn kind_of(kind: &str) -> PermissionKind {
     match kind {
         "allow_once" => PermissionKind::AllowOnce,
@@ -390,11 +349,4 @@ fn kind_of(kind: &str) -> PermissionKind {
         "reject_always" => PermissionKind::RejectAlways,
         _ => PermissionKind::Other,
     }
-}
-
-/// The values of an accepted form, for those who come late.
-fn describe(content: &Value) -> String {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let values = content.as_object().into_iter().flatten().map(|(_, value)| text(value));
-    values.collect::<Vec<_>>().join(", ")
 }

@@ -10,6 +10,9 @@ use crate::outgoing::{self, Continue, Outgoing, PROTOCOL_VERSION};
 use crate::protocol::Phase;
 use crate::wire::{AUTH_REQUIRED, RpcError};
 
+/// No agent has a longer id of a session, in bytes.
+const MAX_SESSION_ID: usize = 1000;
+
 /// The reply to `initialize`. Everything is optional: agents leave out what they do not have.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -82,7 +85,7 @@ impl Chat {
         let program = [title, info.version.unwrap_or_default()].join(" ");
         let program = match program.trim() {
             "" => self.program_name(),
-            program => program.to_owned(),
+            program => label(program),
         };
         self.state.program = Some(program);
         if self.spec.agent.is_none() {
@@ -187,8 +190,13 @@ impl Chat {
         if let Some(session) = reply["sessionId"].as_str() {
             self.state.session = Some(session.to_owned());
         }
-        if self.state.session.is_none() {
-            return self.end("the agent opened a session without an id".to_owned());
+        match &self.state.session {
+            None => return self.end("the agent opened a session without an id".to_owned()),
+            Some(session) if session.len() > MAX_SESSION_ID => {
+                self.state.session = None;
+                return self.end("the agent opened a session with a very long id".to_owned());
+            }
+            Some(_) => {}
         }
         (self.deadline, self.clears) = (None, false);
         self.state.phase = Phase::Idle;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::update::label;
 use super::{CANCEL_TIMEOUT, Chat, Effect, Sent};
 use crate::outgoing::{self, Outgoing};
 use crate::protocol::{Command, Outcome, Phase, PromptImage, QueuedMessage, TurnEnd};
@@ -173,7 +174,7 @@ impl Chat {
         let (stop_reason, error) = match result {
             Ok(reply) => {
                 let reply: Value = serde_json::from_str(&reply).unwrap_or_default();
-                (reply["stopReason"].as_str().map(str::to_owned), None)
+                (reply["stopReason"].as_str().map(label), None)
             }
             Err(error) => {
                 let hint = self.log_in_hint(&error);

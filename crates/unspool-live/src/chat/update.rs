@@ -14,6 +14,8 @@ pub(super) const MAX_LISTED: usize = 300;
 const MAX_LABEL: usize = 1000;
 /// How many calls of a turn are remembered.
 const MAX_CALLS: usize = 10_000;
+/// A longer id or kind of a call is not remembered.
+const MAX_ID: usize = 1000;
 
 #[derive(Deserialize)]
 struct Update<'a> {
@@ -45,6 +47,7 @@ impl Chat {
             "tool_call" | "tool_call_update" => {
                 if let (Some(id), Some(kind)) = (head.tool_call_id, head.kind)
                     && self.call_kinds.len() < MAX_CALLS
+                    && id.len() + kind.len() <= MAX_ID
                 {
                     self.call_kinds.insert(id, kind);
                 }

@@ -87,7 +87,7 @@ impl Capture {
     /// Adds a message as it was on the wire.
     pub fn message(&mut self, direction: Direction, text: &str, now: u64) {
         if direction == Direction::ToClient && self.patches.hold(text, now) {
-            return;
+            return self.release_patches(now);
         }
         // Before a message that may end what a held one is about.
         for patch in self.patches.release_for(text) {

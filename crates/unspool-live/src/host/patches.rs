@@ -36,7 +36,7 @@ pub struct Patches {
     /// What may still be spent, below zero after a large update, and when it was last raised.
     budget: i64,
     raised: Option<u64>,
-    /// The merged update of each call that waits, and the bytes of the last update in it.
+    /// The merged update of each call that waits, and its bytes.
     held: BTreeMap<String, (Value, usize)>,
     held_bytes: usize,
 }
@@ -86,14 +86,18 @@ impl Patches {
         if !update.is_some_and(known) {
             return false;
         }
-        self.held_bytes = self.held_bytes - before + text.len();
-        match self.held.get_mut(&call) {
-            Some((held, bytes)) => {
-                merge(held, new);
-                *bytes = text.len();
+        self.held_bytes -= before;
+        let (merged, bytes) = match self.held.remove(&call) {
+            Some((mut held, _)) => {
+                merge(&mut held, new);
+                // Fields of earlier updates are kept beside those of this one.
+                let bytes = held.to_string().len();
+                (held, bytes)
             }
-            None => drop(self.held.insert(call, (new, text.len()))),
-        }
+            None => (new, text.len()),
+        };
+        self.held_bytes += bytes;
+        self.held.insert(call, (merged, bytes));
         true
     }
 
@@ -125,7 +129,8 @@ impl Patches {
     pub fn release_due(&mut self, now: u64) -> Vec<String> {
         self.raise(now);
         let mut due = Vec::new();
-        while self.budget > 0
+        // Merged updates may be more than what each of them was.
+        while (self.budget > 0 || self.held_bytes > MAX_HELD)
             && let Some(call) = self.held.keys().next().cloned()
             && let Some(text) = self.release(&call)
         {
@@ -260,5 +265,29 @@ mod tests {
         let mut patches = Patches { raised: Some(0), ..Patches::default() };
         assert!(patches.hold(&update("c", 3000, ""), 0));
         assert_eq!(patches.release_for(r#"{"id":3,"result":{"stopReason":"end_turn"}}"#).len(), 1);
+    }
+
+    /// Each update has another large field, and a small one follows: what is held is what all of
+    /// them were.
+    #[test]
+    fn what_is_held_is_bounded_by_what_was_merged() {
+        let mut patches = Patches { raised: Some(0), ..Patches::default() };
+        let mut recorded = 0;
+        for call in 0..20 {
+            for field in ["content", "rawInput", "rawOutput", "locations", "title"] {
+                let mut update = json!({"sessionUpdate": "tool_call_update",
+                    "toolCallId": call.to_string()});
+                update[field] = json!("x".repeat(1_000_000));
+                let text = json!({"params": {"sessionId": "s", "update": update}}).to_string();
+                if !patches.hold(&text, 0) {
+                    recorded += 1;
+                }
+                recorded += patches.release_due(0).len();
+                let held: usize =
+                    patches.held.values().map(|(held, _)| held.to_string().len()).sum();
+                assert!(held <= MAX_HELD + 2_000_000, "{held}");
+            }
+        }
+        assert!(recorded > 0);
     }
 }

@@ -147,14 +147,17 @@ pub(super) async fn write_some(
 
 /// An agent that reads nothing is not read either: each of its requests has a reply that waits.
 const MAX_OUTBOX: usize = 1000;
+/// The same in bytes: replies name what the agent named.
+const MAX_OUTBOX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Reads the next line of the agent. Pending if nothing is to be read.
 pub(super) async fn next_line(
     stdout: &mut Option<Lines<ChildStdout>>,
     outbox: &VecDeque<(Outgoing, Vec<u8>)>,
 ) -> io::Result<Line> {
+    let bytes: usize = outbox.iter().map(|(_, bytes)| bytes.len()).sum();
     match stdout {
-        Some(lines) if outbox.len() < MAX_OUTBOX => lines.next().await,
+        Some(lines) if outbox.len() < MAX_OUTBOX && bytes < MAX_OUTBOX_BYTES => lines.next().await,
         Some(_) | None => std::future::pending().await,
     }
 }

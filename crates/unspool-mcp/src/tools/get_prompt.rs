@@ -139,7 +139,10 @@ fn call_fields(exit: &mut Exit<'_>, call: &Call<'_>) -> Item {
         item.number("turn", turn).number("step", step);
     }
     let record = call.prompt.call();
-    item.time("at", record.at).field(exit, "model", record.model.as_deref());
+    let times = call.times;
+    item.time("at", record.at).time("sent_at", times.sent);
+    item.time("first_token_at", times.first_token).time("ended_at", times.ended);
+    item.flag("no_reply", call.no_reply).field(exit, "model", record.model.as_deref());
     item.number("messages", call.prompt.message_count()).number("chars", call.prompt.chars());
     item.count("unknown_messages", call.prompt.unknown_messages().into());
     item

@@ -9,6 +9,7 @@ use unspool_ingest::service::archive::Archive;
 use unspool_mcp::{Adaptations, MAX_LIMIT, McpServer, Reader, Scope, Settings};
 use unspool_model::price::Prices;
 use unspool_query::adaptations::AdaptationStore;
+use unspool_query::findings::Reflection;
 use unspool_query::request::{ReadReason, Request};
 use unspool_redact::Rules;
 use unspool_store::database::DatabaseView;
@@ -63,7 +64,9 @@ impl Machine {
         own_session: Option<&str>,
     ) -> Client {
         let own_session = own_session.map(str::to_owned);
-        let settings = Settings { rules, prices: Prices::default(), scope, own_session };
+        let reflection = Arc::new(Reflection::new(Rules::standard(), Vec::new()));
+        let prices = Prices::default();
+        let settings = Settings { rules, prices, scope, own_session, reflection };
         let store = AdaptationStore::new(&self.folder.path().join("data"), None);
         let reader = Reader::new(self.archive().view().unwrap(), settings)
             .with_adaptations(Adaptations { store, allows_edits: true });

@@ -80,6 +80,18 @@ fn machine() -> (Machine, Vec<String>) {
     for (text, _) in &planted {
         log.turn(text, text, "cat notes", text, text);
     }
+    // Calls that a finding quotes.
+    for (text, _) in planted.iter().take(20) {
+        for _ in 0..3 {
+            log.turn(
+                "Again",
+                "Hm.",
+                &format!("cat {text}"),
+                &format!("{text}\n").repeat(20),
+                "Yes.",
+            );
+        }
+    }
     log.turn("End", "Hm.", "env", &format!("DB_PASSWORD={PASSWORD}"), "Done.");
     machine.read_text("log.jsonl", log.text());
     let mut secrets: Vec<String> = planted.into_iter().map(|(_, secret)| secret).collect();
@@ -109,6 +121,7 @@ fn everything(client: &Client, secrets: &[String]) -> Vec<(String, String)> {
                 }
             }
         }
+        ask("get_findings", "findings", json!({ "session": id, "limit": 40_000 }));
         ask(
             "get_thoughtflow",
             "steps",
@@ -119,6 +132,7 @@ fn everything(client: &Client, secrets: &[String]) -> Vec<(String, String)> {
         ask("get_stats", "rows", json!({ "by": by }));
     }
     ask("list_failures", "failures", json!({}));
+    ask("get_findings", "findings", json!({}));
     let item = "adn.tools.edit-reread";
     // Without a session around it, only a secret with a form of its own is known.
     let token = secrets.iter().find(|secret| secret.starts_with("ghp_")).cloned();

@@ -145,6 +145,46 @@ fn failures_say_what_failed_and_where() {
     assert_eq!(errors[0]["kind"], "error", "{errors:#?}");
 }
 
+// R-002-42
+#[test]
+fn findings_name_parts_that_can_be_opened() {
+    let machine = Machine::new();
+    for session in 0..3 {
+        let id = format!("7777777{session}-aaaa-4aaa-8aaa-777777777777");
+        let mut log =
+            Log::new(&id, if session < 2 { "/home/dev/app" } else { "/home/dev/app/web" });
+        for _ in 0..4 {
+            log.turn("Read it", "Hm.", "cat notes.txt", &"the same notes ".repeat(30), "Done.");
+        }
+        machine.read_text(&format!("{id}.jsonl"), log.text());
+    }
+    let client = machine.server(Scope::All);
+    let all = client.all("get_findings", "findings", json!({}));
+    assert!(all.len() >= 3, "{all:#?}");
+    for finding in &all {
+        assert!(finding["count"].as_u64() <= finding["of"].as_u64(), "{finding:#}");
+        for place in finding["places"].as_array().unwrap() {
+            let (session, part) = (&place["session"], &place["part"]);
+            let of = json!({ "session": session, "part": part, "turn": place["turn"] });
+            assert!(!client.call("get_part", of)["texts"].as_array().unwrap().is_empty());
+        }
+    }
+    let one = &client.sessions()[0]["session"];
+    let of_one =
+        client.all("get_findings", "findings", json!({ "session": one, "rule": "read-again" }));
+    assert_eq!(of_one.len(), 1, "{of_one:#?}");
+    assert_eq!((&of_one[0]["count"], &of_one[0]["sessions"]), (&json!(4), &json!(1)));
+    assert!(of_one[0]["what_may_help"].is_string());
+    let none = client.call("get_findings", json!({ "rule": "denied" }));
+    assert_eq!((&none["findings"], &none["sessions"]), (&json!([]), &json!(3)));
+    let paged = client.all("get_findings", "findings", json!({ "limit": MIN_LIMIT }));
+    assert_eq!(paged, all);
+    // Another project's sessions count for nothing.
+    let folder = std::path::Path::new("/home/dev/app/web");
+    let below = machine.server(Scope::folder(folder)).call("get_findings", json!({}));
+    assert_eq!(below["sessions"], 1, "{below:#}");
+}
+
 #[test]
 fn statistics_and_flow_have_what_the_archive_has() {
     let (_machine, client, id) = discovery();
@@ -211,6 +251,7 @@ fn schemas_are_objects_that_name_every_parameter() {
             "get_turn",
             "get_part",
             "list_failures",
+            "get_findings",
             "get_prompt",
             "get_thoughtflow",
             "get_stats",

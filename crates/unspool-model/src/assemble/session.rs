@@ -104,6 +104,15 @@ impl Assembler {
         }
     }
 
+    /// A process that opened the session after it ended takes the end back, as a turn does.
+    pub(super) fn resume_session(&mut self, head: &Head) {
+        if self.facts.resumed_at < head.at {
+            self.facts.resumed_at = head.at;
+            self.state = self.state_by_time();
+            self.emit_session();
+        }
+    }
+
     /// A turn that began after the session ended takes the end back: the session was resumed. Times
     /// decide, because feeds come in any order.
     pub(super) fn note_turn_begin(&mut self, head: &Head) {
@@ -117,7 +126,8 @@ impl Assembler {
 
     fn state_by_time(&self) -> SessionState {
         let ended_at = self.facts.ended_at;
-        match ended_at.is_some() && self.newest_turn_at <= ended_at {
+        let begun_at = self.newest_turn_at.max(self.facts.resumed_at);
+        match ended_at.is_some() && begun_at <= ended_at {
             true => SessionState::Ended,
             false => SessionState::default(),
         }

@@ -40,6 +40,9 @@ impl Serialize for AnswerDocument<'_> {
         map.serialize_entry("text", &self.0.text)?;
         map.serialize_entry("choices", &choices)?;
         map.serialize_entry("observed", &self.0.observed)?;
+        if let Some(by) = &self.0.by {
+            map.serialize_entry("by", by)?;
+        }
         map.end()
     }
 }

@@ -47,6 +47,9 @@ pub struct Answer {
     pub choices: Vec<(String, String)>,
     /// False if no source reported the answer and it was inferred from later events (R-X-18).
     pub observed: bool,
+    /// Who answered, if a source says it: a surface of unspool (`browser`, `terminal`), or a `rule`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A question that was answered before the call was asked about again.

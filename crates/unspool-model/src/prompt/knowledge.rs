@@ -60,12 +60,16 @@ const KNOWLEDGE: &[PromptKnowledge] = &[
         missing: "tools and exact instructions of models that do not get them as items",
         next: "start it with `unspool run -- codex`, which makes it write down its requests",
     },
-    part(
-        "copilot",
-        "the system prompt, what the program and hooks added to the user's words, replies, calls \
-         and results",
-        "tool schemas",
-    ),
+    PromptKnowledge {
+        next: "start it with `unspool run -- copilot`, which makes it write down its instructions, \
+               tools and what is new in each call",
+        ..part(
+            "copilot",
+            "the system prompt, what the program and hooks added to the user's words, replies, \
+             calls and results",
+            "tool schemas",
+        )
+    },
     part(
         "gemini",
         "the session context, what hooks added, mentioned files, the user's words, replies, calls \
@@ -157,6 +161,10 @@ impl PromptKnowledge {
         let missing = format!("Not in the log: {missing}.");
         let next = match self.grade {
             PromptGrade::Whole => format!("To get the next ones: {next}."),
+            PromptGrade::Part if *next != NOTHING_MORE => format!(
+                "What is known stands in the transcript (`unspool show SESSION`). To get more of the \
+                 next ones: {next}."
+            ),
             PromptGrade::Part | PromptGrade::Conversation => format!(
                 "What is known stands in the transcript (`unspool show SESSION`); the rest cannot \
                  be had: {next}."

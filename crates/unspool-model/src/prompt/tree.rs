@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MessageDigest, PieceKind, PromptCall, PromptMessage, PromptRecord};
+use super::{CallTimes, MessageDigest, PieceKind, PromptCall, PromptMessage, PromptRecord};
 use crate::provenance::Name;
 
 pub use sources::SourceShare;
@@ -22,6 +22,7 @@ pub struct PromptTree {
     calls: Vec<CallNode>,
     by_request: FxHashMap<Arc<str>, usize>,
     answers: FxHashMap<Arc<str>, Name>,
+    times: FxHashMap<Arc<str>, CallTimes>,
     /// The calls that a step answers, as a source says that knows the requests themselves.
     by_step: FxHashMap<Name, usize>,
     nodes: Vec<Node>,
@@ -79,6 +80,9 @@ impl PromptTree {
                 PromptRecord::Call(call) => calls.push(call),
                 PromptRecord::Answer(answer) => {
                     tree.answers.insert(answer.request, answer.step);
+                }
+                PromptRecord::Timed(timed) => {
+                    tree.times.entry(timed.request).or_default().join(timed.times);
                 }
             }
         }
@@ -205,6 +209,12 @@ impl PromptTree {
         let logged = logged.and_then(|request| self.call(request));
         let sent = self.by_step.get(step).map(|at| CallPrompt { tree: self, at: *at });
         sent.filter(|sent| logged.is_none() || sent.is_whole()).or(logged)
+    }
+
+    /// When a call was made and answered. `logged` is what a log calls the same request.
+    pub fn times(&self, request: &str, logged: Option<&str>) -> CallTimes {
+        let of = |request: &str| self.times.get(request).copied().unwrap_or_default();
+        of(request).joined(logged.map(of).unwrap_or_default())
     }
 
     /// The calls that were sent one of these messages.

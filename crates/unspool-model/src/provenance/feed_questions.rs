@@ -89,10 +89,15 @@ impl FeedQuestions {
         self.asked = vec![(question.request_id.clone(), question_digest(question))];
     }
 
-    /// Keeps an answer. Returns the index of its question.
-    pub fn answer(&mut self, answer: Answer) -> usize {
+    /// Keeps an answer. Returns the index of its question. A feed may report it twice, and say only
+    /// once who gave it.
+    pub fn answer(&mut self, mut answer: Answer) -> usize {
         match self.answers.get_mut(self.current) {
-            Some(held) => *held = answer,
+            Some(held) => {
+                let same = held.decision == answer.decision;
+                answer.by = answer.by.or_else(|| held.by.take().filter(|_| same));
+                *held = answer;
+            }
             None => self.answers.push(answer),
         }
         self.current

@@ -305,6 +305,16 @@ fn a_turn_that_began_after_the_end_of_a_session_takes_the_end_back() {
     }
     assert_eq!(state(&fold([end(3), turn("p1", 1)])), ended);
     assert_eq!(state(&fold([end(3), turn("p2", 5), turn("p1", 1)])), resumed);
+    // A process that opens the session again does so too, before its first prompt, in any order.
+    let resume = |second| Line::from(EventKind::SessionResumed).hook().at(second);
+    for lines in [[turn("p1", 1), end(3), resume(5)], [resume(5), end(3), turn("p1", 1)]] {
+        let mut run = fold(lines);
+        assert_eq!(state(&run), resumed);
+        assert_eq!(state(&run.restarted()), resumed);
+        run.apply(end(6).key(92));
+        assert_eq!(state(&run), ended);
+    }
+    assert_eq!(state(&fold([turn("p1", 1), resume(2), end(3)])), ended);
     // An end without a time is the last thing that happens.
     let mut untimed = end(3);
     untimed.at = Some(None);

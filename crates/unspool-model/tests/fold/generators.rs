@@ -337,6 +337,7 @@ pub fn in_order(script: Vec<Line>) -> Vec<Line> {
             | EventKind::OutcomesOnly(_)
             | EventKind::ContextWindowReported { .. }
             | EventKind::SessionEnded
+            | EventKind::SessionResumed
             | EventKind::TurnInherited
             | EventKind::UserAdded(_)
             | EventKind::MessageRecordNamed { .. }

@@ -301,6 +301,7 @@ fn several_questions_get_one_combined_reply() {
         text: "x, y".to_owned(),
         choices: vec![("A?".into(), "x".into()), ("B?".into(), "y".into())],
         observed: true,
+        by: None,
     };
     let reported = EventKind::QuestionAnswered { call: call_id("t1"), answer: answer.clone() };
     let run = reply([called("t1", "Ask"), ask_question("t1", asks.clone()), reported.into()]);
@@ -347,6 +348,48 @@ fn inferred_question(id: &str) -> Line {
         *inferred = true;
     }
     line
+}
+
+#[test]
+fn who_answered_is_kept_beside_the_answer_of_a_stronger_feed() {
+    // R-003-13, C-24, law 5: only the feed of the surface knows who answered.
+    let by = |decision: Decision, who: Option<&str>| {
+        let mut line = answered("t1", decision);
+        if let EventKind::QuestionAnswered { answer, .. } = &mut line.kind {
+            answer.by = who.map(str::to_owned);
+        }
+        line
+    };
+    let log = || {
+        vec![
+            prompt("p1"),
+            called("t1", "Ask"),
+            ask_question("t1", question(None, "Which?")),
+            by(Decision::Answered, None),
+            ended("t1", ToolEnd::Completed, ""),
+        ]
+    };
+    let capture = |decision: Decision| {
+        let script = vec![
+            prompt("p1"),
+            called("t1", "Ask"),
+            ask_question("t1", question(Some("r1"), "Which?")),
+            by(decision, Some("browser")),
+        ];
+        script.into_iter().map(Line::stream).collect::<Vec<Line>>()
+    };
+    for (decision, expected) in [(Decision::Answered, Some("browser")), (Decision::Declined, None)]
+    {
+        agree(log(), capture(decision));
+        for both in [[log(), capture(decision)].concat(), [capture(decision), log()].concat()] {
+            let answer = fold(both).tool("t1").answer.unwrap();
+            assert_eq!((answer.decision, answer.by.as_deref()), (Decision::Answered, expected));
+        }
+    }
+    // A feed that repeats the answer need not say it again.
+    let repeated = || by(Decision::Answered, None).stream();
+    let run = fold([capture(Decision::Answered), vec![repeated()]].concat());
+    assert_eq!(run.tool("t1").answer.unwrap().by.as_deref(), Some("browser"));
 }
 
 #[test]

@@ -335,8 +335,13 @@ pub fn ask_question(id: &str, question: Question) -> Line {
 }
 
 pub fn answered(id: &str, decision: Decision) -> Line {
-    let answer =
-        Answer { decision, text: decision.name().to_owned(), choices: Vec::new(), observed: true };
+    let answer = Answer {
+        decision,
+        text: decision.name().to_owned(),
+        choices: Vec::new(),
+        observed: true,
+        by: None,
+    };
     EventKind::QuestionAnswered { call: call_id(id), answer }.into()
 }
 

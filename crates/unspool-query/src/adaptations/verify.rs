@@ -2,13 +2,16 @@
 //! sessions whose prompts do not. Only sessions of one agent, project and model are compared. What
 //! was enabled or delivered does not count, only what was seen.
 
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use unspool_model::document::time;
 use unspool_model::id::SessionId;
-use unspool_model::verdict::{self, Arm, Comparison, SessionCount, Verdict, compare};
+use unspool_model::verdict::{Arm, SessionCount, Verdict, compare};
 use unspool_view::finding::Rule;
 
 use super::history::Change;
@@ -66,6 +69,15 @@ pub struct ArmDocument {
     pub interval: Option<[f64; 2]>,
     /// The sessions, newest first.
     pub session_ids: Vec<SessionId>,
+    /// What each of them adds, in the same order.
+    pub session_counts: Vec<SessionCountDocument>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SessionCountDocument {
+    pub started_at: Option<String>,
+    pub events: u64,
+    pub opportunities: u64,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -169,12 +181,12 @@ pub fn verify(sessions: &[Arc<SessionFindings>], question: &Question<'_>) -> Ver
         unit: question.rule.unit(),
         design: if times.trial.is_some() { "trial" } else { "before-after" },
         verdict: compared.verdict.name(),
-        because: because(&compared),
+        because: words::because(&compared),
         agent: Some(agent).filter(|agent| !agent.is_empty()),
         project,
         model,
-        without: ArmDocument::new(&compared.without, &groups.without),
-        with: ArmDocument::new(&compared.with, &groups.with),
+        without: ArmDocument::new(&compared.without, &groups.without, question),
+        with: ArmDocument::new(&compared.with, &groups.with, question),
         probability_lower: compared.lower,
         design_effect: compared.design_effect,
         rose: rose(&groups, question.rule),
@@ -233,38 +245,6 @@ fn count(session: &SessionFindings, rule: Rule, signature: Option<&str>) -> Sess
         wanted.map(|finding| finding.count).sum()
     });
     SessionCount { events: counted, opportunities: found.map_or(0, |found| found.opportunities) }
-}
-
-fn because(compared: &Comparison) -> String {
-    let percent = |chance: f64| format!("{:.0} %", chance * 100.0);
-    match (compared.verdict, compared.lower) {
-        (Verdict::Fewer, Some(lower)) => {
-            format!("the rate is lower with a probability of {}", percent(lower))
-        }
-        (Verdict::More, Some(lower)) => {
-            format!("the rate is higher with a probability of {}", percent(1.0 - lower))
-        }
-        (Verdict::Same, _) => {
-            format!("the rates differ by less than {} points", verdict::SAME_WITHIN * 100.0)
-        }
-        (Verdict::TooLittle | Verdict::Fewer | Verdict::More, _) => {
-            let mut missing = Vec::new();
-            for (name, arm) in [("without", &compared.without), ("with", &compared.with)] {
-                if arm.sessions < verdict::MIN_SESSIONS {
-                    let needed = verdict::MIN_SESSIONS;
-                    missing.push(format!("{} of {needed} sessions {name} it", arm.sessions));
-                }
-                if arm.opportunities < verdict::MIN_OPPORTUNITIES {
-                    let (has, needed) = (arm.opportunities, verdict::MIN_OPPORTUNITIES);
-                    missing.push(format!("{has} of {needed} opportunities {name} it"));
-                }
-            }
-            match missing.is_empty() {
-                true => "the difference may be chance".to_owned(),
-                false => missing.join(", "),
-            }
-        }
-    }
 }
 
 /// Other rules of which clearly more was found.
@@ -350,7 +330,11 @@ fn cost(with: &[&SessionFindings], id: &str, content: &str) -> CostDocument {
 }
 
 impl ArmDocument {
-    fn new(arm: &Arm, sessions: &[&SessionFindings]) -> ArmDocument {
+    fn new(arm: &Arm, sessions: &[&SessionFindings], of: &Question<'_>) -> ArmDocument {
+        let counts = sessions.iter().map(|session| {
+            let SessionCount { events, opportunities } = count(session, of.rule, of.signature);
+            SessionCountDocument { started_at: time(session.started), events, opportunities }
+        });
         ArmDocument {
             sessions: arm.sessions,
             events: arm.events,
@@ -358,6 +342,7 @@ impl ArmDocument {
             rate: arm.rate.map(|rate| rate.value),
             interval: arm.rate.map(|rate| [rate.low, rate.high]),
             session_ids: sessions.iter().map(|session| session.session).collect(),
+            session_counts: counts.collect(),
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct FindingDocument<'a> {
 pub struct CostDocument {
     pub calls: Option<u64>,
     pub duration_ms: Option<u64>,
+    /// `duration_ms` may include waiting for a person.
+    pub may_include_waiting: bool,
     pub tokens: Option<u64>,
     pub tokens_are_estimated: bool,
     pub chars: Option<u64>,
@@ -106,7 +108,8 @@ impl<'a> SessionFindingsDocument<'a> {
 
 impl<'a> FindingDocument<'a> {
     fn new(session: Option<SessionId>, finding: &'a Finding) -> FindingDocument<'a> {
-        let Cost { calls, duration_ms, tokens, tokens_are_estimated, chars } = finding.cost;
+        let Cost { calls, duration_ms, may_include_waiting, tokens, tokens_are_estimated, chars } =
+            finding.cost;
         let place = |it: &'a Evidence| session.map(|session| EvidenceDocument::new(session, it));
         FindingDocument {
             rule: finding.rule.name(),
@@ -115,7 +118,14 @@ impl<'a> FindingDocument<'a> {
             sessions: 1,
             count: finding.count,
             opportunities: finding.opportunities,
-            cost: CostDocument { calls, duration_ms, tokens, tokens_are_estimated, chars },
+            cost: CostDocument {
+                calls,
+                duration_ms,
+                may_include_waiting,
+                tokens,
+                tokens_are_estimated,
+                chars,
+            },
             evidence: finding.evidence.iter().filter_map(place).collect(),
         }
     }

@@ -87,7 +87,10 @@ impl SessionPrompts {
         let hides = |gap: &PromptGap| {
             matches!(
                 gap,
-                PromptGap::MostOfIt | PromptGap::EarlierMessages | PromptGap::Instructions
+                PromptGap::MostOfIt
+                    | PromptGap::EarlierMessages
+                    | PromptGap::Instructions
+                    | PromptGap::HookContext
             )
         };
         let shows = |call: CallPrompt<'_>| {

@@ -1,6 +1,7 @@
 //! Prompts as JSON: what `unspool prompt --json` and the REST route write.
 
 use serde::Serialize;
+use unspool_model::document::time;
 use unspool_model::prompt::{PieceKind, PieceSpan, PromptGap, PromptKnowledge, SourceShare};
 
 use unspool_view::present::prompt::{Call, PromptContext, ServerShare, ShownPiece};
@@ -101,12 +102,19 @@ impl<'a> SourceDocument<'a> {
 /// One model call.
 #[derive(Serialize)]
 pub struct PromptDocument<'a> {
-    /// `null` for a call without a reply.
+    /// `null` if no source says which step it is.
     turn: Option<u32>,
     step: Option<u32>,
     /// The source's name for the request.
     call: &'a str,
+    /// When it was recorded.
     at: Option<String>,
+    /// As far as a source says it; each may be `null`.
+    sent_at: Option<String>,
+    first_token_at: Option<String>,
+    ended_at: Option<String>,
+    /// It failed, was tried again, or is not answered yet.
+    no_reply: bool,
     model: Option<&'a str>,
     messages: u32,
     chars: u64,
@@ -163,7 +171,11 @@ impl<'a> PromptDocument<'a> {
             turn: call.step.map(|(turn, _)| turn),
             step: call.step.map(|(_, step)| step),
             call: &record.request,
-            at: unspool_model::document::time(record.at),
+            at: time(record.at),
+            sent_at: time(call.times.sent),
+            first_token_at: time(call.times.first_token),
+            ended_at: time(call.times.ended),
+            no_reply: call.no_reply,
             model: record.model.as_deref(),
             messages: prompt.message_count(),
             chars: prompt.chars(),

@@ -87,6 +87,7 @@ fn question() -> Question {
             text: String::new(),
             observed: false,
             missing: true,
+            answered_by: None,
         }),
     }
 }

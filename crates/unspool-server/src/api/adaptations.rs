@@ -221,7 +221,7 @@ pub async fn reload<S: Store>(State(app): State<Arc<App<S>>>) -> Result<Json<Val
     Ok(Json(serde_json::json!({ "version": version, "changed": changed })))
 }
 
-fn editable<S: Store>(app: &App<S>) -> Result<&Adaptations, Problem> {
+pub fn editable<S: Store>(app: &App<S>) -> Result<&Adaptations, Problem> {
     let what =
         "this server only shows adaptations; change them with `unspool adapt` on its machine";
     let adaptations = of(app)?;

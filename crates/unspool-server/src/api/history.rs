@@ -15,7 +15,7 @@ use super::find;
 use super::parameter::DEFAULT_TURNS;
 use super::request_params::RequestParams;
 use super::response::ApiResponse;
-use super::sessions::TurnRange;
+use super::sessions::TurnSelection;
 use super::turns::{not_modified, session_response};
 use crate::App;
 use crate::problem::Problem;
@@ -56,7 +56,7 @@ pub async fn groups<S: Store>(
     if let Some(not_modified) = not_modified(params, &stored) {
         return Ok(not_modified);
     }
-    let range = TurnRange::following(params.number("after"), params.limit(DEFAULT_TURNS));
+    let range = TurnSelection::following(params.number("after"), params.limit(DEFAULT_TURNS));
     let (turns, more) = range.load(app, &stored).await?;
     let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
     let agent = &stored.summary.session.agent;

@@ -6,7 +6,7 @@ use super::parameter::Parameter;
 use super::request_params::path_parameter;
 use super::route::{ROUTES, ResponseKind, Route};
 use super::schema::{self, named};
-use super::{adaptations, edits};
+use super::{adaptations, edits, proposals};
 
 /// What is served under `/api`, as an OpenAPI 3.1 document.
 pub fn openapi() -> Value {
@@ -69,6 +69,10 @@ fn changes_of(route: &Route) -> Vec<Change> {
         adaptations::LIST => {
             let summary = adaptations::RELOAD_SUMMARY;
             vec![change("post", "ReloadAdaptations", summary, None, "AdaptationsReloaded")]
+        }
+        proposals::PATH => {
+            let summary = proposals::DECIDE_SUMMARY;
+            vec![change("post", "DecideProposal", summary, Some("ProposalDecision"), "Proposal")]
         }
         adaptations::ONE => {
             let names = [("put", "PutAdaptation"), ("patch", "PatchAdaptation")];

@@ -4,6 +4,7 @@ use axum::extract::{FromRequestParts, Query, RawPathParams};
 use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
+use unspool_export::project::TurnRange;
 use unspool_model::id::{Id, digest};
 use unspool_query::times::{ACCEPTED_TIMES, parse_time};
 
@@ -184,9 +185,7 @@ fn flag(value: &str) -> Option<bool> {
 }
 
 fn span(value: &str) -> Option<(u32, u32)> {
-    let (first, last) = value.split_once('-').unwrap_or((value, value));
-    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then_some((first, last))
+    TurnRange::parse(value).map(|TurnRange { first, last }| (first, last))
 }
 
 /// The kind and description of a path parameter.

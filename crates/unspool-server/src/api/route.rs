@@ -43,6 +43,8 @@ pub enum Endpoint {
     AdaptationPreview,
     AdaptationHistory,
     AdaptationSeen,
+    AdaptationEffect,
+    Proposals,
     Export,
     Chat,
     Search,
@@ -72,6 +74,7 @@ impl Endpoint {
                 | Endpoint::SessionFindings
                 | Endpoint::Findings
                 | Endpoint::AdaptationSeen
+                | Endpoint::AdaptationEffect
         )
     }
 }

@@ -9,6 +9,7 @@ mod message;
 mod note;
 mod part;
 mod prompt;
+mod proposal;
 mod session;
 
 use archive::{changes, commits, hit, stats};
@@ -77,6 +78,9 @@ pub fn all() -> Value {
     add("AdaptationHistory", adaptation::history());
     add("AdaptationSeen", adaptation::seen());
     add("AdaptationsReloaded", adaptation::reloaded());
+    add("AdaptationEffect", proposal::effect());
+    add("Proposal", proposal::proposal());
+    add("ProposalDecision", proposal::decision());
     add("Hit", hit());
     add("Stats", stats());
     add(

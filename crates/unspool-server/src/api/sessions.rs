@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 use unspool_export::export;
-use unspool_export::project::{Options, Projection};
+use unspool_export::project::{Options, Projection, TurnRange};
 use unspool_model::context::ContextUse;
 use unspool_model::document::{SessionDocument, TurnDocument};
 use unspool_model::id::{Id, SessionId, digest};
@@ -95,7 +95,7 @@ struct Warning<'a> {
 }
 
 pub async fn one<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiResponse, Problem> {
-    let range = TurnRange::of(params)?;
+    let range = TurnSelection::of(params)?;
     let prices = &app.settings.prices;
     let mut tries = 0;
     loop {
@@ -134,7 +134,7 @@ fn warning(stored: &StoredWarning) -> Warning<'_> {
 }
 
 /// Which turns of a session to load.
-pub enum TurnRange {
+pub enum TurnSelection {
     All,
     /// From the first to the last of these numbers.
     Span(u32, u32),
@@ -142,24 +142,26 @@ pub enum TurnRange {
     From(u32, u64),
 }
 
-impl TurnRange {
-    fn of(params: &RequestParams) -> Result<TurnRange, Problem> {
+impl TurnSelection {
+    fn of(params: &RequestParams) -> Result<TurnSelection, Problem> {
         let (after, limit) = (params.number("after"), params.number("limit"));
         match (params.span("turns"), after, limit) {
-            (Some((first, last)), None, None) => Ok(TurnRange::Span(first, last)),
+            (Some((first, last)), None, None) => Ok(TurnSelection::Span(first, last)),
             (Some(_), _, _) => Err(Problem::bad_request(
                 "turns cannot be combined with after and limit; leave out one or the other",
             )),
-            (None, None, None) => Ok(TurnRange::All),
-            (None, after, limit) => Ok(TurnRange::following(after, limit.unwrap_or(MAX_PAGE_SIZE))),
+            (None, None, None) => Ok(TurnSelection::All),
+            (None, after, limit) => {
+                Ok(TurnSelection::following(after, limit.unwrap_or(MAX_PAGE_SIZE)))
+            }
         }
     }
 
     /// `limit` turns after a turn.
-    pub fn following(after: Option<u64>, limit: u64) -> TurnRange {
+    pub fn following(after: Option<u64>, limit: u64) -> TurnSelection {
         let first =
             after.map_or(0, |after| u32::try_from(after).unwrap_or(u32::MAX).saturating_add(1));
-        TurnRange::From(first, limit)
+        TurnSelection::From(first, limit)
     }
 
     /// The turns, and whether there are more.
@@ -169,15 +171,15 @@ impl TurnRange {
         stored: &StoredSession,
     ) -> Result<(Vec<Turn>, bool), StoreError> {
         let (mut turns, more) = match *self {
-            TurnRange::All => (app.view().turns(stored.row, TurnWindow::All).await?, false),
-            TurnRange::Span(first, last) => {
+            TurnSelection::All => (app.view().turns(stored.row, TurnWindow::All).await?, false),
+            TurnSelection::Span(first, last) => {
                 let count = (last - first).saturating_add(1);
                 let window = TurnWindow::From { number: first, count };
                 let mut turns = app.view().turns(stored.row, window).await?;
                 turns.retain(|turn| turn.number <= last);
                 (turns, false)
             }
-            TurnRange::From(first, limit) => {
+            TurnSelection::From(first, limit) => {
                 let count = u32::try_from(limit).unwrap_or(u32::MAX);
                 // Fetch limit+1 turns to detect another page.
                 let window = TurnWindow::From { number: first, count: count.saturating_add(1) };
@@ -205,8 +207,18 @@ pub async fn export<S: Store>(
     if notes && !projection.has_notes {
         return Err(Problem::bad_request("this format has no place for notes; leave out `notes`"));
     }
+    let turns = params.span("turns").map(|(first, last)| TurnRange { first, last });
+    if let Some(range) = turns {
+        if !projection.has_turns {
+            return Err(Problem::bad_request("this format has whole sessions; leave out `turns`"));
+        }
+        let sizes = app.view().sizes(stored.row).await?;
+        if !sizes.iter().any(|size| range.contains(size.number)) {
+            return Err(Problem::not_found(format!("this session has no {range}")));
+        }
+    }
     let prices = app.settings.prices.clone();
-    let options = Options { sdk: sdk(params), prices, notes, ..Options::default() };
+    let options = Options { sdk: sdk(params), prices, notes, turns, ..Options::default() };
     let rules = params.flag("redact").unwrap_or(true).then(|| app.settings.rules.clone());
     Ok(export_response(app, stored, projection, options, rules))
 }

@@ -16,7 +16,7 @@ use super::find;
 use super::parameter::{DEFAULT_MESSAGES, DEFAULT_TURNS, MAX_PARTS};
 use super::request_params::RequestParams;
 use super::response::{ApiResponse, tag};
-use super::sessions::TurnRange;
+use super::sessions::TurnSelection;
 use crate::App;
 use crate::frames_encoder::frame_parts::message_parts;
 use crate::problem::Problem;
@@ -26,7 +26,7 @@ pub async fn list<S: Store>(app: &App<S>, params: &RequestParams) -> Result<ApiR
     if let Some(not_modified) = not_modified(params, &stored) {
         return Ok(not_modified);
     }
-    let range = TurnRange::following(params.number("after"), params.limit(DEFAULT_TURNS));
+    let range = TurnSelection::following(params.number("after"), params.limit(DEFAULT_TURNS));
     let (turns, more) = range.load(app, &stored).await?;
     let next = turns.last().filter(|_| more).map(|last| params.next(&last.number.to_string()));
     let (agent, prices) = (&stored.summary.session.agent, &app.settings.prices);

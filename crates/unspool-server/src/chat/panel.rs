@@ -117,7 +117,7 @@ fn status(state: &ChatState) -> String {
         Phase::Cancelling => "stopping".to_owned(),
         Phase::Ended => "ended".to_owned(),
     };
-    let program = state.program.clone().filter(|_| state.agent == "acp");
+    let program = state.program.clone().filter(|_| state.agent.starts_with("acp"));
     let name = program.unwrap_or_else(|| state.agent.clone());
     format!("{} · {phase}", safe(&name))
 }

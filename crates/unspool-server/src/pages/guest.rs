@@ -44,8 +44,13 @@ async fn page<S: Store>(app: &Arc<App<S>>, share: &Share) -> Result<Response, Pr
         return Ok((StatusCode::NOT_FOUND, NO_LINK).into_response());
     };
     let prices = app.settings.prices.clone();
-    let options =
-        Options { prices, notes: share.notes, audience: Audience::Guest, ..Options::default() };
+    let options = Options {
+        prices,
+        notes: share.notes,
+        turns: share.turns,
+        audience: Audience::Guest,
+        ..Options::default()
+    };
     let is_live = stored.summary.session.state == SessionState::Live;
     let (view, rules) = (app.view(), app.settings.rules.clone());
     let permit = app.guest_pages.acquire().await;

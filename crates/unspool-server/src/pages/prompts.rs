@@ -12,6 +12,7 @@ use unspool_query::window::Position;
 use unspool_store::store::{Store, View};
 use unspool_view::present::prompt::PromptDifference;
 
+use self::template::Pieces;
 use super::{Page, UrlParams, html};
 use crate::App;
 use crate::api::find;
@@ -27,11 +28,15 @@ pub struct PromptsParams {
     call: Option<String>,
     /// The call that the part at this place belongs to: a turn and a place in it.
     at: Option<String>,
+    /// The call with this id of its step.
+    step: Option<String>,
     /// Only calls, or pieces of the call, that have this text.
     find: Option<String>,
     /// Only the pieces that the call before was not sent.
     #[serde(default)]
     new: Option<String>,
+    /// Only the piece of the call that stands at this place, with its whole text.
+    piece: Option<String>,
 }
 
 pub async fn prompts<S: Store>(
@@ -46,16 +51,26 @@ pub async fn prompts<S: Store>(
     let prompts = load(&view, &stored).await?;
     let find = params.find.as_deref().filter(|text| !text.is_empty());
     let page = template::PromptsPage { summary: &stored.summary, find };
-    let call = match (params.call, params.at) {
-        (None, Some(at)) => {
+    let unknown = || Problem::not_found(NO_PROMPT);
+    let call = match (params.call, params.at, params.step) {
+        (Some(call), ..) => Some(call),
+        (None, Some(at), _) => {
             let position = at.parse::<Position>().map_err(Problem::bad_request)?;
             let request = request_at(&view, &stored, &prompts, position).await?;
-            Some(request.ok_or_else(|| Problem::not_found(NO_PROMPT))?)
+            Some(request.ok_or_else(unknown)?)
         }
-        (call, _) => call,
+        (None, None, Some(step)) => Some(prompts.request_of(&step).ok_or_else(unknown)?),
+        (None, None, None) => None,
     };
     Ok(match call {
-        Some(request) => html(&one(&view, &page, &prompts, &request, params.new.is_some()).await?),
+        Some(request) => {
+            let wanted = match params.piece {
+                Some(at) => Pieces::At(at),
+                None if params.new.is_some() => Pieces::New,
+                None => Pieces::All,
+            };
+            html(&one(&view, &page, &prompts, &request, wanted).await?)
+        }
         None => html(&all(&view, &page, &prompts).await?),
     })
 }
@@ -80,7 +95,7 @@ async fn one<V: View>(
     page: &template::PromptsPage<'_>,
     prompts: &SessionPrompts,
     request: &str,
-    only_new: bool,
+    wanted: Pieces,
 ) -> Result<maud::Markup, Problem> {
     let Some(call) = prompts.calls().find(|call| *call.prompt.call().request == *request) else {
         return Err(Problem::not_found("this session has no such model call"));
@@ -92,8 +107,10 @@ async fn one<V: View>(
     }
     let difference =
         before.as_ref().map(|before| PromptDifference::between(&before.prompt, &call.prompt));
-    if let Some(difference) = difference.as_ref().filter(|_| only_new) {
-        pieces.retain(|piece| difference.has_added(piece));
+    match (&wanted, &difference) {
+        (Pieces::New, Some(difference)) => pieces.retain(|piece| difference.has_added(piece)),
+        (Pieces::At(at), _) => pieces.retain(|piece| piece.at == *at),
+        (Pieces::New, None) | (Pieces::All, _) => {}
     }
-    Ok(template::call(page, &call, &pieces, before.as_ref().zip(difference.as_ref()), only_new))
+    Ok(template::call(page, &call, &pieces, before.as_ref().zip(difference.as_ref()), &wanted))
 }

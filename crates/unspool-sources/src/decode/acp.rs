@@ -8,9 +8,13 @@
 
 mod adapter;
 mod call;
+mod compaction;
 mod decoder;
 mod question;
 mod update;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use unspool_model::provenance::Feed;
 
@@ -108,7 +112,53 @@ const OTHER: Format = capture_of!(
 
 /// The name in the archive of an agent that calls itself this in the reply to `initialize`.
 pub fn agent_of_program(name: &str) -> &'static str {
-    Adapter::of_program(name).agent()
+    let adapter = Adapter::of_program(name);
+    if matches!(adapter, Adapter::Other) { other_agent(name) } else { adapter.agent() }
+}
+
+/// The name in the archive of the agent of a capture, from the record that decided what the file is.
+pub(crate) fn agent_of_record(fields: &Fields<'_>) -> &'static str {
+    if fields.has("acp") {
+        return agent_of_name(&fields.text("agent").unwrap_or_default());
+    }
+    let info = fields.fields("msg").fields("result").fields("agentInfo");
+    agent_of_program(&info.text("name").unwrap_or_default())
+}
+
+/// The agent that the archive names so. Captures of earlier versions have one name for all programs,
+/// which stays theirs.
+pub(crate) fn agent_of_name(name: &str) -> &'static str {
+    name.strip_prefix(OTHER_PREFIX).map_or(AGENT.name, other_agent)
+}
+
+/// What the name of a program stands behind that has no adapter here.
+pub const OTHER_PREFIX: &str = "acp:";
+/// A longer name of a program is cut.
+const MAX_NAME: usize = 40;
+/// More programs than a machine has. Those beyond are nameless, because names are never freed.
+const MAX_NAMES: usize = 1000;
+
+/// The name of a program that has no adapter. It is kept as long as this process runs, like the
+/// names of the other agents.
+fn other_agent(program: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@/".contains(c);
+    let plain = |c: char| if is_plain(c) { c.to_ascii_lowercase() } else { '-' };
+    let name: String = program.trim().chars().take(MAX_NAME).map(plain).collect();
+    if name.is_empty() {
+        return AGENT.name;
+    }
+    let name = format!("{OTHER_PREFIX}{name}");
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match names.get(name.as_str()) {
+        Some(held) => held,
+        None if names.len() >= MAX_NAMES => AGENT.name,
+        None => {
+            let name: &'static str = name.leak();
+            names.insert(name);
+            name
+        }
+    }
 }
 
 /// The session of a message. A message that names a session may be of any agent; whether it is of

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI 1.0: its log, its live events and its hooks. This file registers the three
+//! GitHub Copilot CLI 1.0: its log, its live events, its hooks and its spans. This file registers the
 //! formats. Log and live events have the same records with the same ids; the live stream adds
 //! `ephemeral` ones such as deltas. So `EventsDecoder` reads both.
 
@@ -8,6 +8,7 @@ mod hooks;
 mod live;
 mod message;
 mod questions;
+mod spans;
 mod tool;
 
 use unspool_model::provenance::Feed;
@@ -56,6 +57,21 @@ pub const HOOKS: Format = Format {
     resume: resume::<hooks::HooksDecoder>,
     precedence: Precedence::Specific,
     samples: &[r#"{"event":"sessionStart","payload":{"sessionId":"s","cwd":"/w"}}"#],
+};
+
+/// What `COPILOT_OTEL_FILE_EXPORTER_PATH` writes.
+pub const SPANS: Format = Format {
+    agent: NAME,
+    feed: Feed::Stream,
+    sessions_per_file: SessionsPerFile::Several,
+    name: "Copilot CLI spans",
+    recognise: spans::recognise,
+    decoder: || Box::new(spans::SpansDecoder::default()),
+    resume: resume::<spans::SpansDecoder>,
+    precedence: Precedence::Specific,
+    samples: &[
+        r#"{"type":"span","spanId":"a","attributes":{"gen_ai.conversation.id":"s","gen_ai.operation.name":"chat"},"resource":{"attributes":{"service.name":"github-copilot"}}}"#,
+    ],
 };
 
 /// A log and the SDK's live events both begin with `session.start`; the second record tells them

@@ -29,7 +29,7 @@ pub fn report_permission(
         requested: true,
         inferred: true,
     });
-    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }
 

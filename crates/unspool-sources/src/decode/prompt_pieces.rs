@@ -1,9 +1,13 @@
 //! Pieces of prompts, for all decoders that report what a model call was sent.
 
+use std::sync::Arc;
+
 use unspool_model::event::EventKind;
 use unspool_model::id::sha256;
 use unspool_model::json::Json;
-use unspool_model::prompt::{Piece, PieceKind, PieceSpan, PieceText};
+use unspool_model::prompt::{
+    CallTimes, Piece, PieceKind, PieceSpan, PieceText, PromptRecord, PromptTimes,
+};
 
 use super::Emitter;
 
@@ -56,4 +60,12 @@ pub(super) fn mark(
         from = at + text.len();
     }
     false
+}
+
+/// Reports when a call was made and answered, unless nothing is known of it.
+pub(super) fn timed(emit: &mut Emitter<'_>, request: Arc<str>, times: CallTimes) {
+    if times != CallTimes::default() {
+        let record = PromptRecord::Timed(PromptTimes { request, times });
+        emit.push(EventKind::PromptRecorded(Box::new(record)));
+    }
 }

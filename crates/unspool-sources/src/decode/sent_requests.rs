@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::EventKind;
 use unspool_model::prompt::{
-    MessageDigest, MessageList, PromptAnswer, PromptCall, PromptGap, PromptMessage, PromptRecord,
+    CallTimes, MessageDigest, MessageList, PromptAnswer, PromptCall, PromptGap, PromptMessage,
+    PromptRecord,
 };
 use unspool_model::provenance::Name;
 
 use super::Emitter;
+use super::prompt_pieces::timed;
 
 /// Requests that a later one may continue. A session has a few chains: its own, and sub-agents.
 const MAX_CHAINS: usize = 16;
@@ -33,6 +35,7 @@ struct SentRequest {
 pub(super) struct Request {
     pub name: Arc<str>,
     pub at: Option<Timestamp>,
+    pub times: CallTimes,
     pub model: Option<Arc<str>>,
     pub list: MessageList,
     pub gaps: Vec<PromptGap>,
@@ -68,7 +71,7 @@ impl SentRequests {
             let message = message(emit, Some(nth));
             push(emit, PromptRecord::Message(message));
         }
-        let Request { name, at, model, list, gaps, step } = request;
+        let Request { name, at, times, model, list, gaps, step } = request;
         let call = PromptCall {
             request: name.clone(),
             at,
@@ -81,6 +84,7 @@ impl SentRequests {
             gaps,
         };
         push(emit, PromptRecord::Call(call));
+        timed(emit, name.clone(), times);
         if let Some(step) = step {
             push(emit, PromptRecord::Answer(PromptAnswer { request: name.clone(), step }));
         }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FileDecoder, FileDigest, Session, SessionHandle};
+use crate::decode::acp::agent_of_name;
 use crate::decode::{Format, formats};
 
 /// Incremented when the saved state of any decoder changes. A checkpoint of another version is
@@ -17,6 +18,9 @@ pub struct Checkpoint {
     version: u32,
     /// The format, by its name.
     format: Option<String>,
+    /// The agent, if it is not that of the format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// The digest of the first record.
     first: Option<u64>,
     #[serde(rename = "whole")]
@@ -90,6 +94,7 @@ impl FileDecoder {
         Some(Checkpoint {
             version: CHECKPOINT_VERSION,
             format: self.format.map(|format| format.name.to_owned()),
+            agent: self.agent.map(str::to_owned),
             first: self.first,
             file_digest: self.file_digest,
             current: self.current.map(|handle| handle.0),
@@ -111,6 +116,7 @@ impl FileDecoder {
             return None;
         }
         (file_decoder.format, file_decoder.first) = (format, saved.first);
+        file_decoder.agent = saved.agent.as_deref().map(agent_of_name);
         file_decoder.file_digest = saved.file_digest;
         file_decoder.is_rewritten = saved.is_rewritten;
         for session in &saved.sessions {

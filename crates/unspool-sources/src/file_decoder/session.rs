@@ -70,6 +70,7 @@ impl FileDecoder {
                     self.tentative_format = self.tentative_format.or(Some(format));
                     return None;
                 }
+                self.agent = format.agent_of(fields);
                 self.set_format(format, sink);
                 recognised
             }
@@ -147,7 +148,8 @@ impl FileDecoder {
             }
             let mut session = Session { id, sub_agent, parent, source: 0, decoder };
             let first = self.first.unwrap_or_default();
-            session.source = sink.source(handle, &file_session(format, first, &session));
+            let ident = file_session(format, self.agent, first, &session);
+            session.source = sink.source(handle, &ident);
             self.sessions.push(session);
             handle
         });
@@ -164,11 +166,12 @@ impl FileDecoder {
 /// A session of a file, as sinks see it.
 pub(super) fn file_session<'a>(
     format: &'static Format,
+    agent: Option<&'static str>,
     first: u64,
     session: &'a Session,
 ) -> SessionIdent<'a> {
     SessionIdent {
-        agent: format.agent,
+        agent: agent.unwrap_or(format.agent),
         session: &session.id,
         feed: format.feed,
         first,

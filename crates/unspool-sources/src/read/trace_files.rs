@@ -17,6 +17,9 @@ use super::first_record::first_record;
 use super::regular_file::open_regular;
 use super::restartable_reader::RestartableReader;
 
+/// The name of a file of spans, which has its content itself.
+pub const SPANS: &str = "spans.jsonl";
+
 /// A longer body is left out. Models take a few megabytes.
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -53,6 +56,11 @@ impl IndexLine {
 pub fn is_index(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| ["index.jsonl", "trace.jsonl"].contains(&name))
+}
+
+/// True for a path that may be what an agent writes down when Unspool starts it.
+pub fn is_trace(path: &Path) -> bool {
+    is_index(path) || path.file_name().is_some_and(|name| name == SPANS)
 }
 
 /// True for a body that an index beside it names.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::sql::{Connection, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashSet;
-use unspool_model::id::PartId;
+use unspool_model::id::{PartId, StepId};
 use unspool_model::part::Part;
 use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::Name;
 
-use super::load::{Loader, usage};
+use super::load::{Loader, id, usage};
 use crate::pack::PackError;
 use crate::rows::{RowId, SessionWrite, Snapshot};
 use crate::store::{StepRequest, StoreError};
@@ -95,7 +95,7 @@ pub(super) fn step_requests(
     }
     let mut statement = connection.prepare_cached(
         "SELECT turn.number, step.number, model, step.input, step.output, step.cache_read,
-             step.cache_write, step.reasoning, step.cache_write_1h, origin
+             step.cache_write, step.reasoning, step.cache_write_1h, origin, step.id
          FROM turn JOIN step ON step.turn = turn.row
          WHERE turn.session = ?1 ORDER BY turn.number, step.number",
     )?;
@@ -109,6 +109,7 @@ pub(super) fn step_requests(
         steps.push(StepRequest {
             turn,
             step: before.map_or(1, |before| before.step + 1),
+            id: StepId(id(row.get_ref(10)?.as_str()?)?),
             name: origin.name,
             model: row.get(2)?,
             usage: usage(&row, 3)?,

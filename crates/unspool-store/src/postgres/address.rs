@@ -5,8 +5,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 
+use super::encryption::{Encryption, take_options};
 use crate::store::{StoreError, StoreErrorKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,6 +18,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Address {
     pub(crate) config: Config,
+    pub(crate) encryption: Encryption,
     shown: String,
 }
 
@@ -37,7 +39,8 @@ impl FromStr for Address {
                 "it does not begin with postgres://",
             ));
         }
-        let mut config = Config::from_str(text).map_err(|error| {
+        let (driver_text, options) = take_options(text)?;
+        let mut config = Config::from_str(&driver_text).map_err(|error| {
             // The text of the error may quote the address, with its password.
             let what = std::error::Error::source(&error)
                 .map_or_else(String::new, |cause| cause.to_string());
@@ -46,26 +49,20 @@ impl FromStr for Address {
         if config.get_hosts().is_empty() {
             return Err(StoreError::because(StoreErrorKind::Address, "it names no host"));
         }
-        // This program has no TLS for databases yet, and must not go on without it unasked.
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(StoreError::because(
-                StoreErrorKind::Address,
-                "sslmode=require is not supported yet",
-            ));
-        }
+        let encryption = Encryption::new(options, config.get_hosts())?;
         if config.get_password().is_none()
             && let Ok(password) = std::env::var("PGPASSWORD")
         {
             config.password(password);
         }
-        config.ssl_mode(SslMode::Disable);
+        config.ssl_mode(encryption.mode());
         config.connect_timeout(CONNECT_TIMEOUT);
         config.keepalives_idle(KEEPALIVE);
         config.keepalives_interval(KEEPALIVE);
         config.keepalives_retries(3);
         config.application_name("unspool");
         let shown = shown(&config);
-        Ok(Address { config, shown })
+        Ok(Address { config, encryption, shown })
     }
 }
 
@@ -116,7 +113,11 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        for text in ["postgres://ann:hunter2@db:5433/team", "postgresql://ann:hunter2@db/team"] {
+        for text in [
+            "postgres://ann:hunter2@db:5433/team",
+            "postgresql://ann:hunter2@db/team",
+            "postgres://ann:hunter2@db/team?sslmode=require",
+        ] {
             let address: Address = text.parse().unwrap();
             for shown in [address.to_string(), format!("{address:?}")] {
                 assert!(!shown.contains("hunter2"), "{shown}");
@@ -127,7 +128,8 @@ mod tests {
             "postgres://ann:hunter2@db:port/team",
             "postgres://ann:hunter2@db/team?nonsense=1",
             "postgres://ann:hunter2@/team",
-            "postgres://ann:hunter2@db/team?sslmode=require",
+            "postgres://ann:hunter2@db/team?sslmode=prefer",
+            "postgres://ann:hunter2@db/team?sslrootcert=/no/such/file",
             "mysql://ann:hunter2@db/team",
         ];
         for text in wrong {

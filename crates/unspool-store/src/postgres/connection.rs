@@ -12,10 +12,12 @@ use pollster::block_on;
 use rusqlite::types::ToSql as SqliteToSql;
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Builder, Handle};
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{Client, Config, NoTls, Socket, Statement};
 
 use super::Address;
 use super::dialect::translate;
+use super::encryption::Encryption;
 use super::values::Param;
 use crate::sql::{Error, Result};
 
@@ -224,19 +226,30 @@ fn params(values: &[&dyn SqliteToSql]) -> Result<Vec<Param>> {
 
 fn connect(address: &Address) -> Result<Client> {
     let config = address.config.clone();
-    let connected = driver()?.spawn(async move {
-        let (client, connection) = config.connect(NoTls).await?;
-        tokio::spawn(async move {
-            // Whoever uses the client sees the error.
-            let _ = connection.await;
-        });
-        client.batch_execute(SETTINGS).await?;
-        Ok(client)
-    });
+    let connected = match address.encryption.clone() {
+        Encryption::Off => driver()?.spawn(connect_with(config, NoTls)),
+        Encryption::On(tls) => driver()?.spawn(connect_with(config, tls)),
+    };
     match block_on(connected) {
         Ok(client) => client,
         Err(_) => Err(Error::Closed),
     }
+}
+
+async fn connect_with<T>(config: Config, tls: T) -> Result<Client>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+    T::TlsConnect: Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    let (client, connection) = config.connect(tls).await?;
+    tokio::spawn(async move {
+        // Whoever uses the client sees the error.
+        let _ = connection.await;
+    });
+    client.batch_execute(SETTINGS).await?;
+    Ok(client)
 }
 
 /// The thread that drives all connections of this process.

@@ -4,8 +4,15 @@ use tokio_postgres::error::SqlState;
 
 use crate::store::StoreErrorKind;
 
+/// How the driver's error begins when server and client do not agree on TLS.
+const TLS_FAILED: &str = "error performing TLS handshake";
+
 pub fn kind(error: &tokio_postgres::Error) -> StoreErrorKind {
     let Some(code) = error.code() else {
+        // The driver's own kinds of errors are not public.
+        if error.to_string().starts_with(TLS_FAILED) {
+            return StoreErrorKind::NotEncrypted;
+        }
         // No answer from the server: it is away, or the connection broke.
         return StoreErrorKind::Unreachable;
     };

@@ -49,6 +49,8 @@ pub enum StoreErrorKind {
     Address,
     /// The server does not answer.
     Unreachable,
+    /// The server has no encryption, or a certificate that is not trusted.
+    NotEncrypted,
     /// It was opened for reading only.
     ReadOnly,
     /// No space left.
@@ -153,7 +155,9 @@ impl fmt::Display for StoreError {
                  program needs {supported}); run `unspool sync`, which brings it up to date"
             ),
             StoreErrorKind::NotEmpty => not_empty(f, place),
-            StoreErrorKind::Unreachable => write!(f, "{place}: {cause}"),
+            StoreErrorKind::Unreachable | StoreErrorKind::NotEncrypted => {
+                write!(f, "{place}: {cause}")
+            }
             StoreErrorKind::Address => write!(
                 f,
                 "this is no address of a PostgreSQL archive: {cause}; write it as \
@@ -254,6 +258,12 @@ impl StoreError {
                 f,
                 "{place} cannot be reached: {cause}; check that PostgreSQL runs there and accepts \
                  connections from here, then run the command again: stored data is safe"
+            ),
+            StoreErrorKind::NotEncrypted => write!(
+                f,
+                "no connection to {place}: {cause}; the server must offer TLS, with a certificate for \
+                 its name that this system trusts or that ?sslrootcert=FILE in --store names. \
+                 ?sslmode=disable connects without encryption"
             ),
             StoreErrorKind::Damaged | StoreErrorKind::Payload => write!(
                 f,

@@ -39,7 +39,7 @@ impl ChatPane {
 
     /// Completes the word at the cursor.
     pub fn complete(&mut self) {
-        let files = self.files.as_deref().unwrap_or_default();
+        let files = self.files.as_slice();
         self.composer.complete(&self.state.commands, files);
     }
 

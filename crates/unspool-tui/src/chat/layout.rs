@@ -203,7 +203,7 @@ fn status(chat: &ChatPane, now: Instant) -> String {
         (true, Phase::Ended) => "ended".to_owned(),
     };
     // An agent without a name in the archive says itself who it is.
-    let program = state.program.clone().filter(|_| state.agent == "acp");
+    let program = state.program.clone().filter(|_| state.agent.starts_with("acp"));
     let mut facts = vec![program.unwrap_or_else(|| state.agent.clone()), phase];
     for category in ["mode", "model"] {
         let Some(option) = chat.option(category) else { continue };

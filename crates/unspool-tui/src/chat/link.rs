@@ -60,7 +60,8 @@ impl Links {
     fn open(&mut self, id: LinkId, request: ChatRequest) {
         let sender = self.sender.clone();
         let Some(opener) = self.opener.clone() else {
-            let reason = "agents can be driven only on this machine: leave out --connect";
+            let reason = "--connect drives no agents: open the address of `unspool serve --chat` in \
+                          a browser, or run `unspool` on that machine";
             let _ = sender.send(AppEvent::Chat(id, ChatEvent::Failed(reason.to_owned())));
             return;
         };

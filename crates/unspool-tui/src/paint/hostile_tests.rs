@@ -142,6 +142,7 @@ fn question() -> impl Strategy<Value = Question> {
         text,
         observed,
         missing: false,
+        answered_by: None,
     });
     (prop::collection::vec(item, 0..3), prop::option::of(answer)).prop_map(|(items, answer)| {
         Question { kind: QuestionKind::Choice, open: true, items, answer }

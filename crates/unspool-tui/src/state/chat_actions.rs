@@ -137,7 +137,7 @@ impl State {
                 Vec::new()
             }
             ChatEvent::Files(files) => {
-                chat.files = Some(files);
+                chat.files = files;
                 chat.complete();
                 Vec::new()
             }

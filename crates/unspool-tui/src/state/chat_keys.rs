@@ -136,11 +136,10 @@ impl State {
             ComposerKey::Changed => {
                 chat.edited(now);
                 let (link, folder) = (chat.link, chat.state.folder.clone());
-                let lists =
-                    chat.composer.wants_files() && chat.files.is_none() && folder.is_absolute();
+                let named = std::mem::replace(&mut chat.names_file, chat.composer.wants_files());
                 let mut effects = Vec::new();
-                if lists {
-                    chat.files = Some(Vec::new());
+                // Anew for each word: the agent makes files meanwhile.
+                if chat.names_file && !named && folder.is_absolute() {
                     effects.push(Effect::Chat(link, ChatEffect::ListFiles(folder)));
                 }
                 effects.extend(self.show_composer());

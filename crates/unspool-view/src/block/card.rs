@@ -60,4 +60,7 @@ pub struct Answer {
     /// Nobody answered: the call was cut off.
     #[serde(default)]
     pub missing: bool,
+    /// Who answered, in words, if a source says it.
+    #[serde(default)]
+    pub answered_by: Option<String>,
 }

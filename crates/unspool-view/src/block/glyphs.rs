@@ -39,6 +39,11 @@ impl Question {
         self.answer.as_ref().filter(|_| !has_item_answers)
     }
 
+    /// Who answered, in words.
+    pub fn answered_by(&self) -> Option<&str> {
+        self.answer.as_ref()?.answered_by.as_deref()
+    }
+
     /// Where an open question is answered. It is shown here and cannot be answered here.
     pub fn instruction(&self) -> Option<&'static str> {
         self.open.then_some(

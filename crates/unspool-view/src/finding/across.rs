@@ -62,8 +62,7 @@ impl Shared {
                     last: entry.evidence(call.subject.clone()),
                 });
                 held.count += 1;
-                let ran = call.time.map(|time| time.ran_ms);
-                held.cost.add(Cost { calls: Some(1), duration_ms: ran, ..Cost::default() });
+                held.cost.add(Cost::of_call(call.time));
                 held.last = entry.evidence(call.subject.clone());
             }
             *shared.calls.entry(name).or_default() += 1;

@@ -1,6 +1,7 @@
 //! One call as the rules see it: what it is about, and digests of its input and output.
 
 use rustc_hash::FxHashSet;
+use unspool_model::agent::CallTimes;
 use unspool_model::id::digest;
 use unspool_model::part::{Decision, Part, Tool, ToolState};
 use unspool_model::tool_time::ToolTime;
@@ -65,7 +66,7 @@ const MAX_INPUT_CHARS: usize = 4000;
 const MIN_LINE_LETTERS: usize = 4;
 
 impl Call {
-    pub fn new(tool: &Tool, part: &Part) -> Call {
+    pub fn new(tool: &Tool, part: &Part, times: CallTimes) -> Call {
         let parsed = ParsedCall::new(tool);
         let command_text = shell_command(tool);
         let command = command_text.as_deref().map(Command::of);
@@ -80,6 +81,10 @@ impl Call {
         let output = tool.output.as_deref().or_else(|| parsed.result.as_str());
         let input = tool.input.as_ref().map(|input| input.text()).unwrap_or(&tool.input_text);
         let checked = command_text.as_deref().or(path.as_deref()).unwrap_or(input);
+        let asked = tool.question.is_some() || !tool.earlier.is_empty();
+        // Somebody was asked about this very call.
+        let usual = AsksUser::of(&tool.name);
+        let asks = if asked && usual != AsksUser::Always { AsksUser::Usually } else { usual };
         let failed = tool.state == ToolState::Failed;
         let denied = tool.state == ToolState::Denied;
         Call {
@@ -89,8 +94,8 @@ impl Call {
             output: output.filter(|text| !text.is_empty()).map(Output::of),
             error: output.filter(|_| failed).and_then(naming_line),
             missed: failed && is_missed_edit(tool, family),
-            time: ToolTime::of(AsksUser::of(&tool.name), tool.state, tool.duration_ms, elapsed),
-            asked: tool.question.is_some() || !tool.earlier.is_empty(),
+            time: ToolTime::of(times, asks, tool.state, tool.duration_ms, elapsed),
+            asked,
             denial: denied.then(|| denial(tool)).flatten(),
             command,
             edits: edits_of(&parsed),

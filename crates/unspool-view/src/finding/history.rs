@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
+use unspool_model::agent::{AgentTraits, CallTimes};
 use unspool_model::id::PartId;
 use unspool_model::part::{Body, Part};
 use unspool_model::session::{Session, Trigger, Turn, TurnState};
@@ -23,6 +24,7 @@ pub struct History {
     pub(super) entries: Vec<Entry>,
     /// The first part of each step.
     pub(super) first_parts: FxHashMap<(u32, u32), PartId>,
+    pub(super) call_times: CallTimes,
     pub(super) model_calls: u64,
     pub(super) windows: std::collections::BTreeMap<String, u64>,
     /// What the model calls were sent, if it is known.
@@ -111,7 +113,8 @@ pub struct HistoryBuilder(History);
 impl HistoryBuilder {
     pub fn new(session: &Session) -> HistoryBuilder {
         let windows = session.facts.context_windows.clone();
-        HistoryBuilder(History { windows, ..History::default() })
+        let call_times = AgentTraits::of(&session.agent).call_times;
+        HistoryBuilder(History { windows, call_times, ..History::default() })
     }
 
     /// Adds the next turn. One that was copied from another session counts there.
@@ -123,13 +126,15 @@ impl HistoryBuilder {
         history.model_calls = history.model_calls.saturating_add(turn.steps.len() as u64);
         let steps: FxHashMap<_, u32> =
             (1..).zip(&turn.steps).map(|(n, step)| (step.id, n)).collect();
+        let times = history.call_times;
         for part in &turn.parts {
             let step = part.step.and_then(|step| steps.get(&step).copied());
             if let Some(step) = step {
                 history.first_parts.entry((turn.number, step)).or_insert(part.id);
             }
             let at = part.started.or(part.ended);
-            let entry = Entry { part: part.id, turn: turn.number, step, at, what: what(part) };
+            let entry =
+                Entry { part: part.id, turn: turn.number, step, at, what: what(part, times) };
             history.entries.push(entry);
         }
         let prompt = turn.user.iter().find_map(Body::prose).unwrap_or_default();
@@ -166,9 +171,9 @@ impl HistoryBuilder {
     }
 }
 
-fn what(part: &Part) -> What {
+fn what(part: &Part, times: CallTimes) -> What {
     match &part.body {
-        Body::Tool(tool) => What::Call(Box::new(Call::new(tool, part))),
+        Body::Tool(tool) => What::Call(Box::new(Call::new(tool, part, times))),
         Body::Notice(notice) if notice.code == "retry" => What::Retry(first_line(&notice.text)),
         Body::Error(failure) => What::Failure(first_line(&failure.text)),
         Body::Compaction(compaction) => What::Compaction {

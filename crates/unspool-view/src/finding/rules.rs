@@ -44,8 +44,7 @@ impl<'a> Groups<'a> {
 fn cost_of_calls<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Cost {
     let mut cost = Cost::default();
     for call in entries.into_iter().filter_map(Entry::call) {
-        let ran = call.time.map(|time| time.ran_ms);
-        cost.add(Cost { calls: Some(1), duration_ms: ran, ..Cost::default() });
+        cost.add(Cost::of_call(call.time));
     }
     cost
 }

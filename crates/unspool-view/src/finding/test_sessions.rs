@@ -6,7 +6,7 @@ use unspool_model::id::{Id, PartId, StepId, TurnId};
 use unspool_model::json::Json;
 use unspool_model::part::{Body, Part, Place, Text, Tool, ToolState};
 use unspool_model::prompt::{
-    MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptCall, PromptMessage,
+    CallTimes, MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptCall, PromptMessage,
     PromptRecord, PromptTree, Role,
 };
 use unspool_model::provenance::{Name, Origin, Positions};
@@ -208,6 +208,8 @@ pub fn prompts(prompts: &[TestPrompt]) -> PromptFacts {
     PromptFacts::new(calls.map(|(prompt, made)| crate::present::prompt::Call {
         prompt,
         step: Some((made.turn, 1)),
+        no_reply: false,
         usage,
+        times: CallTimes::default(),
     }))
 }

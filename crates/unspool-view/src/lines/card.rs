@@ -93,7 +93,7 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
             }));
         }
     }
-    // Answers beside their items need no line of their own.
+    // Answers beside their items need no line of their own, except for who gave them.
     if let Some(answer) = question.overall_answer() {
         let (mark, tone) = (format!("{} ", answer.glyph()), answer.tone());
         let (decision, remark) = answer.decision_text();
@@ -102,9 +102,13 @@ pub fn lay_question(question: &Question, frame: &Frame<'_>) -> Vec<Line> {
         if answer.is_inferred() {
             spans.push(Span::plain("  (answer not in the log)").dim());
         }
+        spans.extend(question.answered_by().map(|by| Span::plain(format!("  {by}")).dim()));
         lines.extend(frame.inside((&mark, Style::tone(tone)), ("  ", Style::default()), |frame| {
             blocks::paragraph(&spans, frame)
         }));
+    } else if let Some(by) = question.answered_by() {
+        let span = Span::plain(by).dim();
+        lines.extend(frame.indented(|frame| blocks::paragraph(std::slice::from_ref(&span), frame)));
     }
     if let Some(instruction) = question.instruction() {
         let span = Span::plain(instruction).dim();

@@ -165,6 +165,7 @@ fn each_question_about_a_call_has_its_own_key() {
         text: "allowed".into(),
         choices: Vec::new(),
         observed: true,
+        by: None,
     };
     call.earlier = vec![EarlierQuestion { question, answer }];
     look(vec![call], 1, false, &note);

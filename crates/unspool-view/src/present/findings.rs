@@ -28,12 +28,16 @@ pub fn rate(finding: &Finding) -> String {
 
 /// `4 calls, 1 m 3 s, about 2,300 tokens`; empty if no cost is known.
 pub fn cost(cost: &Cost) -> String {
-    let Cost { calls, duration_ms, tokens, tokens_are_estimated, chars } = *cost;
+    let Cost { calls, duration_ms, may_include_waiting, tokens, tokens_are_estimated, chars } =
+        *cost;
     let mut words = Vec::new();
     words.extend(
         calls.map(|calls| format::count(usize::try_from(calls).unwrap_or(usize::MAX), "call")),
     );
-    words.extend(duration_ms.filter(|ms| *ms > 0).map(format::duration));
+    // Nobody knows how much of it was a person's time.
+    let up_to = if may_include_waiting { "up to " } else { "" };
+    let took = duration_ms.filter(|ms| *ms > 0).map(format::duration);
+    words.extend(took.map(|took| format!("{up_to}{took}")));
     let about = if tokens_are_estimated { "about " } else { "" };
     let tokens = tokens.filter(|tokens| *tokens > 0);
     words.extend(tokens.map(|tokens| format!("{about}{} tokens", format::compact(tokens))));

@@ -7,7 +7,9 @@ mod view;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unspool_model::prompt::{CallPrompt, Piece, PieceKind, PromptCall, Role};
+use unspool_model::prompt::{
+    CallPrompt, CallTimes, MessageList, Piece, PieceKind, PromptCall, Role,
+};
 use unspool_model::session::Usage;
 
 use super::format;
@@ -24,11 +26,13 @@ const MAX_FIND_CHARS: usize = 200;
 #[derive(Clone)]
 pub struct Call<'a> {
     pub prompt: CallPrompt<'a>,
-    /// The turn and the step that the call's reply is; `None` if it got none: it failed, or the
-    /// program asked for itself.
+    /// The turn and the step that the call is; `None` if its source does not say that.
     pub step: Option<(u32, u32)>,
+    /// It failed, was tried again, or is not answered yet.
+    pub no_reply: bool,
     /// The tokens of the call, if it was answered.
     pub usage: Usage,
+    pub times: CallTimes,
 }
 
 /// A piece of one prompt, with its text.
@@ -70,10 +74,12 @@ pub struct PromptDifference {
 impl PromptDifference {
     pub fn between(before: &CallPrompt<'_>, after: &CallPrompt<'_>) -> PromptDifference {
         let shared = after.shared_messages(*before);
+        // A span has what is new in its call, and nothing else.
+        let is_new = after.call().list == MessageList::SpanInput;
         PromptDifference {
             shared,
             added: after.message_count().saturating_sub(shared),
-            removed: before.message_count().saturating_sub(shared),
+            removed: before.message_count().saturating_sub(if is_new { u32::MAX } else { shared }),
             head_changed: before.call().head != after.call().head,
             compacted: before.message_count() > shared
                 && after.chars_of(PieceKind::Summary) > before.chars_of(PieceKind::Summary),
@@ -108,14 +114,32 @@ impl PromptDifference {
 /// Where a call stands: "2.1", the step of its turn.
 pub fn place(call: &Call<'_>) -> String {
     match call.step {
+        Some((turn, step)) if call.no_reply => format!("{turn}.{step}, no reply"),
         Some((turn, step)) => format!("{turn}.{step}"),
-        None => "no reply".to_owned(),
+        None if call.no_reply => "no reply".to_owned(),
+        None => "no step".to_owned(),
+    }
+}
+
+/// How long a call took, if its source says that.
+pub fn took(call: &Call<'_>) -> Option<String> {
+    call.times.after_sent(call.times.ended).map(format::duration)
+}
+
+/// How long a call took, and when its reply began.
+fn time_words(call: &Call<'_>) -> Option<String> {
+    let first = call.times.after_sent(call.times.first_token).map(format::duration);
+    match (took(call), first) {
+        (Some(took), Some(first)) => Some(format!("{took}, the first token after {first}")),
+        (Some(took), None) => Some(took),
+        (None, first) => first.map(|first| format!("the first token after {first}")),
     }
 }
 
 /// All calls of a session: what fills each, and what changed.
 pub fn calls(calls: &[(Call<'_>, Option<PromptDifference>)]) -> Block {
-    let header = ["Call", "Messages", "Characters", "Prompt tokens", "Most of it", "Change"];
+    let header =
+        ["Call", "Messages", "Characters", "Prompt tokens", "Took", "Most of it", "Change"];
     let right = Alignment::Right;
     let row = |(call, difference): &(Call<'_>, Option<PromptDifference>)| {
         let tokens = call.usage.prompt();
@@ -125,6 +149,7 @@ pub fn calls(calls: &[(Call<'_>, Option<PromptDifference>)]) -> Block {
             call.prompt.message_count().to_string(),
             format::compact(call.prompt.chars()),
             tokens,
+            took(call).unwrap_or_default(),
             largest(&call.prompt),
             difference.as_ref().map(PromptDifference::words).unwrap_or_default(),
         ]
@@ -132,7 +157,15 @@ pub fn calls(calls: &[(Call<'_>, Option<PromptDifference>)]) -> Block {
         .to_vec()
     };
     Block::Table(Table {
-        alignments: vec![Alignment::Left, right, right, right, Alignment::Left, Alignment::Left],
+        alignments: vec![
+            Alignment::Left,
+            right,
+            right,
+            right,
+            right,
+            Alignment::Left,
+            Alignment::Left,
+        ],
         header: header.map(|name| vec![Span::plain(name)]).to_vec(),
         rows: calls.iter().map(row).collect(),
     })
@@ -190,6 +223,7 @@ fn fields(call: &Call<'_>) -> Vec<Field> {
         let measured = format!("{} measured, {cached} of them cached", format::number(tokens));
         fields.push(field("Tokens", measured));
     }
+    fields.extend(time_words(call).map(|words| field("Took", words)));
     fields
 }
 
@@ -255,15 +289,25 @@ pub fn findable<'a>(shown: &'a ShownPiece<'_>) -> Option<&'a str> {
 
 /// One piece: its head, and its text behind a fold.
 pub fn piece(shown: &ShownPiece<'_>, open: bool) -> Block {
+    piece_up_to(shown, open, usize::MAX).0
+}
+
+/// The same with at most so many characters of the text, and how many more there are.
+pub fn piece_up_to(shown: &ShownPiece<'_>, open: bool, limit: usize) -> (Block, usize) {
+    let text = shown.text.as_deref().unwrap_or_default();
+    // Bytes are counted in no time, and there are no fewer of them than characters.
+    let cut = (text.len() > limit).then(|| text.char_indices().nth(limit)).flatten();
+    let end = cut.map_or(text.len(), |(at, _)| at);
+    let rest = cut.map_or(0, |_| (shown.piece.chars as usize).saturating_sub(limit));
     let mut title = vec![Span::plain(shown.piece.kind.label())];
     if let Some(label) = &shown.piece.label {
         title.push(Span::plain(format!(" · {label}")));
     }
     let chars = format::number(u64::from(shown.piece.chars));
     title.push(Span::plain(format!(" · {chars} characters · {}", shown.at)));
-    let blocks = piece_blocks(shown, shown.text.as_deref().unwrap_or_default());
+    let blocks = piece_blocks(shown, &text[..end]);
     let tone = if shown.is_unknown() { Tone::Warning } else { Tone::Muted };
-    Block::Fold(Fold { title, summary: summary(shown), open, tone, blocks })
+    (Block::Fold(Fold { title, summary: summary(shown), open, tone, blocks }), rest)
 }
 
 /// A piece in one line.

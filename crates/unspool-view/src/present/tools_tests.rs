@@ -329,6 +329,7 @@ fn asking() {
         text: "keep build/".into(),
         choices: vec![],
         observed: true,
+        by: None,
     });
     shows(
         &denied,
@@ -349,6 +350,7 @@ fn asking_again() {
         text: decision.name().into(),
         choices: vec![],
         observed: true,
+        by: None,
     };
     let mut call = tool("Bash", json!({"command": "make"}));
     call.state = ToolState::Running;

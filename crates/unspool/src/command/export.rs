@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use unspool_export::export;
-use unspool_export::project::{ALL, Options, Projection, Sdk, WriteMethod};
+use unspool_export::project::{ALL, Options, Projection, Sdk, TurnRange, WriteMethod};
 use unspool_model::id::SessionId;
 use unspool_redact::{RedactionReport, Rules};
 use unspool_store::blocking::block_on;
@@ -42,6 +42,9 @@ pub struct Export {
     /// Include your notes and bookmarks: in markdown, html, text, json and jsonl
     #[arg(long)]
     notes: bool,
+    /// Only these turns: 3, or 3-7. In markdown, html and text
+    #[arg(long, value_name = "TURNS", value_parser = turns, conflicts_with = "all")]
+    turns: Option<TurnRange>,
     /// Do not redact secrets; asks for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     no_redact: bool,
@@ -59,6 +62,12 @@ fn projection() -> impl TypedValueParser<Value = &'static Projection> {
     values.try_map(|name| Projection::named(&name).ok_or("unknown format"))
 }
 
+/// `3`, or `3-7`.
+pub fn turns(text: &str) -> Result<TurnRange, String> {
+    TurnRange::parse(text)
+        .ok_or_else(|| format!("expected the numbers of turns, like 3 or 3-7, and not “{text}”"))
+}
+
 impl Export {
     pub fn run(self, archive: &Archive) -> Result<()> {
         let view = archive.view()?;
@@ -69,19 +78,7 @@ impl Export {
         if sessions.is_empty() {
             bail!("there is nothing to export: the archive has no sessions");
         }
-        // The AI SDK refuses a list without messages.
-        if let [stored] = sessions.as_slice()
-            && self.to.name == "uimessage"
-            && stored.summary.turns == 0
-        {
-            bail!(
-                "there is nothing to export: session {} has no messages",
-                stored.summary.session.id
-            );
-        }
-        if self.notes && !self.to.has_notes {
-            bail!("{} has no place for notes; leave out --notes", self.to.name);
-        }
+        self.check(&sessions)?;
         if self.no_redact && !self.yes {
             confirm()?;
         }
@@ -91,7 +88,13 @@ impl Export {
         let mut exporter = Exporter {
             view: &view,
             projection: self.to,
-            options: Options { sdk, prices, notes: self.notes, ..Options::default() },
+            options: Options {
+                sdk,
+                prices,
+                notes: self.notes,
+                turns: self.turns,
+                ..Options::default()
+            },
             rules,
             replaced: Vec::new(),
         };
@@ -133,6 +136,30 @@ impl Export {
             ),
         }
         report::warn(&exporter.replaced);
+        Ok(())
+    }
+}
+
+impl Export {
+    /// Refuses what the format has no place for.
+    fn check(&self, sessions: &[StoredSession]) -> Result<()> {
+        // The AI SDK refuses a list without messages.
+        if let [stored] = sessions
+            && self.to.name == "uimessage"
+            && stored.summary.turns == 0
+        {
+            bail!(
+                "there is nothing to export: session {} has no messages",
+                stored.summary.session.id
+            );
+        }
+        if self.notes && !self.to.has_notes {
+            bail!("{} has no place for notes; leave out --notes", self.to.name);
+        }
+        if self.turns.is_some() && !self.to.has_turns {
+            let name = self.to.name;
+            bail!("{name} has whole sessions; leave out --turns, or choose markdown, html or text");
+        }
         Ok(())
     }
 }

@@ -103,6 +103,7 @@ impl ServeOptions {
             prices: config::prices()?,
             scope: self.scope()?,
             own_session,
+            reflection: Arc::new(config::reflection()?),
         };
         let store = super::adapt::store(archive)?;
         let adaptations = Adaptations { store, allows_edits: self.allow_edits };

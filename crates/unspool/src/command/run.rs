@@ -25,8 +25,8 @@ const NOT_STARTED: i32 = 126;
 
 /// Start an agent so that it writes down what its model calls are sent
 ///
-/// Sets the variables with which Claude Code and Codex write down each prompt, and
-/// starts the agent. What they write is in Unspool's own folder, is read by the next sync, and is
+/// Sets the variables with which Claude Code, Codex and Copilot CLI write down their
+/// prompts, and starts the agent. What they write is in Unspool's own folder, is read by the next sync, and is
 /// deleted after 14 days. The agent has the terminal to itself, and its exit code is the command's.
 ///
 ///   unspool run -- codex
@@ -107,6 +107,10 @@ fn set_variables(command: &mut Command, agent: &Agent, folder: &DataFolder) -> i
             );
             continue;
         }
+        if let TraceValue::Text(text) = variable.value {
+            command.env(variable.name, text);
+            continue;
+        }
         let path = match &run {
             Some(path) => path,
             None => run.insert(folder.create_trace(agent.name, Timestamp::now())?),
@@ -118,6 +122,8 @@ fn set_variables(command: &mut Command, agent: &Agent, folder: &DataFolder) -> i
                 value.push(prefix);
                 value.push(path);
             }
+            TraceValue::File(name) => value.push(path.join(name)),
+            TraceValue::Text(text) => value.push(text),
         }
         command.env(variable.name, value);
     }

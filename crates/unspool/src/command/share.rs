@@ -6,12 +6,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use unspool_export::project::TurnRange;
 use unspool_model::id::SessionId;
 use unspool_server::{GUEST_PATH, ShareStore};
 use unspool_store::blocking::block_on;
 use unspool_store::store::View;
 use unspool_view::lines::make_visible;
 
+use super::export::turns;
 use super::serve::DEFAULT_PORT;
 use crate::archive::{Archive, find};
 
@@ -35,17 +37,20 @@ pub struct Share {
     /// Show your notes and bookmarks too
     #[arg(long)]
     notes: bool,
+    /// Show only these turns: 3, or 3-7
+    #[arg(long, value_name = "TURNS", value_parser = turns)]
+    turns: Option<TurnRange>,
     /// The address under which guests reach the server
     #[arg(long, value_name = "URL")]
     address: Option<String>,
     /// List the links that work
-    #[arg(long, conflicts_with_all = ["session", "revoke", "notes", "address"])]
+    #[arg(long, conflicts_with_all = ["session", "revoke", "notes", "turns", "address"])]
     list: bool,
     /// The list as JSON
     #[arg(long, requires = "list")]
     json: bool,
     /// Revoke links: the id in the list, the link itself, or `all`. May be given several times
-    #[arg(long, value_name = "LINK", conflicts_with_all = ["session", "notes", "address"])]
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["session", "notes", "turns", "address"])]
     revoke: Vec<String>,
 }
 
@@ -59,6 +64,7 @@ struct LinkDocument {
     session: SessionId,
     title: Option<String>,
     notes: bool,
+    turns: Option<TurnRange>,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
 }
@@ -77,16 +83,24 @@ impl Share {
 
     fn add(self, archive: &Archive, shares: &ShareStore) -> Result<()> {
         let session = self.session.unwrap_or_default();
-        let stored = find(&archive.view()?, &session)?;
+        let view = archive.view()?;
+        let stored = find(&view, &session)?;
         let id = stored.summary.session.id;
         let share = unspool_server::Share::new(id, self.expires, Timestamp::now());
-        let share = unspool_server::Share { notes: self.notes, ..share };
+        let share = unspool_server::Share { notes: self.notes, turns: self.turns, ..share };
+        if let Some(range) = self.turns {
+            let sizes = block_on(view.sizes(stored.row))?;
+            if !sizes.iter().any(|size| range.contains(size.number)) {
+                bail!("this session has no {range}; `unspool show` lists its turns");
+            }
+        }
         let token = shares.add(&share).context("cannot store the link in the data folder")?;
         let address = self.address.unwrap_or_else(|| format!("http://127.0.0.1:{DEFAULT_PORT}"));
         writeln!(io::stdout(), "{}{GUEST_PATH}{token}", address.trim_end_matches('/'))?;
         let until = share.expires.map_or("it is revoked".to_owned(), |at| format!("{at:.0}"));
+        let what = share.turns.map_or(String::new(), |range| format!("{range} of "));
         stderr_line!(
-            "unspool: whoever has this link sees the session {id} until {until}, while \
+            "unspool: whoever has this link sees {what}the session {id} until {until}, while \
              `unspool serve` runs; `unspool share --list` shows all links"
         );
         Ok(())
@@ -100,9 +114,9 @@ fn list(archive: &Archive, shares: &ShareStore, json: bool) -> Result<()> {
         let session = share.session;
         let found = block_on(view.find(session.to_string()))?;
         let title = found.into_iter().find_map(|stored| stored.summary.title);
-        let (id, notes) = (id.chars().take(ID_CHARS).collect(), share.notes);
+        let (id, notes, turns) = (id.chars().take(ID_CHARS).collect(), share.notes, share.turns);
         let (created_at, expires_at) = (share.created, share.expires);
-        links.push(LinkDocument { id, session, title, notes, created_at, expires_at });
+        links.push(LinkDocument { id, session, title, notes, turns, created_at, expires_at });
     }
     let mut out = io::stdout().lock();
     if json {
@@ -110,10 +124,11 @@ fn list(archive: &Archive, shares: &ShareStore, json: bool) -> Result<()> {
         writeln!(out)?;
         return Ok(());
     }
-    for LinkDocument { id, session, title, expires_at, .. } in &links {
+    for LinkDocument { id, session, title, turns, expires_at, .. } in &links {
         let until = expires_at.map_or("never expires".to_owned(), |at| format!("until {at:.0}"));
         let title = make_visible(title.as_deref().unwrap_or("untitled"));
-        writeln!(out, "{id}  {session}  {until}  {title}")?;
+        let turns = turns.map_or(String::new(), |range| format!("  ({range})"));
+        writeln!(out, "{id}  {session}  {until}  {title}{turns}")?;
     }
     if links.is_empty() {
         stderr_line!("unspool: no session is shared; `unspool share SESSION` makes a link");

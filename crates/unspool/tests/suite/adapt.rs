@@ -210,6 +210,22 @@ fn what_is_learned_is_applied_and_verified() {
     );
     assert_eq!(verified["with"]["sessions"], 5);
     assert!(machine.ok("d", &["reflect", "verify", ID]).contains(": fewer ("));
+    // The page has the same, as a picture with a bar for each session.
+    let server = Server::begin(&machine, "d", &[]);
+    assert_eq!(server.json(&format!("/api/adaptations/{ID}/effect")), verified);
+    for path in ["effect", "effect?panel=1"] {
+        let page = server.get(&format!("/adaptations/{ID}/{path}"));
+        let page = String::from_utf8_lossy(&page.body).into_owned();
+        assert_eq!(
+            (page.matches("<rect class=\"slot\"").count(), page.contains("<html")),
+            (10, path == "effect")
+        );
+        assert!(
+            page.contains("fewer</strong>") && page.contains("0 of 20 edits in 5 sessions"),
+            "{page}"
+        );
+    }
+    drop(server);
 
     // What is disabled is in no prompt and in no list of what is.
     machine.ok("d", &["adapt", "disable", ID]);
@@ -365,6 +381,55 @@ fn a_change_over_rest_names_its_version() {
     let refused = patch(&server, "PATCH", ID, Some(3), &on).problem(409);
     assert!(refused.contains("edits.json:2: "), "{refused}");
     assert!(hook(&machine, "s").unwrap().contains("Mine."));
+}
+
+#[test]
+fn a_person_decides_proposals_over_rest() {
+    let machine = Machine::new();
+    let server = Server::begin(&machine, "d", &[]);
+    for id in [ID, "adn.tools.search", "adn.tools.long-output"] {
+        machine.ok("d", &["adapt", "propose", id, "--why", "because"]);
+    }
+    let proposals = server.json("/api/proposals");
+    assert_eq!(proposals, machine.json("d", &["adapt", "proposals"]));
+    assert_eq!(array(&proposals).len(), 3);
+    let decide = |body: Value| {
+        let body = body.to_string();
+        let lines = [
+            "POST /api/proposals HTTP/1.1".to_owned(),
+            format!("Host: 127.0.0.1:{}", server.port),
+            format!("Authorization: Bearer {}", server.token),
+            "Content-Type: application/json".to_owned(),
+            format!("Content-Length: {}", body.len()),
+            "Connection: close".to_owned(),
+        ];
+        server.send(&lines, body.as_bytes())
+    };
+    let applied = decide(json!({ "number": 1, "decision": "apply", "trial": "half" })).json();
+    assert_eq!((&applied["number"], &applied["state"]), (&json!(1), &json!("applied")));
+    let shown = machine.json("d", &["adapt", "show", ID]);
+    assert_eq!((&shown["enabled"], &shown["trial"]), (&json!(true), &json!("half")));
+    let dismissed = decide(json!({ "number": 2, "decision": "dismiss" })).json();
+    assert_eq!(dismissed["state"], "dismissed");
+    assert_eq!(machine.json("d", &["adapt", "show", "adn.tools.search"])["enabled"], false);
+    let again = decide(json!({ "number": 1, "decision": "dismiss" })).problem(400);
+    assert!(again.contains("decided already"), "{again}");
+    let unknown = decide(json!({ "number": 9, "decision": "apply" })).problem(400);
+    assert!(unknown.contains("there is no proposal 9"), "{unknown}");
+    let wrong = decide(json!({ "number": 3, "decision": "perhaps" })).problem(400);
+    assert!(wrong.contains("/api/openapi.json"), "{wrong}");
+    let page = String::from_utf8_lossy(&server.get("/adaptations").body).into_owned();
+    assert!(page.contains("data-number=\"3\"") && !page.contains("data-number=\"1\""), "{page}");
+    // An adaptation that is against no rule cannot be compared without one.
+    let own = "[[items]]\nid = \"me.own\"\ntitle = \"Mine\"\ncontent = \"Be brief.\"\n";
+    machine.write(".config/unspool/adaptations.toml", own.as_bytes());
+    let effect = server.get("/api/adaptations/me.own/effect").problem(400);
+    assert!(effect.contains("name one with rule="), "{effect}");
+    let effect = server.json("/api/adaptations/me.own/effect?rule=denied");
+    assert_eq!(
+        (&effect["verdict"], &effect["rule"]),
+        (&json!("too little to say"), &json!("denied"))
+    );
 }
 
 /// An MCP server and its client.

@@ -262,7 +262,11 @@ fn a_permission_is_allowed_through_the_socket() {
     let turns = stage.turns();
     let answer = &turns[0]["parts"][0]["answer"];
     assert_eq!(answer["decision"], "allowed", "{turns}");
-    assert_eq!(answer["text"], "allowed once (in unspool, browser)", "{turns}");
+    assert_eq!(
+        (&answer["text"], &answer["by"]),
+        (&json!("allowed once"), &json!("browser")),
+        "{turns}"
+    );
     assert_eq!(answer["observed"], true);
 }
 

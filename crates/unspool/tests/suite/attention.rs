@@ -31,8 +31,12 @@ impl Agent<'_> {
         command.current_dir(machine.home()).stdin(Stdio::piped()).stdout(Stdio::null());
         let child = command.spawn().unwrap();
         let mut agent = Agent { machine, child, records: 0 };
-        agent.write("user", json!({ "role": "user", "content": "Clean up" }));
+        agent.prompt("Clean up");
         agent
+    }
+
+    pub fn prompt(&mut self, text: &str) {
+        self.write("user", json!({ "role": "user", "content": text }));
     }
 
     fn write(&mut self, kind: &str, message: Value) {
@@ -51,7 +55,7 @@ impl Agent<'_> {
         self.machine.append(LOG, format!("{record}\n").as_bytes());
     }
 
-    fn answer(&mut self, content: Value, stop_reason: &str) {
+    pub fn answer(&mut self, content: Value, stop_reason: &str) {
         self.write(
             "assistant",
             json!({
@@ -107,9 +111,13 @@ impl Agent<'_> {
         stdin.flush().unwrap();
     }
 
-    fn finish(&mut self, id: &str) {
-        let result = json!({ "type": "tool_result", "tool_use_id": id, "content": "done" });
+    pub fn result(&mut self, id: &str, text: &str) {
+        let result = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
         self.write("user", json!({ "role": "user", "content": [result] }));
+    }
+
+    fn finish(&mut self, id: &str) {
+        self.result(id, "done");
         self.answer(json!({ "type": "text", "text": "Done." }), "end_turn");
     }
 

@@ -199,6 +199,7 @@ fn chat_law_7_nobody_but_a_rule_says_yes() {
         let tool = &stage.turns()[0]["parts"][0];
         let decision = if expected == "y" { "allowed" } else { "denied" };
         assert_eq!(tool["answer"]["decision"], decision, "{tool}");
+        assert_eq!(tool["answer"]["by"], "rule", "{tool}");
     }
 }
 

@@ -125,11 +125,12 @@ fn a_permission_is_answered_below_its_call() {
     terminal.shows("▸ 1 allow once");
     terminal.press("\r");
     let screen = terminal.shows("All pass.");
-    assert!(screen.contains("✓ allowed  Yes"), "{screen}");
+    assert!(screen.contains("✓ allowed  Yes  answered in the terminal"), "{screen}");
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
     waits_for_answers(&stage, &[yes]);
     let turns = stage.turns();
-    assert_eq!(turns[0]["parts"][1]["answer"]["decision"], "allowed", "{turns:?}");
+    let answer = &turns[0]["parts"][1]["answer"];
+    assert_eq!((&answer["decision"], &answer["by"]), (&json!("allowed"), &json!("terminal")));
     // What was typed while the question came is in the composer, not lost.
     terminal.shows("· ready");
     terminal.press("\x03\x03");
@@ -346,6 +347,57 @@ fn clear_begins_a_new_session_in_the_same_chat() {
         let chats = stage.chats();
         if chats.is_empty() { Ok(()) } else { Err(chats) }
     });
+}
+
+/// R-003-47: `/compact` leaves one summary, and what is said then stands below it.
+#[test]
+fn compact_leaves_one_summary_above_the_new_messages() {
+    let compaction = |kind: &str, fields: Value| {
+        let mut update = json!({"sessionUpdate": kind, "compactionId": "k-1"});
+        update.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        json!({ "update": update })
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let commands = json!({"sessionUpdate": "available_commands_update", "availableCommands":
+        [{"name": "compact", "description": "Summarise the conversation"}]});
+    let stage = script(json!({
+        "go": [{ "update": commands }, {"say": "Old reply."}],
+        // As the composer completes it.
+        "/compact ": [
+            compaction("compaction_update", json!({"status": "in_progress"})),
+            compaction("compaction_summary_chunk", json!({"content": text("They talked about ")})),
+            compaction("compaction_summary_chunk", json!({"content": text("the old reply.")})),
+            compaction("compaction_update", json!({"status": "completed"})),
+            compaction("compaction_update", json!({"status": "completed"}))],
+        "again": [{"say": "New reply."}]}));
+    let mut terminal = chat(&stage);
+    terminal.press("go\r");
+    terminal.shows("Old reply.");
+    terminal.shows("· ready");
+    terminal.press("/comp");
+    terminal.shows("▸ /compact");
+    terminal.press("\r\r");
+    terminal.shows("Conversation compacted");
+    terminal.shows("· ready");
+    terminal.press("again\r");
+    let screen = terminal.shows("New reply.");
+    let row = |what: &str| screen.lines().position(|line| line.contains(what)).unwrap_or_default();
+    assert_eq!(screen.matches("Conversation compacted").count(), 1, "{screen}");
+    assert!(screen.contains("They talked about the old reply."), "{screen}");
+    // The words that the summary stands for are above it.
+    let (old, summary, new) = (row("Old reply."), row("Conversation compacted"), row("New reply."));
+    assert!(old < summary && summary < new, "{screen}");
+    let turns = stage.turns();
+    let summaries: Vec<&Value> = turns
+        .iter()
+        .flat_map(|turn| turn["parts"].as_array().unwrap())
+        .filter(|part| part["kind"] == "compaction")
+        .collect();
+    assert_eq!(summaries.len(), 1, "{turns:?}");
+    assert_eq!(summaries[0]["summary"], "They talked about the old reply.");
+    terminal.press("\x03");
+    terminal.ends();
+    stage.end_chats();
 }
 
 /// R-004-24: an agent that does not start leaves no turn, and the message is back.

@@ -216,3 +216,30 @@ fn examples_name_options_that_exist() {
     assert!(seen > 20, "{seen} options");
     assert_none(unknown);
 }
+
+/// Sentences that a reader who had only the screen did not understand.
+const UNCLEAR: [&str; 9] = [
+    "is no time\"",
+    "no session is like that",
+    "Nothing has that",
+    "Nothing is called that",
+    "the settings of before",
+    "In sum",
+    "say more of it to see",
+    "Take all filters off",
+    "said by {",
+];
+
+#[test]
+fn unclear_sentences_stay_away() {
+    let scripts = root().join("crates/unspool-server/assets").read_dir().unwrap();
+    let scripts = scripts.map(|entry| entry.unwrap().path());
+    let scripts = scripts.map(|path| (path.display().to_string(), read(&path)));
+    let sources = crate::tidy::sources().into_iter().map(|source| (source.path, source.text));
+    let mut found = Vec::new();
+    for (path, text) in sources.filter(|(path, _)| !path.contains("/tests/")).chain(scripts) {
+        let here = UNCLEAR.iter().filter(|sentence| text.contains(**sentence));
+        found.extend(here.map(|sentence| format!("{path}: {sentence}")));
+    }
+    assert_none(found);
+}

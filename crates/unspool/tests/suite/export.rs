@@ -144,3 +144,73 @@ fn a_reader_that_has_enough_is_no_error() {
         assert!(output.status.success() && !stderr.contains("pipe"), "{arguments:?}: {stderr}");
     }
 }
+
+/// Some turns: nothing of the others leaves, not even as a title, and a secret that only another turn
+/// reveals is redacted in them too.
+#[test]
+fn some_turns_are_exported_and_nothing_of_the_others() {
+    let machine = Machine::new();
+    let secret = "correct7horse9battery";
+    let rows = [
+        ("user", "Plan the takeover"),
+        ("assistant", &format!("export DB_PASSWORD={secret}")),
+        ("user", "Say hello"),
+        ("assistant", &format!("It says {secret} there.")),
+        ("user", "Say goodbye"),
+        ("assistant", "Until tomorrow."),
+    ];
+    let rows: String = rows
+        .iter()
+        .enumerate()
+        .map(|(nth, (role, text))| {
+            let at = format!("2026-03-01T10:00:{nth:02}Z");
+            let row = serde_json::json!({"session": "s", "role": role, "text": text, "at": at});
+            format!("{row}\n")
+        })
+        .collect();
+    assert!(machine.run("archive", &["import", "-"], &rows).status.success());
+    let id = machine.json("archive", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    machine.ok("archive", &["note", &id, "on the whole session"]);
+    machine.ok("archive", &["note", &id, "on the first turn", "--turn", "1"]);
+    machine.ok("archive", &["note", &id, "on the second turn", "--turn", "2"]);
+    for form in ["html", "markdown", "text"] {
+        let export = |turns: &str| {
+            let more = ["--turns", turns, "--notes"];
+            machine.ok("archive", &[&["export", id.as_str(), "--to", form][..], &more].concat())
+        };
+        let text = export("2");
+        assert!(text.contains("Say hello (turn 2)") && text.contains("It says"), "{form}: {text}");
+        assert!(text.contains("on the second turn"), "{form}: {text}");
+        for hidden in [
+            "takeover",
+            "goodbye",
+            "tomorrow",
+            "DB_PASSWORD",
+            secret,
+            "whole session",
+            "first turn",
+        ] {
+            assert!(!text.contains(hidden), "{form}: {hidden}\n{text}");
+        }
+        let text = export("2-3");
+        assert!(text.contains("turns 2 to 3") && text.contains("goodbye"), "{form}: {text}");
+        assert!(!text.contains("takeover"), "{form}: {text}");
+    }
+    let refused = |turns: &str, form: &str| {
+        let output = machine.run("archive", &["export", &id, "--to", form, "--turns", turns], "");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{turns} {form}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refused("7-9", "html").contains("this session has no turns 7 to 9"));
+    assert!(refused("3-2", "html").contains("like 3 or 3-7"));
+    assert!(refused("2", "json").contains("choose markdown, html or text"));
+    let server = crate::test_server::Server::begin(&machine, "archive", &[]);
+    let status = |query: &str| server.get(&format!("/api/sessions/{id}/export?{query}")).status;
+    assert_eq!(status("to=html&turns=2"), 200);
+    assert_eq!(status("to=html&turns=9"), 404);
+    assert_eq!(status("to=html&turns=x"), 400);
+    assert_eq!(status("to=json&turns=2"), 400);
+    let body = server.get(&format!("/api/sessions/{id}/export?to=html&turns=2")).body;
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains("Say hello") && !body.contains("takeover"), "{body}");
+}

@@ -257,3 +257,34 @@ fn a_session_of_another_parent_is_not_shown() {
     assert!(page.status == 200 && text(&page).contains(SHARED[0]));
     assert!(!text(&page).contains(OTHER));
 }
+
+/// A link to some turns shows nothing of the others.
+#[test]
+fn law_12_a_guest_sees_only_the_turns_of_the_link() {
+    let machine = Machine::new();
+    let rows: String = ["Plan the takeover", "Say hello", "Say goodbye"]
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, prompt)| {
+            let row = |role: &str, text: &str, second: usize| {
+                let at = format!("2026-03-01T10:0{nth}:{second:02}Z");
+                format!("{}\n", json!({"session": "s", "role": role, "text": text, "at": at}))
+            };
+            [row("user", prompt, 0), row("assistant", "Done.", 5)]
+        })
+        .collect();
+    assert!(machine.run("d", &["import", "-"], &rows).status.success());
+    let id = machine.json("d", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let link = share(&machine, &[&id, "--turns", "2"]);
+    let server = Server::begin(&machine, "d", &[]);
+    for path in [link.clone(), format!("{link}?turns=1-3")] {
+        let body = text(&server.request("GET", &path, &[NOBODY]));
+        assert!(body.contains("Say hello"), "{body}");
+        assert!(!body.contains("takeover") && !body.contains("goodbye"), "{body}");
+    }
+    let listed = machine.json("d", &["share", "--list"]);
+    assert_eq!(listed[0]["turns"], json!({ "first": 2, "last": 2 }));
+    let refused = machine.run("d", &["share", &id, "--turns", "9"], "");
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && error.contains("this session has no turn 9"), "{error}");
+}

@@ -5,6 +5,7 @@
 
 mod activity;
 mod adapt;
+mod adapt_hook;
 mod agents;
 #[cfg(target_os = "linux")]
 mod answer_hook;
@@ -30,6 +31,7 @@ mod chat_proxy;
 mod chat_surfaces;
 mod chat_terminal;
 mod cli;
+mod compare;
 mod compat;
 mod connections;
 mod context_use;
@@ -41,6 +43,7 @@ mod exits;
 mod export;
 mod feeds;
 mod first_use;
+mod foreground_agents;
 mod frames_encoder;
 mod frames_import;
 mod golden;
@@ -85,6 +88,7 @@ mod projection_order;
 mod projections;
 mod projections_trace;
 mod prompt_context;
+mod prompt_law;
 mod prompt_screens;
 mod prompts;
 mod pty;

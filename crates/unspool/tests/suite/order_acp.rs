@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool_model::part::{Body, Kind};
 use unspool_model::session::Transcript;
 
 use crate::case::{all_cases, captures, fold_in, main_session, name};
+use crate::harness::Machine;
 
 type Block = (Kind, String);
 
@@ -264,4 +265,59 @@ fn lines_behind_the_end_of_a_connection_change_nothing() {
     assert_eq!(folded(&over), shown);
     let late = [&over[..], &[&behind, &call, REPLY]].concat();
     assert_eq!(folded(&late), shown);
+}
+
+/// A program that only the protocol tells about has the name that it gives itself. What an earlier
+/// version recorded, with one name for all of them, stays where it is.
+#[test]
+fn programs_without_a_log_have_their_own_names() {
+    let machine = Machine::new();
+    let lines = |name: &str, session: &str, head: &str| {
+        let info = json!({"name": name, "version": "1"});
+        let messages = [
+            json!({"t": 1, "dir": "a2c", "msg": {"id": 0, "result":
+                {"protocolVersion": 1, "agentInfo": info}}}),
+            json!({"t": 2, "dir": "c2a", "msg": {"id": 1, "method": "session/prompt", "params":
+                {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}}}),
+        ];
+        let lines: Vec<String> = messages.iter().map(|message| format!("{message}\n")).collect();
+        format!("{head}{}", lines.concat())
+    };
+    let head = |agent: &str| {
+        let head = json!({"acp": 1, "agent": agent, "cwd": "/p", "connection": 3, "prompts": {}});
+        format!("{head}\n")
+    };
+    for (file, text) in [
+        ("foreign", lines("My Agent", "s-1", "")),
+        ("ours", lines("other", "s-2", &head("acp:house"))),
+        ("old", lines("house", "s-3", &head("acp"))),
+        ("known", lines("gemini-cli", "s-4", "")),
+    ] {
+        machine.write(file, text.as_bytes());
+        machine.ok("d", &["import", machine.home().join(file).to_str().unwrap()]);
+    }
+    let listed = machine.json("d", &["list"]);
+    let mut agents: Vec<(&str, &str)> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["agent_session_id"].as_str().unwrap(), row["agent"].as_str().unwrap()))
+        .collect();
+    agents.sort_unstable();
+    let expected =
+        [("s-1", "acp:my-agent"), ("s-2", "acp:house"), ("s-3", "acp"), ("s-4", "gemini")];
+    assert_eq!(agents, expected);
+    // A file that grows stays with its agent, in another process too.
+    let chunk = json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "Hello."}});
+    let more = json!({"t": 3, "dir": "a2c", "msg": {"method": "session/update", "params":
+        {"sessionId": "s-1", "update": chunk}}});
+    machine.append("foreign", format!("{more}\n").as_bytes());
+    machine.ok("d", &["import", machine.home().join("foreign").to_str().unwrap()]);
+    assert_eq!(machine.json("d", &["list"]).as_array().unwrap().len(), 4);
+    assert!(machine.ok("d", &["show", "s-1"]).contains("Hello."));
+    assert_eq!(
+        machine.json("d", &["list", "--agent", "acp:my-agent"]).as_array().unwrap().len(),
+        1
+    );
 }

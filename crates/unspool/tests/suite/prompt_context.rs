@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::case::root;
 use crate::harness::{Machine, recorded};
+use crate::test_server::Server;
 
 const CASE: &str = "fixtures/claude-code/discovery-loop/log.jsonl";
 const COPY: &str = ".claude/projects/-home-dev-weather-app/one.jsonl";
@@ -207,4 +208,34 @@ fn stats_by_piece_add_up_the_sessions() {
     assert!(csv.starts_with("kind,source,mcp_server,chars,estimated_tokens"), "{csv}");
     let text = machine.ok("d", &["stats", "--by", "piece"]);
     assert!(text.contains("By MCP server") && text.contains("1 session"), "{text}");
+}
+
+/// A prompt of megabytes opens at once: its texts come with their beginnings, and whole when they are
+/// asked for.
+#[test]
+fn a_long_text_comes_with_its_beginning_and_is_had_whole() {
+    let log = String::from_utf8(recorded("codex/discovery-loop/log.jsonl")).unwrap();
+    let said = "The forecast shows wrong Fahrenheit values.";
+    let long = format!("{said} {}THE-END", "Look again. ".repeat(200_000));
+    let machine = Machine::new();
+    machine.write("log.jsonl", log.replace(said, &long).as_bytes());
+    machine.ok("d", &["import", machine.home().join("log.jsonl").to_str().unwrap()]);
+    let id = machine.json("d", &["list"])[0]["id"].as_str().unwrap().to_owned();
+    let calls = machine.json("d", &["prompt", &id]);
+    let call = array(&calls["prompts"]).last().unwrap();
+    assert!(call["chars"].as_u64().unwrap() > 2_000_000);
+    let request = call["call"].as_str().unwrap();
+    let server = Server::begin(&machine, "d", &[]);
+    let get = |path: &str| String::from_utf8(server.get(path).body).unwrap();
+    let page = get(&format!("/s/{id}/prompts?call={request}"));
+    assert!(page.contains(said) && !page.contains("THE-END") && page.len() < 200_000);
+    // Its other texts are short and stand there whole.
+    let link = page.split("whole-piece\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let link = link.replace("&amp;", "&");
+    assert_eq!(page.matches("whole-piece").count(), 1, "{link}");
+    let whole = get(&link);
+    assert!(whole.contains("THE-END") && whole.matches("\"prompt-piece\"").count() == 1);
+    // What is looked for is shown, wherever it stands.
+    let found = get(&format!("/s/{id}/prompts?call={request}&find=THE-END"));
+    assert!(found.contains("THE-END</"), "{}", found.len());
 }

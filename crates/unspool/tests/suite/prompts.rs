@@ -11,7 +11,7 @@ use unspool_model::id::sha256;
 use unspool_model::prompt::PromptMessage;
 use unspool_query::prompts::{SessionPrompts, prompts};
 use unspool_server::templates;
-use unspool_server::templates::prompts::Shown;
+use unspool_server::templates::prompts::{Pieces, Shown};
 use unspool_store::blocking::block_on;
 use unspool_store::store::{SessionFilter, Store, StoredSession, View, Viewer};
 use unspool_view::present::prompt::{Call, PromptDifference};
@@ -20,10 +20,10 @@ use crate::case::{cases, name, root};
 use crate::harness::{Machine, archive_of};
 
 /// A request as a reader of the log rebuilds it.
-struct Request {
-    body: Value,
+pub struct Request {
+    pub body: Value,
     /// Messages that the log does not have.
-    unknown: usize,
+    pub unknown: usize,
 }
 
 fn records(path: &Path) -> Vec<Value> {
@@ -151,7 +151,12 @@ fn codex_requests(records: &[Value]) -> Option<Vec<Request>> {
 const CUT: &str = "…[cut ";
 
 /// Compares a prompt with the request. Returns the number of pieces that were compared.
-fn compare<V: View>(view: &V, prompts: &SessionPrompts, call: &Call<'_>, sent: &Request) -> usize {
+pub fn compare<V: View>(
+    view: &V,
+    prompts: &SessionPrompts,
+    call: &Call<'_>,
+    sent: &Request,
+) -> usize {
     let request = &call.prompt.call().request;
     assert_eq!(call.prompt.unknown_messages() as usize, sent.unknown, "{request}");
     let pieces = block_on(prompts.pieces(view, call)).unwrap();
@@ -313,6 +318,18 @@ fn a_text_is_found_in_exactly_the_calls_that_had_it() {
     assert_eq!(found("no prompt has this text"), Vec::<u64>::new());
 }
 
+/// The first sub-agent in a document.
+fn child_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(items) => items.iter().find_map(child_of),
+        Value::Object(fields) => fields
+            .get("session")
+            .and_then(Value::as_str)
+            .or_else(|| fields.values().find_map(child_of)),
+        _ => None,
+    }
+}
+
 #[test]
 fn an_agent_without_prompts_says_so() {
     let machine = Machine::new();
@@ -343,6 +360,48 @@ fn an_agent_without_prompts_says_so() {
         let document = machine.json(agent, &["prompt", &id]);
         assert_eq!(document["knowledge"]["grade"], "part", "{agent}");
         assert_eq!(document["prompts"], serde_json::json!([]), "{agent}");
+    }
+    // So does a sub-agent of one.
+    for case in ["copilot/acp-subagents", "gemini/subagents"] {
+        let (agent, _) = case.split_once('/').unwrap();
+        let data = format!("{agent}-parent");
+        let shown = machine.json(&data, &["show", &session(&data, case)]);
+        let child = child_of(&shown["turns"]).unwrap_or_else(|| panic!("{case}: {shown}"));
+        let text = machine.ok(&data, &["prompt", child]).replace('\n', " ");
+        assert!(text.contains("known in part"), "{case}: {text}");
+    }
+}
+
+/// A request that was tried again is a step of its turn, and says that it got no reply.
+#[test]
+fn attempts_without_a_reply_are_steps() {
+    for (case, expected) in [
+        ("error-500-retried", vec![("1.1", true), ("1.2", false)]),
+        ("error-overloaded-retried", vec![("1.1", true), ("1.2", true), ("1.3", false)]),
+        ("error-gives-up", vec![("1.1", true), ("1.2", true), ("1.3", true)]),
+        ("error-authentication", vec![("1.1", true)]),
+    ] {
+        let (machine, id) = machine(case);
+        let calls = machine.json("d", &["prompt", &id]);
+        let calls = calls["prompts"].as_array().unwrap();
+        let found: Vec<(String, bool)> = calls
+            .iter()
+            .map(|call| {
+                let place = format!("{}.{}", call["turn"], call["step"]);
+                (place, call["no_reply"].as_bool().unwrap())
+            })
+            .collect();
+        let expected: Vec<(String, bool)> =
+            expected.into_iter().map(|(place, none)| (place.to_owned(), none)).collect();
+        assert_eq!(found, expected, "{case}");
+        let table = machine.ok("d", &["prompt", &id, "--plain"]);
+        let silent = table.lines().filter(|line| line.contains("no reply")).count();
+        assert_eq!(silent, found.iter().filter(|(_, none)| *none).count(), "{table}");
+        for call in calls {
+            let (sent, ended) = (call["sent_at"].as_str().unwrap(), &call["ended_at"]);
+            assert!(ended.as_str().is_none_or(|ended| sent <= ended), "{call}");
+            assert!(call["no_reply"] == true || ended.is_string(), "{call}");
+        }
     }
 }
 
@@ -422,7 +481,7 @@ fn law_8_what_was_sent_is_hostile() {
     let context = block_on(prompts.context(&view)).unwrap();
     let pages = [
         templates::prompts::calls(&page, &prompts.differences(), Shown::All(&context)),
-        templates::prompts::call(&page, &last, &pieces, Some((&before, &difference)), false),
+        templates::prompts::call(&page, &last, &pieces, Some((&before, &difference)), &Pieces::All),
     ];
     for html in pages.map(|page| page.into_string()) {
         let bad = |c: char| {

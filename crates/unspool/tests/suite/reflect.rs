@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::case::root;
 use crate::harness::Machine;
+use crate::terminal::Terminal;
 
 const CASE: &str = "fixtures/claude-code/discovery-loop/log.jsonl";
 const LOG: &str = ".claude/projects/-home-dev-weather-app/one.jsonl";
@@ -72,6 +73,28 @@ fn every_finding_opens_at_its_part() {
         let start: String = finding["title"].as_str().unwrap().chars().take(30).collect();
         assert!(text.contains(&start), "{start} is not in:\n{text}");
     }
+}
+
+// R-002-42
+#[test]
+fn a_finding_opens_at_its_part_in_the_terminal() {
+    let machine = Machine::new();
+    machine.write(LOG, &fs::read(root().join(CASE)).unwrap());
+    machine.ok("archive", &["sync"]);
+    let found = machine.json("archive", &["reflect"]);
+    let title = found["findings"][0]["title"].as_str().unwrap();
+    assert_eq!(title, "An edit of /home/dev/weather-app/src/api.ts missed once");
+    // So low that neither the beginning nor the end of the session has the part.
+    let mut terminal = Terminal::open(&machine, (110, 14), &[]);
+    terminal.shows("The forecast cache keeps missing");
+    terminal.press("F");
+    terminal.shows("src/api.ts missed once  1 of 3 edits");
+    terminal.press("\r");
+    terminal.until("its part, chosen", |text| {
+        let chosen = text.lines().filter(|row| row.starts_with('▎'));
+        let chosen: String = chosen.map(|row| format!("{row}\n")).collect();
+        chosen.contains("api.ts") && !text.contains("missed once")
+    });
 }
 
 #[test]

@@ -57,6 +57,14 @@ fn each_agent_gets_its_variables_and_a_folder_of_its_own() {
     for (name, agent, expected) in [
         ("claude", "claude-code", vec![("OTEL_LOG_RAW_API_BODIES", "file:", "")]),
         ("codex", "codex", vec![("CODEX_ROLLOUT_TRACE_ROOT", "", "")]),
+        (
+            "copilot",
+            "copilot",
+            vec![
+                ("COPILOT_OTEL_FILE_EXPORTER_PATH", "", "/spans.jsonl"),
+                ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true", "no folder"),
+            ],
+        ),
     ] {
         let path = program(&machine, name, "env");
         let output = run(&machine, &[path.as_os_str()], &[]);
@@ -71,11 +79,14 @@ fn each_agent_gets_its_variables_and_a_folder_of_its_own() {
         let folder = folder.to_str().unwrap().to_owned();
         let expected: Vec<(String, String)> = expected
             .into_iter()
-            .map(|(name, before, after)| (name.to_owned(), format!("{before}{folder}{after}")))
+            .map(|(name, before, after)| match after {
+                "no folder" => (name.to_owned(), before.to_owned()),
+                after => (name.to_owned(), format!("{before}{folder}{after}")),
+            })
             .collect();
         assert_eq!(variables(&output), expected);
     }
-    assert_eq!(folders().len(), 2);
+    assert_eq!(folders().len(), 3);
 }
 
 #[test]

@@ -200,3 +200,87 @@ fn the_requests_of_a_sub_agent_are_not_calls_of_its_parent() {
     let shown = machine.json("with", &["show", id.as_str().unwrap()]).to_string();
     assert!(shown.contains("request of a sub-agent"), "{shown}");
 }
+
+/// The texts of a request in their order.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| texts(field, found)),
+        _ => {}
+    }
+}
+
+/// A recording of Copilot CLI 1.0.102: a prompt with two commands, and one with a sub-agent in a second
+/// run. Spans have what is new in a call; the request file is what the scripted model was sent.
+#[test]
+fn law_10_spans_of_copilot_are_what_was_sent_and_say_what_is_missing() {
+    let machine = machine();
+    let requests = fs::read_to_string(files().join("copilot-requests.json")).unwrap();
+    let requests: Vec<Value> = serde_json::from_str(&requests).unwrap();
+    let is_main = |request: &&Value| {
+        !request["system"][0]["text"].as_str().unwrap().starts_with("As a sub-agent")
+    };
+    let main: Vec<&Value> = requests.iter().filter(is_main).collect();
+    let sources = ["copilot-log.jsonl", "copilot-spans.jsonl"];
+    let mut before = None;
+    for (data, order) in [("one", [0, 1]), ("other", [1, 0])] {
+        for source in order.map(|at| sources[at]) {
+            machine.ok(data, &["import", machine.home().join("t").join(source).to_str().unwrap()]);
+        }
+        let sessions = machine.json(data, &["list"]);
+        let own = |session: &&Value| session["parent"].is_null();
+        let id = sessions.as_array().unwrap().iter().find(own).unwrap()["id"].as_str().unwrap();
+        let all = machine.json(data, &["prompt", id])["prompts"].as_array().unwrap().clone();
+        let places: Vec<String> =
+            all.iter().map(|call| format!("{}.{}", call["turn"], call["step"])).collect();
+        assert_eq!(places, ["1.1", "1.2", "2.1", "2.2"], "no call of the sub-agent");
+        let mut pieces = 0;
+        for (place, request) in places.iter().zip(&main) {
+            let call = &machine.json(data, &["prompt", &format!("{id}:{place}")])["prompts"][0];
+            let missing = call["truth"]["not_recorded"].to_string();
+            assert!(missing.contains("earlier messages") && missing.contains("hooks"), "{missing}");
+            let time = |name: &str| call[name].as_str().unwrap().to_owned();
+            assert!(time("sent_at") < time("first_token_at"), "{call}");
+            assert!(time("first_token_at") < time("ended_at"), "{call}");
+            let last = request["messages"].as_array().unwrap().last().unwrap();
+            let mut sent = Vec::new();
+            texts(last, &mut sent);
+            let system = request["system"].as_array().unwrap().iter();
+            let system: Vec<&str> = system.map(|block| block["text"].as_str().unwrap()).collect();
+            for piece in call["pieces"].as_array().unwrap() {
+                let (at, text) = (piece["at"].as_str().unwrap(), piece["text"].as_str().unwrap());
+                match piece["kind"].as_str().unwrap() {
+                    "policy" => assert_eq!(text, system.join("\n\n"), "{at}"),
+                    "tool-schema" => {
+                        let tool: Value = serde_json::from_str(text).unwrap();
+                        let is_it = |sent: &&Value| sent["name"] == tool["name"];
+                        let sent = request["tools"].as_array().unwrap().iter().find(is_it).unwrap();
+                        assert_eq!(sent["description"], tool["description"], "{at}");
+                    }
+                    "user-instruction" | "tool-output" => {
+                        assert!(sent.iter().any(|sent| sent == text), "{at}: {text}");
+                        assert!(at.starts_with("/gen_ai.input.messages/"), "{at}");
+                    }
+                    other => panic!("{other} at {at}"),
+                }
+                pieces += 1;
+            }
+            let tools = request["tools"].as_array().unwrap().len();
+            let kinds = call["pieces"].as_array().unwrap().iter();
+            let schemas = kinds.filter(|piece| piece["kind"] == "tool-schema").count();
+            assert_eq!(schemas, tools);
+        }
+        assert!(pieces > 4 * 18, "{pieces}");
+        // A rule of AGENTS.md is in the instructions, and is found as such.
+        let found = machine.json(data, &["prompt", id, "--find", "rule 4711"]);
+        assert_eq!(found["prompts"].as_array().unwrap().len(), 4);
+        let sources = machine.json(data, &["prompt", id])["context"]["sources"].to_string();
+        assert!(sources.contains("\"instructions\""), "{sources}");
+        let shown = machine.json(data, &["show", id]);
+        assert_eq!(shown["turns"].as_array().unwrap().len(), 2);
+        assert!(shown.to_string().contains("call of a sub-agent"), "{shown}");
+        let now = (all, shown["turns"].clone());
+        assert!(before.replace(now.clone()).is_none_or(|before| before == now), "law 5");
+    }
+}

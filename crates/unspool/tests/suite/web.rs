@@ -1,6 +1,6 @@
 //! HTML pages of every recording and of hostile text: nothing that an agent wrote becomes markup.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unspool_export::html::flow::FlowRun;
 use unspool_export::html::session_head::HeadFigures;
@@ -12,16 +12,23 @@ use unspool_model::price::Prices;
 use unspool_model::session::{SessionState, Transcript};
 use unspool_model::summary::UsageScope;
 use unspool_model::summary::{Completeness, Summary};
+use unspool_query::compare::Candidate;
 use unspool_query::search::{Reading, Suggestion};
 use unspool_redact::Redactor;
 use unspool_server::templates;
 use unspool_server::templates::UrlQuery;
 use unspool_store::stats::{HourFigures, UsageFigures};
+use unspool_store::store::StoredSession;
+use unspool_view::block::Tone;
 use unspool_view::finding::{Cost, Evidence, Finding, Rule};
 use unspool_view::present;
 use unspool_view::present::activity::Activity;
 use unspool_view::present::budget::BudgetUse;
-use unspool_view::present::changes::{ChangesBuilder, EditRef};
+use unspool_view::present::changes::{ChangesBuilder, EditRef, FileStatus};
+use unspool_view::present::compare::{
+    Calls, ComparedFigure, ComparedFile, ComparedHead, ComparedRow, ComparedTool, Comparison,
+    FileCell, TurnCell, Verdict,
+};
 use unspool_view::present::findings::PlacedFinding;
 use unspool_view::present::tools::Tasks;
 
@@ -36,6 +43,7 @@ const TAGS: &[&str] = &[
     "blockquote",
     "body",
     "button",
+    "caption",
     "clipPath",
     "code",
     "data",
@@ -117,6 +125,10 @@ const ATTRIBUTES: &[&str] = &[
     "data-act",
     "data-agent",
     "data-at",
+    "spellcheck",
+    "data-verdict",
+    "data-transcript",
+    "data-row",
     "data-changes",
     "data-copy",
     "data-day",
@@ -277,7 +289,7 @@ fn check(html: &str, whose: &str) {
                 }
                 ("img", "src") => assert!(value.starts_with("data:image/"), "{whose}: {value:.40}"),
                 (_, "src" | "action") => {
-                    let ours = ["/", "/stats", "/findings", "/demo", "/login"];
+                    let ours = ["/", "/stats", "/findings", "/compare", "/demo", "/login"];
                     assert!(ours.contains(&value), "{whose}: {key}={value}");
                 }
                 (_, "href") => {
@@ -427,6 +439,55 @@ fn attacked_choices() -> Vec<templates::filters::FilterMenu> {
     let list =
         vec![templates::filters::FilterOption { label: value.clone(), value, count: Some(3) }];
     vec![templates::filters::FilterMenu { name: "agent", label: "Agent", any: "All agents", list }]
+}
+
+#[test]
+fn law_8_no_attack_becomes_markup_in_a_comparison() {
+    let attacks = ATTACKS.concat();
+    let summary = attacked();
+    let id = summary.session.id;
+    let head = || ComparedHead { id, title: attacks.clone(), agent: attacks.clone() };
+    let cell = || TurnCell {
+        number: 1,
+        said: attacks.clone(),
+        state: "completed",
+        tone: Tone::Ok,
+        abandoned: false,
+        duration_ms: Some(3),
+        calls: Calls { all: 2, failed: 1 },
+        tokens: String::new(),
+        cost: String::new(),
+        files: 1,
+    };
+    let row = |is_same| ComparedRow { turns: [Some(cell()), Some(cell())], is_same };
+    let change = FileCell { status: FileStatus::New, added: 1, removed: 0 };
+    let comparison = Comparison {
+        heads: [head(), head()],
+        notes: Vec::new(),
+        figures: vec![ComparedFigure {
+            name: "Models",
+            values: [attacks.clone(), attacks.clone()],
+        }],
+        turns: vec![row(true), row(false)],
+        tools: vec![ComparedTool { name: attacks.clone(), calls: [Calls::default(); 2] }],
+        files: vec![ComparedFile {
+            name: attacks.clone(),
+            changes: [Some(change), None],
+            verdict: Verdict::OnlyOne,
+        }],
+    };
+    check(&templates::compare::compare(&comparison).into_string(), "comparison");
+    let stored = StoredSession {
+        row: 1,
+        summary: summary.clone(),
+        name: None,
+        sub_agent: false,
+        seq: 1,
+        skip_counts: BTreeMap::new(),
+    };
+    let offered = [Candidate { stored, reason: Some("same project") }];
+    let page = templates::compare::choice(&summary, &offered, &Prices::none());
+    check(&page.into_string(), "choice of a comparison");
 }
 
 #[test]

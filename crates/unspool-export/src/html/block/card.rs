@@ -49,8 +49,9 @@ pub fn paint_question(question: &Question) -> Markup {
                     }
                     @if let Some(remark) = remark { " " (safe(remark)) }
                     @if answer.is_inferred() { " " span.dim { "(answer not in the log)" } }
+                    @if let Some(by) = question.answered_by() { " " span.dim { (safe(by)) } }
                 }
-            }
+            } @else if let Some(by) = question.answered_by() { p.dim { (safe(by)) } }
             @if let Some(instruction) = question.instruction() { p.dim { (instruction) } }
         }
     }

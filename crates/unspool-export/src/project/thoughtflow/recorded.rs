@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use unspool_model::id::sha256;
 use unspool_model::prompt::{
-    CallPrompt, InstructionKey, Piece, PieceKind, PromptGap, RecordedPrompts, adaptation_frames,
+    CallPrompt, CallTimes, InstructionKey, Piece, PieceKind, PromptGap, RecordedPrompts,
+    adaptation_frames,
 };
 use unspool_model::provenance::Name;
 
@@ -36,6 +37,7 @@ pub struct PromptLog {
 /// The prompt of one call.
 pub struct RecordedPrompt {
     pub at: Option<Timestamp>,
+    pub times: CallTimes,
     /// `None` if the document has no room for it.
     pub composed: Option<Rc<ComposedPrompt>>,
     pub truth: PromptTruth,
@@ -170,7 +172,8 @@ impl PromptLog {
             self.last = Some((key, composed.clone()));
             truth.unknown_pieces = composed.unknown_pieces;
         }
-        Some(RecordedPrompt { at, composed, truth })
+        let times = self.prompts.tree.times(&call.call().request, logged);
+        Some(RecordedPrompt { at: times.sent.or(at), times, composed, truth })
     }
 
     /// When a snapshot was first sent: its program had put it together for that call.
@@ -193,6 +196,7 @@ impl PromptTruth {
         self.is_complete()
             && !self.has_gap(PromptGap::Instructions)
             && !self.has_gap(PromptGap::EarlierMessages)
+            && !self.has_gap(PromptGap::HookContext)
     }
 
     /// True if all tools are in what is known.
@@ -276,7 +280,7 @@ impl ComposedPrompt {
         }
         for frame in adaptation_frames(text) {
             let ids = frame.ids.map(|ids| ids.into_iter().map(str::to_owned).collect());
-            self.adaptations.push(Adaptation { content: frame.content.to_owned(), ids });
+            self.adaptations.push(Adaptation { content: frame.content.into_owned(), ids });
         }
     }
 

@@ -172,17 +172,19 @@ impl<'a> RunBuilder<'a> {
         self.model_calls.insert(step.id, id.clone());
         let last = at + 1 == self.turn.steps.len();
         let cancelled = last && self.turn.state == TurnState::Interrupted && self.is_open(step);
+        let times = recorded.as_ref().map(|recorded| recorded.times).unwrap_or_default();
         self.steps.push(FlowStep {
             step_id: id,
             label: Label::AssistantCall.name().to_owned(),
             depends_on,
-            started_at: time(recorded.as_ref().and_then(|recorded| recorded.at)),
+            started_at: time(times.sent),
+            ended_at: time(times.ended),
+            duration_ms: duration(times.sent, times.ended),
             payload_started: Some(match &recorded {
                 Some(recorded) => recorded_request(self.session, step, recorded),
                 None => request(self.session, step, sources.content),
             }),
             payload_completed: payload::response(self.session, step, cancelled),
-            ..FlowStep::default()
         });
     }
 

@@ -30,6 +30,7 @@ fn tool_with_question(answer: Option<Decision>) -> Tool {
         text: "as you like".to_owned(),
         choices: Vec::new(),
         observed: true,
+        by: None,
     });
     let question = Some(Question { request_id, kind: QuestionKind::Permission, items });
     Tool { question, answer, ..tool(ToolState::Running, None) }

@@ -177,7 +177,7 @@ fn fold_tool(part: &Part, tool: &Tool, origin: &Origin) -> ToolFold {
         provider_executed: tool.provider_executed,
         question: tool.question.clone(),
         earlier: tool.earlier.clone(),
-        answer: shown_answer(origin).cloned(),
+        answer: shown_answer(origin),
         inferred: tool.answer.as_ref().filter(|_| !observed).map(|a| a.decision),
         grown_by: grown_by(part),
         content_hashes: part.origin.occurrences.iter().map(|(_, content, _)| *content).collect(),

@@ -116,7 +116,7 @@ impl Assembler {
     /// of all feeds decide.
     fn emit_questions(&mut self, at: PartIndex, mut patch: PartPatch, mut tool: ToolPatch) {
         let part = self.part(at);
-        let answer = shown_answer(&part.origin).cloned();
+        let answer = shown_answer(&part.origin);
         let Some(fold) = &mut part.tool else { return };
         if let Some(question) = &tool.question {
             fold.question = Some(question.clone());
@@ -141,7 +141,7 @@ impl Assembler {
     pub(in crate::assemble) fn settle_answer(&mut self, at: PartIndex) {
         let part = self.part(at);
         let answer = shown_answer(&part.origin);
-        if part.tool.as_ref().is_some_and(|fold| fold.answer.as_ref() != answer) {
+        if part.tool.as_ref().is_some_and(|fold| fold.answer != answer) {
             self.emit_questions(at, PartPatch::default(), ToolPatch::default());
         }
     }
@@ -186,6 +186,7 @@ impl Assembler {
                 text: decision.name().to_owned(),
                 choices: Vec::new(),
                 observed: false,
+                by: None,
             });
         }
         if tool != ToolPatch::default() {
@@ -214,18 +215,25 @@ fn inferred_decision(state: ToolState, question: QuestionKind) -> Option<Decisio
 /// questions alike, so a weaker feed answers the question of the same number. A stronger feed that
 /// never asked reports how it ended: the log has only the last word. If that agrees with what the
 /// asking feed has, its words are shown.
-pub(in crate::assemble) fn shown_answer(origin: &Origin) -> Option<&Answer> {
+/// Who answered is what any feed says of it: agents do not know which surface a person used.
+pub(in crate::assemble) fn shown_answer(origin: &Origin) -> Option<Answer> {
     let holder = origin.ranks.holder(PartField::Question);
     let asking = origin.questions.iter().find(|told| Some(told.feed) == holder);
     let newest = asking.map_or(0, |told| told.asked.len().saturating_sub(1));
     let own = asking.and_then(|told| told.answers.get(newest));
     let own = own.filter(|answer| !answer.text.is_empty());
-    origin.questions.iter().rev().find_map(|told| match holder {
+    let shown = origin.questions.iter().rev().find_map(|told| match holder {
         Some(holder) if told.feed <= holder => told.answers.get(newest),
         Some(_) if told.inferred => {
             let last = told.answers.last()?;
             Some(own.filter(|own| own.decision == last.decision).unwrap_or(last))
         }
         Some(_) | None => told.answers.last(),
-    })
+    });
+    let mut shown = shown?.clone();
+    let agrees = |answer: &&Answer| answer.decision == shown.decision && answer.by.is_some();
+    let others = origin.questions.iter().rev().filter_map(|told| told.answers.get(newest));
+    let by = others.filter(agrees).find_map(|answer| answer.by.clone());
+    shown.by = shown.by.or(by);
+    Some(shown)
 }

@@ -199,6 +199,11 @@ pub const ROUTES: &[Route] = &[
             SDK,
             REDACT,
             NOTES,
+            optional(
+                "turns",
+                ParameterKind::Span,
+                "only these turns, by their numbers: 3, or 3-7; in markdown, html and text",
+            ),
         ],
         response: ResponseKind::File,
     },
@@ -309,6 +314,22 @@ pub const ROUTES: &[Route] = &[
         summary: "Where an adaptation was delivered, and where it was seen in prompts",
         parameters: &[PROJECT_FOLDER],
         response: ResponseKind::One("AdaptationSeen"),
+    },
+    Route {
+        path: "/api/adaptations/{item}/effect",
+        endpoint: Endpoint::AdaptationEffect,
+        summary: "Whether an adaptation helped, in the newest 1,000 sessions: what `unspool reflect \
+            verify --json` writes",
+        parameters: &[AGENT, RULE, PROJECT_FOLDER],
+        response: ResponseKind::One("AdaptationEffect"),
+    },
+    Route {
+        path: "/api/proposals",
+        endpoint: Endpoint::Proposals,
+        summary: "Changes of adaptations that somebody proposed: what `unspool adapt proposals --json` \
+            writes",
+        parameters: &[],
+        response: ResponseKind::Many("Proposal"),
     },
     Route {
         path: "/api/stats",

@@ -31,6 +31,10 @@ fn finding() -> Value {
     let cost = object([
         ("calls", nullable("integer")),
         ("duration_ms", nullable("integer")),
+        (
+            "may_include_waiting",
+            described(is("boolean"), "the duration may include waiting for a person"),
+        ),
         ("tokens", nullable("integer")),
         ("tokens_are_estimated", described(is("boolean"), "computed from characters")),
         ("chars", nullable("integer")),

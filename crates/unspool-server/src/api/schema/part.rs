@@ -107,12 +107,15 @@ fn question() -> Value {
 }
 
 fn answer() -> Value {
-    object([
+    let mut answer = object([
         ("decision", one_of(&["allowed", "denied", "answered", "declined"])),
         ("text", text()),
         ("choices", json!({ "type": "object", "additionalProperties": text() })),
         ("observed", is("boolean")),
-    ])
+    ]);
+    // Only if a source says who answered.
+    answer["properties"]["by"] = text();
+    answer
 }
 
 fn tool() -> Vec<SchemaField> {

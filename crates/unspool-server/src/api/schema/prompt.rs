@@ -61,10 +61,17 @@ pub fn prompt() -> Value {
     );
     with(
         [
-            ("turn", described(nullable("integer"), "null for a call without a reply")),
+            ("turn", described(nullable("integer"), "null if no source says which step it is")),
             ("step", nullable("integer")),
             ("call", described(text(), "the agent's name for the request")),
-            ("at", nullable("string")),
+            ("at", described(nullable("string"), "when it was recorded")),
+            ("sent_at", described(nullable("string"), "null if no source says it")),
+            ("first_token_at", nullable("string")),
+            ("ended_at", described(nullable("string"), "the reply was complete, or it had failed")),
+            (
+                "no_reply",
+                described(is("boolean"), "it failed, was tried again, or is not answered yet"),
+            ),
             ("model", nullable("string")),
             ("messages", count()),
             ("chars", count()),

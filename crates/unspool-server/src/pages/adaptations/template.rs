@@ -56,7 +56,7 @@ pub fn list(page: &ListPage<'_>) -> Markup {
             @if !open.is_empty() {
                 section.calls {
                     h2 { "Proposals " span.dim { (open.len()) } }
-                    ol { @for proposal in open { (proposed(proposal)) } }
+                    ol.proposals { @for proposal in open { (proposed(proposal, page.is_editable)) } }
                 }
             }
             section.calls {
@@ -82,7 +82,7 @@ pub fn list(page: &ListPage<'_>) -> Markup {
             }
         }
     };
-    shell("Adaptations", "list.js", main)
+    shell("Adaptations", "adaptations.js", main)
 }
 
 fn problems(current: &Current) -> Markup {
@@ -98,7 +98,7 @@ fn problems(current: &Current) -> Markup {
     }
 }
 
-fn proposed(proposal: &Proposal) -> Markup {
+fn proposed(proposal: &Proposal, is_editable: bool) -> Markup {
     html! {
         li.proposal {
             a href=(link(&proposal.id, proposal.project.as_ref().and_then(|path| path.to_str()))) {
@@ -107,7 +107,17 @@ fn proposed(proposal: &Proposal) -> Markup {
                 span.dim { (safe(&proposal.why)) " · " (safe(&proposal.who)) " · " (proposal.chars) " characters in each prompt" }
             }
             @if let Some(content) = &proposal.patch.content { pre { (safe(content)) } }
-            p.dim { code { "unspool adapt apply " (proposal.number) } }
+            @if is_editable {
+                div.decide data-number=(proposal.number) {
+                    button.primary type="button" data-decision="apply" { "Apply" }
+                    button type="button" data-decision="apply" data-trial="half"
+                        title="In every other session, so that both can be compared" { "Try in half of the sessions" }
+                    button type="button" data-decision="dismiss" { "Dismiss" }
+                    span.error role="alert" {}
+                }
+            } @else {
+                p.dim { code { "unspool adapt apply " (proposal.number) } }
+            }
         }
     }
 }
@@ -135,6 +145,12 @@ pub fn item(page: &ItemPage<'_>) -> Markup {
                 pre.preview aria-live="polite" {}
             }
             (seen(page.facts))
+            section.effect {
+                h2 { "Did it help?" }
+                p { a href=(UrlQuery::default().with("project", page.project).at(&format!("/adaptations/{}/effect", item.id))) {
+                    "Compare sessions with it and without it"
+                } }
+            }
             (versions(page.history))
         }
     };

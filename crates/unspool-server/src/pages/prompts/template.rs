@@ -10,8 +10,8 @@ use unspool_export::html::text::safe;
 use unspool_model::prompt::PromptKnowledge;
 use unspool_model::summary::Summary;
 use unspool_view::present::prompt::{
-    self, CONTEXT_ROWS, Call, PromptContext, PromptDifference, Share, ShownPiece, head, piece,
-    place, shares,
+    self, CONTEXT_ROWS, Call, PromptContext, PromptDifference, Share, ShownPiece, head,
+    piece_up_to, place, shares, took,
 };
 use unspool_view::present::{UNTITLED, format};
 
@@ -24,6 +24,22 @@ pub struct PromptsPage<'a> {
     /// Only calls or pieces with this text.
     pub find: Option<&'a str>,
 }
+
+/// The pieces of a call that its page shows.
+pub enum Pieces {
+    All,
+    /// Those that the call before was not sent.
+    New,
+    /// The one at this place, with its whole text.
+    At(String),
+}
+
+/// Characters of a piece that come with its page. A longer text is cut to its beginning.
+const PIECE_CHARS: usize = 6_000;
+const BEGINNING_CHARS: usize = 1_500;
+/// Characters of all pieces that come with a page, before each is cut to its beginning. A prompt may
+/// have megabytes, and nobody reads them all.
+const PAGE_CHARS: usize = 300_000;
 
 /// The width of the largest bar, in units of the picture.
 const BAR_WIDTH: u64 = 1000;
@@ -92,12 +108,12 @@ pub fn calls(
                     }
                 } @else {
                     h2 { "Calls" }
-                    (legend(calls))
+                    (legend(calls.iter().map(|(call, _)| call)))
                     table.prompt-calls {
                         thead {
                             tr {
                                 th { "Call" } th { "Prompt" } th.number { "Characters" }
-                                th.number { "Tokens" } th { "Change" }
+                                th.number { "Tokens" } th.number { "Took" } th { "Change" }
                             }
                         }
                         tbody {
@@ -153,6 +169,7 @@ fn row(
             td.prompt-bar { (bar(call, largest)) }
             td.number { (format::compact(call.prompt.chars())) }
             td.number { @if tokens > 0 { (format::compact(tokens)) } }
+            td.number { @if let Some(took) = took(call) { (took) } }
             td { @if let Some(difference) = difference { (difference.words()) } }
         }
     }
@@ -194,9 +211,9 @@ fn words_of(share: &Share) -> String {
 }
 
 /// The colours of the kinds that occur.
-fn legend(calls: &[(Call<'_>, Option<PromptDifference>)]) -> Markup {
+fn legend<'a, 'c: 'a>(calls: impl Iterator<Item = &'a Call<'c>>) -> Markup {
     let mut kinds = Vec::new();
-    for (kind, _) in calls.iter().flat_map(|(call, _)| call.prompt.chars_by_kind()) {
+    for (kind, _) in calls.flat_map(|call| call.prompt.chars_by_kind()) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
@@ -233,14 +250,26 @@ fn find_form(page: &PromptsPage<'_>, call: Option<&Call<'_>>) -> Markup {
     }
 }
 
+/// How many characters of a piece its page shows.
+fn limit(shown: &ShownPiece<'_>, whole: bool, room: &mut usize) -> usize {
+    let chars = shown.piece.chars as usize;
+    if whole || chars <= PIECE_CHARS.min(*room) {
+        *room = room.saturating_sub(chars);
+        return usize::MAX;
+    }
+    *room = room.saturating_sub(BEGINNING_CHARS);
+    BEGINNING_CHARS
+}
+
 /// One call and its pieces.
 pub fn call(
     page: &PromptsPage<'_>,
     call: &Call<'_>,
     pieces: &[ShownPiece<'_>],
     before: Option<(&Call<'_>, &PromptDifference)>,
-    only_new: bool,
+    wanted: &Pieces,
 ) -> Markup {
+    let mut room = PAGE_CHARS;
     let title = page.title();
     let address = page.call_address(call);
     let turn = call.step.map(|(turn, _)| turn);
@@ -256,12 +285,14 @@ pub fn call(
                     @if let Some(turn) = turn {
                         a href={ "/s/" (page.summary.session.id) "?turn=" (turn) } { "Transcript" }
                     }
-                    @if only_new {
+                    @if !matches!(wanted, Pieces::All) {
                         a href=(address) { "Whole prompt" }
                     } @else if before.is_some() {
                         a href={ (address) "&new=1" } { "Only what is new" }
                     }
                 }
+                div.prompt-bar { (bar(call, call.prompt.chars().max(1))) }
+                (legend(std::iter::once(call)))
                 (blocks(&head(call, pieces)))
                 @if let Some((before, difference)) = before {
                     p {
@@ -273,8 +304,17 @@ pub fn call(
                 h2 { "Pieces" }
                 @if pieces.is_empty() { p.dim role="status" { "No piece of this prompt has that text." } }
                 @for shown in pieces {
+                    @let whole = page.find.is_some() || matches!(wanted, Pieces::At(_));
+                    @let (block, rest) = piece_up_to(shown, whole, limit(shown, whole, &mut room));
                     section.prompt-piece {
-                        (blocks(&[piece(shown, page.find.is_some())]))
+                        (blocks(&[block]))
+                        @if rest > 0 {
+                            p {
+                                a.whole-piece href={ (address) "&piece=" (percent_encode(&shown.at)) } {
+                                    "Show " (format::number(rest as u64)) " more characters"
+                                }
+                            }
+                        }
                         @if let Some(text) = prompt::findable(shown) {
                             p.dim {
                                 a href={ (page.address()) "?find=" (percent_encode(text)) }

@@ -216,6 +216,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 button type="button" data-copy=(resume) { "Copy resume command" }
             }
             a href={ "/s/" (id) "/changes" } { "What changed" }
+            a href={ "/compare?a=" (id) } { "Compare" }
             a href={ "/s/" (id) "/prompts" } { "Prompts" }
             a href={ "/s/" (id) "/findings" } { "Findings" }
             a href={ "/s/" (id) "/thoughtflow" } { "ThoughtFlow" }
@@ -223,6 +224,7 @@ fn actions(page: &SessionPage<'_>, choice: &Choice<'_>) -> Markup {
                 summary { "Export" }
                 ul {
                     li { button type="button" data-act="markdown" { "Copy as Markdown" } }
+                    li { button type="button" data-act="share" title="Some turns as a file or a link (x)" { "Share turns …" } }
                     @for form in project::ALL {
                         li {
                             a href={ "/api/sessions/" (id) "/export?to=" (form.name) }

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{EndReason, Event, EventKind, ProseKind, ToolEnd};
-use unspool_model::part::{Body, Failure, File, Interjection, Notice, Text};
+use unspool_model::part::{Body, Failure, Interjection, Notice, Text};
 use unspool_model::provenance::{Feed, Name};
 use unspool_model::session::Trigger;
 
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::adapter::Adapter;
 use super::call::Call;
+use super::compaction::LatestCompaction;
 use super::question::PendingQuestion;
+use super::update::attached;
 
 /// Below this number of milliseconds a time counts from the start of the capture.
 const FIRST_EPOCH_MS: u64 = 1_000_000_000_000;
@@ -54,6 +56,8 @@ pub(super) struct AcpDecoder {
     /// Words in the model's place that are the program's if the prompt fails with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub possible_error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<LatestCompaction>,
 }
 
 /// A request of the client.
@@ -119,6 +123,7 @@ impl AcpDecoder {
             step: None,
             block: None,
             possible_error: None,
+            compaction: None,
         }
     }
 
@@ -372,7 +377,15 @@ impl AcpDecoder {
                 }
                 RecordOutcome::Metadata
             }
-            "exit" | "lost" | "end" | "prompt" | "answer" => RecordOutcome::Metadata,
+            // Whose answer to this question follows.
+            "answer" => {
+                let request = message.raw("request").and_then(|id| self.questions.get_mut(id));
+                if let Some(question) = request {
+                    question.by = message.string("by");
+                }
+                RecordOutcome::Metadata
+            }
+            "exit" | "lost" | "end" | "prompt" => RecordOutcome::Metadata,
             _ => RecordOutcome::left_out(what),
         }
     }
@@ -381,15 +394,4 @@ impl AcpDecoder {
 /// The id of a request or a reply, as it is written: a number or a string.
 fn id_of(message: &Fields<'_>) -> String {
     message.raw("id").unwrap_or_default().to_owned()
-}
-
-/// A part of a prompt that is no text.
-fn attached(block: &Fields<'_>) -> Body {
-    let resource = block.fields("resource");
-    let from = if resource.is_object() { resource } else { *block };
-    let media_type = from.string("mimeType");
-    let data = block.text("data").zip(media_type.as_deref());
-    let data = data.map(|(data, kind)| format!("data:{kind};base64,{data}"));
-    let url = from.string("uri").or(data);
-    Body::File(File { name: block.string("name"), media_type, url, text: from.string("text") })
 }

@@ -23,6 +23,9 @@ pub(super) struct PendingQuestion {
     /// The person refuses to talk about it first.
     #[serde(default)]
     pub discusses: bool,
+    /// Who answers, as the recording program says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What such an answer says.
@@ -60,8 +63,13 @@ impl AcpDecoder {
             kind: QuestionKind::Permission,
             items: vec![item],
         };
-        let pending =
-            PendingQuestion { call: call_id.clone(), options, items: Vec::new(), discusses: false };
+        let pending = PendingQuestion {
+            call: call_id.clone(),
+            options,
+            items: Vec::new(),
+            discusses: false,
+            by: None,
+        };
         self.questions.insert(id.to_owned(), pending);
         emit.push(EventKind::QuestionAsked {
             call: self.adapter.call(&call_id),
@@ -118,6 +126,7 @@ impl AcpDecoder {
             options: Vec::new(),
             items: names,
             discusses: false,
+            by: None,
         };
         self.questions.insert(id.to_owned(), pending);
         emit.push(EventKind::QuestionAsked {
@@ -146,6 +155,7 @@ impl AcpDecoder {
         if question.discusses && refuses {
             CHAT_ABOUT_THIS.clone_into(&mut answer.text);
         }
+        answer.by = question.by;
         let refused = answer.decision == Decision::Denied;
         let call = self.adapter.call(&question.call);
         emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
@@ -214,7 +224,7 @@ fn permission_answer(question: &PendingQuestion, outcome: &Fields<'_>) -> Answer
     let option = question.options.iter().find(|(id, _, _)| *id == chosen);
     let (kind, label) = option.map_or(("", chosen.as_str()), |(_, kind, name)| (kind, name));
     let decision = if kind.starts_with("allow") { Decision::Allowed } else { Decision::Denied };
-    Answer { decision, text: label.to_owned(), choices: Vec::new(), observed: true }
+    Answer { decision, text: label.to_owned(), choices: Vec::new(), observed: true, by: None }
 }
 
 fn form_answer(question: &PendingQuestion, result: &Fields<'_>) -> Answer {
@@ -236,7 +246,7 @@ fn form_answer(question: &PendingQuestion, result: &Fields<'_>) -> Answer {
     };
     let choices: Vec<(String, String)> = question.items.iter().filter_map(choice).collect();
     let text = choices.iter().map(|(_, answer)| answer.as_str()).collect::<Vec<_>>().join("; ");
-    Answer { decision: Decision::Answered, text, choices, observed: true }
+    Answer { decision: Decision::Answered, text, choices, observed: true, by: None }
 }
 
 fn declined(text: &str) -> Answer {
@@ -245,5 +255,6 @@ fn declined(text: &str) -> Answer {
         text: text.to_owned(),
         choices: Vec::new(),
         observed: true,
+        by: None,
     }
 }

@@ -1,7 +1,7 @@
 //! `session/update`: prose, calls, plans, and what the session itself is.
 
 use unspool_model::event::{EventKind, ProseKind};
-use unspool_model::part::{Body, Data, Notice, TaskItem, TaskList, TaskState};
+use unspool_model::part::{Body, Data, File, Notice, TaskItem, TaskList, TaskState};
 use unspool_model::provenance::Name;
 use unspool_model::session::{Title, TitleOrigin, Trigger};
 
@@ -49,6 +49,7 @@ impl AcpDecoder {
             "compaction_update" | "compaction_summary_chunk" if self.adapter.has_log() => {
                 RecordOutcome::left_out(kind)
             }
+            "compaction_update" | "compaction_summary_chunk" => self.compaction(emit, update),
             _ => {
                 let payload = update.whole();
                 emit.push(EventKind::Part(None, Body::Data(Data { kind, payload })));
@@ -148,4 +149,15 @@ impl AcpDecoder {
         emit.push(EventKind::Part(None::<Name>, Body::TaskList(TaskList { items })));
         RecordOutcome::InParts
     }
+}
+
+/// A part of a prompt that is no text.
+pub(super) fn attached(block: &Fields<'_>) -> Body {
+    let resource = block.fields("resource");
+    let from = if resource.is_object() { resource } else { *block };
+    let media_type = from.string("mimeType");
+    let data = block.text("data").zip(media_type.as_deref());
+    let data = data.map(|(data, kind)| format!("data:{kind};base64,{data}"));
+    let url = from.string("uri").or(data);
+    Body::File(File { name: block.string("name"), media_type, url, text: from.string("text") })
 }

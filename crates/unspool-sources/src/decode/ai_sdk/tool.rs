@@ -226,6 +226,6 @@ pub(super) fn approval_response(
     let decision = if approved { Decision::Allowed } else { Decision::Denied };
     let text = reason.filter(|reason| !reason.is_empty());
     let text = text.unwrap_or_else(|| decision.name().to_owned());
-    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
 }

@@ -176,7 +176,7 @@ fn decide(emit: &mut Emitter<'_>, id: &Arc<str>, tool: &str, question: &Answered
     });
     let decision = if question.is_yes() { Decision::Allowed } else { Decision::Denied };
     let text = question.answer.to_owned();
-    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }
 

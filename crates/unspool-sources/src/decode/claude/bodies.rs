@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_model::event::Event;
-use unspool_model::prompt::{MessageDigest, MessageList, Piece, PieceKind, PromptMessage, Role};
+use unspool_model::prompt::{
+    CallTimes, MessageDigest, MessageList, Piece, PieceKind, PromptMessage, Role,
+};
 use unspool_model::provenance::{Feed, Name};
 
 use super::super::prompt_pieces::kept;
@@ -57,6 +59,8 @@ impl Decoder for BodiesDecoder {
         let request = Request {
             name: file.as_ref().into(),
             at: emit.at,
+            // The index is written when the reply is complete.
+            times: CallTimes { ended: emit.at, ..CallTimes::default() },
             model: body.text("model").map(|model| model.as_ref().into()),
             list: MessageList::Messages,
             gaps: Vec::new(),

@@ -181,6 +181,7 @@ impl LogDecoder {
         let content = fields.string("content").unwrap_or_default();
         match &*subtype {
             "api_error" => {
+                self.prompts.failed(emit);
                 let error = fields.fields("error");
                 let why = error.string("formatted").or_else(|| error.string("message"));
                 let notice = retry(

@@ -86,6 +86,9 @@ impl Decoder for HooksDecoder {
                 let project = fields.string("cwd");
                 let (branch, version, cost) = (None, None, None);
                 emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+                if fields.is("source", "resume") {
+                    emit.push(EventKind::SessionResumed);
+                }
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {
@@ -269,7 +272,7 @@ impl HooksDecoder {
             if !choices.is_empty() {
                 let text: Vec<&str> = choices.iter().map(|(_, text)| text.as_str()).collect();
                 let (decision, text) = (Decision::Answered, text.join(" · "));
-                let answer = Answer { decision, text, choices, observed: true };
+                let answer = Answer { decision, text, choices, observed: true, by: None };
                 emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
             }
         }
@@ -316,7 +319,8 @@ impl HooksDecoder {
         let text = fields.text("message").unwrap_or_default();
         let count = text.split_whitespace().find_map(|word| word.parse::<usize>().ok());
         let is_waiting = |(call, tool): &&(CallRef, String)| {
-            AsksUser::of(tool) != AsksUser::Rarely && !self.permission_requested.contains(call)
+            let asks = matches!(AsksUser::of(tool), AsksUser::Always | AsksUser::Usually);
+            asks && !self.permission_requested.contains(call)
         };
         let latest = self.open_tools.iter().rev().filter(is_waiting).take(count.unwrap_or(1));
         let mut asked: Vec<(CallRef, String)> = latest.cloned().collect();
@@ -346,7 +350,7 @@ impl HooksDecoder {
                 self.counts.get(&hash).map_or(0, |count| count.saturating_sub(1)),
             ),
         };
-        let by = fields.string("by").unwrap_or_default();
+        let by = fields.string("by");
         let choices = answers(fields);
         let (decision, text) = match fields.text("decision").as_deref() {
             Some("allow") => (Decision::Allowed, "allowed once".to_owned()),
@@ -356,8 +360,7 @@ impl HooksDecoder {
             }
             _ => (Decision::Denied, fields.string("message").unwrap_or_default()),
         };
-        let text = format!("{text} (in unspool, {by})");
-        let answer = Answer { decision, text, choices, observed: true };
+        let answer = Answer { decision, text, choices, observed: true, by };
         emit.push(EventKind::QuestionAnswered { call, answer });
         RecordOutcome::InParts
     }
@@ -369,11 +372,8 @@ impl HooksDecoder {
         };
         let block = Name::Record(id.into());
         let text = fields.string("delta").unwrap_or_default();
-        emit.push(EventKind::ProseDelta {
-            prose_kind: ProseKind::Text,
-            block: Some(block.clone()),
-            text,
-        });
+        let (prose_kind, named) = (ProseKind::Text, Some(block.clone()));
+        emit.push(EventKind::ProseDelta { prose_kind, block: named, text });
         if fields.flag("final") {
             emit.push(EventKind::BlockEnded { block });
         }

@@ -5,6 +5,8 @@
 //! computed here, so a message is only taken for what was sent if the program's own digest agrees.
 
 mod context;
+mod open_call;
+mod sent;
 
 use serde::{Deserialize, Serialize};
 use unspool_model::event::EventKind;
@@ -16,6 +18,8 @@ use unspool_model::prompt::{
 use unspool_model::provenance::Name;
 
 use self::context::ContextTexts;
+use self::open_call::OpenCalls;
+pub(super) use self::sent::sent_pieces;
 use super::super::prompt_pieces::{binary, kept};
 use super::super::{Emitter, Fields};
 use super::result::content_text;
@@ -34,6 +38,8 @@ pub(super) struct Prompts {
     /// What the program added to the prompt since the last request.
     #[serde(skip_serializing_if = "ContextTexts::is_empty")]
     contexts: ContextTexts,
+    #[serde(skip_serializing_if = "OpenCalls::is_empty")]
+    calls: OpenCalls,
 }
 
 /// A message that may grow by the next record.
@@ -54,7 +60,11 @@ const MAX_JOINED_PROMPTS: u32 = 16;
 
 impl Prompts {
     pub fn is_idle(&self) -> bool {
-        !self.is_recorded && self.reply.is_none() && self.user.is_none() && self.contexts.is_empty()
+        !self.is_recorded
+            && self.reply.is_none()
+            && self.user.is_none()
+            && self.calls.is_empty()
+            && self.contexts.is_empty()
     }
 
     /// Takes note of the version that writes the log.
@@ -174,6 +184,7 @@ impl Prompts {
         flush(emit, Role::User, self.user.take());
         self.contexts = ContextTexts::default();
         let Some(request) = fields.text("id") else { return };
+        self.begin_call(emit, &request, fields);
         let tail: Vec<String> = fields.read("tail").unwrap_or_default();
         let digest = |sha256: &str| MessageDigest::of_sha256(sha256);
         let call = PromptCall {
@@ -309,25 +320,6 @@ fn reply_piece(
         _ => kept(emit, PieceKind::Other, at, block.whole().text()),
     };
     pending.pieces.push(piece);
-}
-
-/// The pieces of a message as it was sent. All texts are kept: no part need have them.
-pub(super) fn sent_pieces(emit: &mut Emitter<'_>, role: Role, message: &Fields<'_>) -> Vec<Piece> {
-    let contexts = ContextTexts::default();
-    let mut pending = PendingMessage::new("");
-    if let Some(text) = message.string("content") {
-        pending.add_text(emit, role, "/content", &text, &contexts);
-    }
-    for (block, nth) in message.list("content").zip(0u32..) {
-        let at = format!("/content/{nth}");
-        if role == Role::Assistant {
-            reply_piece(emit, &mut pending, at, None, &block);
-        } else {
-            let texts = Texts { contexts: &contexts, outputs: Some(&[]) };
-            user_piece(emit, &mut pending, at, role, &block, texts);
-        }
-    }
-    pending.pieces
 }
 
 /// The texts that a user's message may repeat.

@@ -107,10 +107,16 @@ fn answer(tool: &str, end: ToolEnd, output: &str, details: &ResultDetails<'_>) -
     if !choices.is_empty() {
         let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
         let text = text.join(" · ");
-        return Some(Answer { decision: Decision::Answered, text, choices, observed: true });
+        return Some(Answer {
+            decision: Decision::Answered,
+            text,
+            choices,
+            observed: true,
+            by: None,
+        });
     }
     let plain = |decision, text: String| {
-        Some(Answer { decision, text, choices: Vec::new(), observed: true })
+        Some(Answer { decision, text, choices: Vec::new(), observed: true, by: None })
     };
     match details.decision.text("source").as_deref() {
         Some("user_temporary") => plain(Decision::Allowed, "allowed once".to_owned()),

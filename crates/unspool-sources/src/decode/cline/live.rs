@@ -86,7 +86,8 @@ impl LiveDecoder {
                 let decision = if allowed { Decision::Allowed } else { Decision::Denied };
                 let reason = payload.string("reason");
                 let text = if allowed { "allowed".to_owned() } else { reason.unwrap_or_default() };
-                let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+                let answer =
+                    Answer { decision, text, choices: Vec::new(), observed: true, by: None };
                 emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
                 RecordOutcome::InParts
             }

@@ -46,7 +46,7 @@ pub(super) fn end_call(
     if tool == "ask_question" && found.end == ToolEnd::Completed {
         let text = found.output.clone();
         let (decision, choices) = (Decision::Answered, Vec::new());
-        let answer = Answer { decision, text, choices, observed: true };
+        let answer = Answer { decision, text, choices, observed: true, by: None };
         emit.push(EventKind::QuestionAnswered { call: call.clone(), answer });
     }
     if starts_agent(tool) {

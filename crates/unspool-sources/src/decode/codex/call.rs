@@ -192,7 +192,7 @@ pub(super) fn answers(value: &Fields<'_>, request: &[(String, String)]) -> Optio
     }
     let texts: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
     let text = texts.join(" · ");
-    Some(Answer { decision: Decision::Answered, text, choices, observed: true })
+    Some(Answer { decision: Decision::Answered, text, choices, observed: true, by: None })
 }
 
 // ── Sub-agents ──────────────────────────────────────────────────────────────────────────────

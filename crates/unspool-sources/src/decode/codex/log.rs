@@ -142,6 +142,7 @@ impl Decoder for LogDecoder {
             "token_usage_record" => {
                 self.records_usage = true;
                 self.usage(&mut emit, &payload.fields("usage"));
+                self.prompts.ended(&mut emit);
                 RecordOutcome::Metadata
             }
             "compacted" => {

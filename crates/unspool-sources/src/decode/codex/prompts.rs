@@ -8,12 +8,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::EventKind;
 use unspool_model::prompt::{
-    MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptCall, PromptGap, PromptMessage,
-    PromptRecord, Role,
+    CallTimes, MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptCall, PromptGap,
+    PromptMessage, PromptRecord, Role,
 };
 use unspool_model::provenance::Name;
 
-use super::super::prompt_pieces::{binary, kept};
+use super::super::prompt_pieces::{binary, kept, timed};
 use super::super::{Emitter, Fields};
 use super::block_name;
 
@@ -133,6 +133,14 @@ impl Prompts {
         emit.push(EventKind::RequestNamed { step, request });
         emit.push(EventKind::PromptRecorded(Box::new(PromptRecord::Call(call.clone()))));
         self.open = Some(PromptCall { tail: Vec::new(), ..call });
+    }
+
+    /// The reply is complete. When the call was sent is not in the rollout.
+    pub fn ended(&self, emit: &mut Emitter<'_>) {
+        if let Some(call) = &self.open {
+            let times = CallTimes { ended: emit.at, ..CallTimes::default() };
+            timed(emit, call.request.clone(), times);
+        }
     }
 
     /// The history was replaced by a summary. The last call made that: what it was asked is not in

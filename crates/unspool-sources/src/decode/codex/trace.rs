@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unspool_model::event::Event;
 use unspool_model::prompt::{
-    MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptGap, PromptMessage, Role,
+    CallTimes, MessageDigest, MessageList, Piece, PieceKind, PieceText, PromptGap, PromptMessage,
+    Role,
 };
 use unspool_model::provenance::Feed;
 
-use super::super::prompt_pieces::kept;
+use super::super::prompt_pieces::{kept, timed};
 use super::super::sent_requests::{Request, SentRequests};
 use super::super::{Decoder, Emitter, Fields, Record, RecordOutcome, RecordOwner};
 use super::prompts::{pieces, role_of};
@@ -53,16 +54,18 @@ impl Decoder for TraceDecoder {
         }
         match &*kind {
             "inference_started" if fields.has("payload") => {
-                let mut emit = Emitter::new(Feed::Stream, record, None, out);
-                let time =
-                    index.number("wall_time_unix_ms").and_then(|time| i64::try_from(time).ok());
-                emit.at = time.and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
+                let mut emit = emitter(record, &index, out);
                 self.request(&mut emit, &event, &fields.fields("payload"));
                 RecordOutcome::Metadata
             }
             "inference_started" => RecordOutcome::left_out("request whose body is not there"),
             "inference_completed" => {
                 self.answered = self.answered.saturating_add(1);
+                ended(&mut emitter(record, &index, out), &event);
+                RecordOutcome::Metadata
+            }
+            "inference_failed" | "inference_cancelled" => {
+                ended(&mut emitter(record, &index, out), &event);
                 RecordOutcome::Metadata
             }
             kind => RecordOutcome::left_out(format!("trace event {kind}")),
@@ -89,6 +92,7 @@ impl TraceDecoder {
         let request = Request {
             name: event.text("inference_call_id").unwrap_or_default().as_ref().into(),
             at: emit.at,
+            times: CallTimes { sent: emit.at, ..CallTimes::default() },
             model: body.text("model").map(|model| model.as_ref().into()),
             list: MessageList::Input,
             gaps,
@@ -100,6 +104,21 @@ impl TraceDecoder {
                 None => head_message(emit, body),
             }
         });
+    }
+}
+
+fn emitter<'o>(record: &Record<'_>, index: &Fields<'_>, out: &'o mut Vec<Event>) -> Emitter<'o> {
+    let mut emit = Emitter::new(Feed::Stream, record, None, out);
+    let time = index.number("wall_time_unix_ms").and_then(|time| i64::try_from(time).ok());
+    emit.at = time.and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
+    emit
+}
+
+/// A call is answered, or has failed.
+fn ended(emit: &mut Emitter<'_>, event: &Fields<'_>) {
+    if let Some(request) = event.text("inference_call_id") {
+        let times = CallTimes { ended: emit.at, ..CallTimes::default() };
+        timed(emit, request.as_ref().into(), times);
     }
 }
 

@@ -125,7 +125,7 @@ fn report_answer(emit: &mut Emitter<'_>, id: &Arc<str>, name: &str, end: ToolEnd
         ToolEnd::Completed | ToolEnd::Failed | ToolEnd::Interrupted | ToolEnd::Rejected => return,
     };
     let text = chosen(output).unwrap_or(output).to_owned();
-    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }
 

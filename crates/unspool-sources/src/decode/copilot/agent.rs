@@ -1,7 +1,8 @@
 //! GitHub Copilot CLI in the agent table.
 
-use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles};
+use crate::agents::{Agent, HookForm, HookSetup, ProcessFiles, TraceValue, TraceVariable};
 use crate::discover::{LogLocation, SearchDepth};
+use crate::read::trace_files;
 
 pub const AGENT: Agent = Agent {
     recorded: Some(("1.0.102", "1.0.102")),
@@ -37,9 +38,19 @@ pub const AGENT: Agent = Agent {
     }),
     resume: Some("copilot --resume"),
     process_files: Some(("session-state", ProcessFiles::SessionLocks)),
+    trace_variables: &[
+        TraceVariable {
+            name: "COPILOT_OTEL_FILE_EXPORTER_PATH",
+            value: TraceValue::File(trace_files::SPANS),
+        },
+        TraceVariable {
+            name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+            value: TraceValue::Text("true"),
+        },
+    ],
     ..Agent::new(
         super::NAME,
         "GitHub Copilot CLI",
-        &[super::LOG, super::STREAM, super::HOOKS, crate::decode::acp::COPILOT],
+        &[super::LOG, super::STREAM, super::HOOKS, super::SPANS, crate::decode::acp::COPILOT],
     )
 };

@@ -40,6 +40,9 @@ pub(super) struct EventsDecoder {
     interaction: Option<Arc<str>>,
     /// Occurrences of each prompt text: hooks have no other name for a prompt.
     prompts: PromptNames,
+    /// What hooks added when the session started. The next prompt is sent with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    added: Vec<String>,
     pub(super) step: Step,
     /// Tool names of the calls that have no result yet.
     pub(super) calls: BTreeMap<Arc<str>, String>,
@@ -104,7 +107,11 @@ impl EventsDecoder {
     fn event(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
         let data = &event.data;
         match &*event.kind {
-            "session.start" | "session.resume" => self.session(emit, event),
+            "session.start" => self.session(emit, event),
+            "session.resume" => {
+                emit.push(EventKind::SessionResumed);
+                self.session(emit, event)
+            }
             "session.shutdown" => {
                 // The process exited with a turn open, so the turn never completed.
                 if self.interaction.is_some() {
@@ -171,6 +178,7 @@ impl EventsDecoder {
             | "external_tool.requested"
             | "external_tool.completed"
             | "result" => RecordOutcome::Metadata,
+            "hook.end" if data.is("hookType", "sessionStart") => self.hook_context(event),
             kind if kind.starts_with("hook.") || kind.starts_with("model.") => {
                 RecordOutcome::left_out(kind)
             }
@@ -274,6 +282,19 @@ impl EventsDecoder {
         RecordOutcome::InParts
     }
 
+    /// What a hook of the session's start adds stands in no other record; that of a prompt's hook is in
+    /// `transformedContent`.
+    fn hook_context(&mut self, event: &EventRecord<'_>) -> RecordOutcome {
+        let added = event.data.fields("output").string("additionalContext");
+        match added.filter(|text| !text.trim().is_empty()) {
+            Some(text) => {
+                self.added.push(text);
+                RecordOutcome::InParts
+            }
+            None => RecordOutcome::left_out("hook.end"),
+        }
+    }
+
     // ── Turns ───────────────────────────────────────────────────────────────────────────────
 
     fn user(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
@@ -292,7 +313,11 @@ impl EventsDecoder {
             self.report_session_context(emit);
         }
         let alike = self.prompts.next(&text);
-        let mut user = with_additions(text, data.string("transformedContent"));
+        let context =
+            |text| Body::ContextInfo(ContextInfo { title: "Hook context".to_owned(), text });
+        let mut user: Vec<Body> =
+            std::mem::take(&mut self.added).into_iter().map(context).collect();
+        user.extend(with_additions(text, data.string("transformedContent")));
         user.extend(data.list("attachments").map(|attachment| attached(&attachment)));
         // The prompt of a sub-agent comes from its parent.
         let trigger = if self.parent.is_some() { Trigger::Agent } else { Trigger::User };

@@ -152,6 +152,10 @@ impl EventsDecoder {
         };
         let model = value.string("model");
         emit.push(EventKind::StepStarted { step: step.clone(), model });
+        if let Some(request) = value.text("apiCallId").filter(|request| !request.is_empty()) {
+            let (step, request) = (step.clone(), request.as_ref().into());
+            emit.push(EventKind::RequestNamed { step, request });
+        }
         emit.push(EventKind::UsageUpdated { step, usage });
         self.step.stop_reason = value.string("finishReason");
         RecordOutcome::Metadata

@@ -59,7 +59,7 @@ impl EventsDecoder {
             }
             _ => (Decision::Denied, words.unwrap_or_else(|| kind.replace('-', " "))),
         };
-        let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+        let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id), answer });
         RecordOutcome::InParts
     }
@@ -109,7 +109,7 @@ impl EventsDecoder {
         let declined = data.truth("approved") == Some(false)
             || data.text("action").is_some_and(|action| action != "accept");
         let decision = if declined { Decision::Declined } else { Decision::Answered };
-        let answer = Answer { decision, text, choices, observed: true };
+        let answer = Answer { decision, text, choices, observed: true, by: None };
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
         RecordOutcome::InParts
     }
@@ -186,5 +186,5 @@ pub(super) fn answer_of_call(tool: &str, end: ToolEnd, data: &Fields<'_>) -> Opt
         _ => return None,
     };
     let (decision, choices) = (Decision::Answered, Vec::new());
-    Some(Answer { decision, text, choices, observed: true })
+    Some(Answer { decision, text, choices, observed: true, by: None })
 }

@@ -311,7 +311,7 @@ fn deny(emit: &mut Emitter<'_>, call: Arc<str>, tool: &str) {
         return report_refusal(emit, call, tool, "denied".to_owned());
     }
     let (decision, text) = (Decision::Declined, "declined".to_owned());
-    let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+    let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }
 

@@ -49,7 +49,7 @@ pub(super) fn answer(emit: &mut Emitter<'_>, call: &Arc<str>, output: &str) {
     }
     let texts: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
     let (decision, text) = (Decision::Answered, texts.join(" · "));
-    let answer = Answer { decision, text, choices, observed: true };
+    let answer = Answer { decision, text, choices, observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.clone()), answer });
 }
 

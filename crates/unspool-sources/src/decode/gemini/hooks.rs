@@ -58,6 +58,9 @@ impl Decoder for HooksDecoder {
                 let (branch, version, cost) = (None, None, None);
                 let project = payload.string("cwd");
                 emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+                if payload.is("source", "resume") {
+                    emit.push(EventKind::SessionResumed);
+                }
                 RecordOutcome::Metadata
             }
             "SessionEnd" => {

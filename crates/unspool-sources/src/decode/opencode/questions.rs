@@ -79,6 +79,7 @@ impl OpenCodeDecoder {
             text: text.to_owned(),
             choices: Vec::new(),
             observed: true,
+            by: None,
         })
     }
 
@@ -162,6 +163,7 @@ pub(super) fn dismissal() -> Answer {
         text: "dismissed".to_owned(),
         choices: Vec::new(),
         observed: true,
+        by: None,
     }
 }
 
@@ -207,6 +209,7 @@ pub(super) fn answers(questions: &[String], answer_labels: &[Vec<String>]) -> An
         text: answer_labels.join("; "),
         choices: questions.iter().cloned().zip(answer_labels).collect(),
         observed: true,
+        by: None,
     }
 }
 

@@ -173,7 +173,7 @@ fn emit_question(emit: &mut Emitter<'_>, id: &Arc<str>, details: &Fields<'_>) {
     let decision = if given.is_some() { Decision::Answered } else { Decision::Declined };
     let text = given.clone().unwrap_or_default();
     let choices = given.map(|answer| (question, answer)).into_iter().collect();
-    let answer = Answer { decision, text, choices, observed: true };
+    let answer = Answer { decision, text, choices, observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call, answer });
 }
 

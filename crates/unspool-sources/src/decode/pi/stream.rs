@@ -216,7 +216,7 @@ impl StreamDecoder {
         // An extension that asks with a list whether a call may run, and then blocks it.
         if self.negated.remove(call) && event.flag("isError") {
             let (decision, text) = (Decision::Denied, NO.to_owned());
-            let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+            let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
             emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call.into()), answer });
         }
         let result = event.fields("result");
@@ -278,7 +278,7 @@ impl StreamDecoder {
             (None, Some(false)) => (Decision::Denied, String::new()),
             (None, None) => (Decision::Declined, String::new()),
         };
-        let answer = Answer { decision, text, choices: Vec::new(), observed: true };
+        let answer = Answer { decision, text, choices: Vec::new(), observed: true, by: None };
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
         RecordOutcome::InParts
     }

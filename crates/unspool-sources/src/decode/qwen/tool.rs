@@ -191,7 +191,7 @@ fn emit_answers(emit: &mut Emitter<'_>, id: &Arc<str>, end: ToolEnd, display: &F
         ToolEnd::Completed | ToolEnd::Failed | ToolEnd::Interrupted | ToolEnd::Rejected => return,
     };
     let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
-    let answer = Answer { decision, text: text.join(" · "), choices, observed: true };
+    let answer = Answer { decision, text: text.join(" · "), choices, observed: true, by: None };
     emit.push(EventKind::QuestionAnswered { call: CallRef::Id(id.clone()), answer });
 }
 

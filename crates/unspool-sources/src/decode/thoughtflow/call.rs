@@ -122,7 +122,8 @@ pub(in super::super) fn answer(fields: &Fields<'_>) -> Option<Answer> {
     };
     let text = fields.string("text").unwrap_or_default();
     let choices = fields.fields("choices").pairs();
-    Some(Answer { decision, text, choices, observed: fields.truth("observed").unwrap_or(true) })
+    let (observed, by) = (fields.truth("observed").unwrap_or(true), fields.string("by"));
+    Some(Answer { decision, text, choices, observed, by })
 }
 
 /// The token usage of a model call, in our own field names or in a provider's. The flag is true

@@ -2,6 +2,7 @@
 
 use crate::sql::{Connection, params_from_iter};
 use rustc_hash::FxHashMap;
+use unspool_model::agent::{AgentTraits, CallTimes};
 use unspool_model::part::ToolState;
 use unspool_model::tool_time::ToolTime;
 use unspool_model::tools::AsksUser;
@@ -35,9 +36,19 @@ pub(super) fn parts(
     } else {
         "part"
     };
+    // What a reported duration is depends on the agent. Most archives have none to look up.
+    let agent = match reports_with_permission(connection)? {
+        true => {
+            "CASE WHEN part.duration IS NOT NULL THEN
+                 (SELECT of_call.agent FROM turn AS call_turn
+                  JOIN session AS of_call ON of_call.row = call_turn.session
+                  WHERE call_turn.row = part.turn) END"
+        }
+        false => "NULL",
+    };
     let sql = format!(
         "SELECT part.tool, part.state, part.duration, part.ended - part.started,
-             part.row, part.id
+             part.row, part.id, {agent}
          FROM {from}
          WHERE part.kind IN ('tool', 'reasoning') AND part.role = 'assistant'
              AND NOT part.hidden{session}{turn}"
@@ -65,13 +76,28 @@ pub(super) fn parts(
             calls.push(ToolCalls::of(name));
             calls.len() - 1
         });
-        if let Some(time) = calls[at].count(state, reported, elapsed) {
+        let agent = row.get_ref(6)?.as_str_or_null()?;
+        let times = agent.map(AgentTraits::of).unwrap_or_default().call_times;
+        if let Some(time) = calls[at].count(times, state, reported, elapsed) {
             slowest.take(time, row.get_ref(5)?.as_str()?, row.get(4)?);
         }
     }
     let mut tools: Vec<ToolFigures> = calls.into_iter().map(ToolCalls::finish).collect();
     tools.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.name.cmp(&other.name)));
     Ok(tools)
+}
+
+/// Whether the archive has an agent whose durations include permissions.
+fn reports_with_permission(connection: &Connection) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT DISTINCT agent FROM session")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let traits = AgentTraits::of(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default());
+        if traits.call_times == CallTimes::WithPermission {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl ToolCalls {
@@ -88,6 +114,7 @@ impl ToolCalls {
     /// Counts one call. Returns how long it took, if that is a time of the tool.
     fn count(
         &mut self,
+        times: CallTimes,
         state: &str,
         reported_ms: Option<u64>,
         elapsed_ms: Option<u64>,
@@ -103,7 +130,7 @@ impl ToolCalls {
             ToolState::Pending | ToolState::Running => &mut figures.running,
         };
         *count += 1;
-        let time = ToolTime::of(self.asks, state, reported_ms, elapsed_ms)?;
+        let time = ToolTime::of(times, self.asks, state, reported_ms, elapsed_ms)?;
         self.milliseconds.push(u32::try_from(time.ran_ms).unwrap_or(u32::MAX));
         self.total_ms = self.total_ms.saturating_add(time.ran_ms);
         self.with_waiting += u64::from(time.may_include_waiting);

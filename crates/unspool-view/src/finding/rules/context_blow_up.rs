@@ -32,10 +32,11 @@ fn large_outputs(history: &History) -> Vec<Finding> {
     let large = |(entry, call): (&Entry, &Call)| {
         let window = *history.windows.get(*models.get(&entry.turn)?)?;
         let tokens = call.output_chars() / CHARS_PER_TOKEN;
-        let share = tokens.saturating_mul(100).checked_div(window)?;
-        if share <= MAX_SHARE || call.state == ToolState::Denied {
+        let percents = tokens.saturating_mul(100);
+        if percents <= window.saturating_mul(MAX_SHARE) || call.state == ToolState::Denied {
             return None;
         }
+        let share = percents.checked_div(window)?;
         let name = call.name();
         Some(Finding {
             rule: Rule::ContextBlowUp,

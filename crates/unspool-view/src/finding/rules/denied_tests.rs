@@ -24,6 +24,7 @@ fn the_words_of_the_person_are_named() {
         text: "use trash instead".into(),
         choices: Vec::new(),
         observed: true,
+        by: None,
     };
     let call = Tool { answer: Some(answer), ..denied(bash("rm a", "rejected")) };
     assert_eq!(found(find, vec![call])[0].evidence[0].what, "rm a: use trash instead");

@@ -27,7 +27,8 @@ pub fn find(history: &History) -> Found {
         let ran = turn.ended.zip(turn.started).map(|(end, start)| end.duration_since(start));
         let ran = ran.and_then(|ran| u64::try_from(ran.as_millis()).ok());
         let tokens = Some(turn.tokens).filter(|tokens| *tokens > 0);
-        cost.add(Cost { duration_ms: ran, tokens, ..Cost::default() });
+        let may_include_waiting = ran.is_some();
+        cost.add(Cost { duration_ms: ran, may_include_waiting, tokens, ..Cost::default() });
         let what = format!("“{}”, then “{}”", turn.prompt, next.prompt);
         evidence.push(Evidence { turn: turn.number, step: None, part: turn.last_part, what });
     }

@@ -1,5 +1,8 @@
+use unspool_model::id::SessionId;
 use unspool_model::part::{Question, QuestionKind, Tool};
+use unspool_model::session::{Facts, Session, SessionState};
 
+use super::super::super::HistoryBuilder;
 use super::super::super::test_sessions::{bash, builder, call, part_id, parts, took, turn};
 use super::super::super::times::ToolTimes;
 use super::*;
@@ -75,4 +78,34 @@ fn sleeping_again_and_again_is_polling() {
     // Cut off by the agent after a second.
     let cut = || took(bash("sleep 600", ""), 1_000);
     assert!(titles(vec![cut(), cut(), cut()], 100_000).is_empty());
+}
+
+/// OpenCode's time of a call includes its permission: nobody is slow who waited for a person, and a time
+/// that may include one says so.
+#[test]
+fn a_reported_time_with_the_permission_in_it_is_no_time_of_the_tool() {
+    let session = |agent: &str| Session {
+        id: SessionId::of(agent, "s"),
+        agent: agent.to_owned(),
+        agent_session_id: "s".to_owned(),
+        facts: Facts::default(),
+        state: SessionState::Idle,
+        parent: None,
+        forked_from: None,
+    };
+    let found = |agent: &str, question: Option<Question>| {
+        let mut builder = HistoryBuilder::new(&session(agent));
+        let call = Tool { question, ..took(bash("make", "ok"), 45_000) };
+        builder.add(&turn(1, vec![call]));
+        find(&builder.with_times(ToolTimes::new([("Bash", 20, Some(100))])).finish()).findings
+    };
+    let question = Question { request_id: None, kind: QuestionKind::Permission, items: Vec::new() };
+    assert_eq!(found("codex", Some(question.clone())).len(), 1, "its time is the tool's");
+    assert!(found("opencode", Some(question)).is_empty());
+    let perhaps = found("opencode", None);
+    assert!(perhaps[0].title.contains("may include waiting for permission"), "{perhaps:?}");
+    assert!(perhaps[0].cost.may_include_waiting);
+    assert_eq!(crate::present::findings::cost(&perhaps[0].cost), "1 call, up to 45.0 s");
+    let codex = found("codex", None);
+    assert_eq!(crate::present::findings::cost(&codex[0].cost), "1 call, 45.0 s");
 }

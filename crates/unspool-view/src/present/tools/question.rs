@@ -59,7 +59,18 @@ fn attached(
 
 fn block_answer(answer: &unspool_model::part::Answer) -> Answer {
     let (decision, text) = (answer.decision, answer.text.clone());
-    Answer { decision, text, observed: answer.observed, missing: false }
+    let answered_by = answer.by.as_deref().and_then(answered_by);
+    Answer { decision, text, observed: answer.observed, missing: false, answered_by }
+}
+
+/// Who answered, in words. An interruption is no answer of anybody, and the turn shows it.
+fn answered_by(by: &str) -> Option<String> {
+    match by {
+        "" | "interruption" | "end of the turn" => None,
+        "rule" => Some("answered by a rule".to_owned()),
+        "command line" => Some("answered on the command line".to_owned()),
+        place => Some(format!("answered in the {}", format::first_line(place, 40))),
+    }
 }
 
 /// Multiple chosen labels are joined with ", ".
@@ -153,12 +164,18 @@ pub fn question(call: &ParsedCall) -> CardContent {
         answers.and_then(Value::as_object)?;
         let texts: Vec<&str> = items.iter().filter_map(|item| item.answer.as_deref()).collect();
         let (decision, text) = (Decision::Answered, texts.join(", "));
-        Some(Answer { decision, text, observed: true, missing: false })
+        Some(Answer { decision, text, observed: true, missing: false, answered_by: None })
     });
     // The call ended without an answer.
     let answer = answer.or_else(|| {
         let (decision, text) = (Decision::Declined, String::new());
-        call.is_failed().then_some(Answer { decision, text, observed: false, missing: false })
+        call.is_failed().then_some(Answer {
+            decision,
+            text,
+            observed: false,
+            missing: false,
+            answered_by: None,
+        })
     });
     let mut shown = CardContent::new(call.name(), summary);
     shown.question = Some(Question { kind: QuestionKind::Choice, open: false, items, answer });

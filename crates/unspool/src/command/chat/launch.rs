@@ -12,6 +12,7 @@ use unspool_live::chat::{ChatSpec, Policy};
 use unspool_live::client::{self, ListedChat};
 use unspool_query::processes::ProcessList;
 use unspool_query::request::{ReadReason, Request};
+use unspool_sources::decode::acp::OTHER_PREFIX;
 use unspool_sources::decode::prompt_hash;
 use unspool_store::blocking::block_on;
 use unspool_store::store::{StoredSession, View};
@@ -132,7 +133,9 @@ fn choose(named: Option<String>) -> Result<Choice> {
             )),
         };
     };
-    let Some(agent) = agents.iter().find(|agent| agent.name == name) else {
+    // A session of an agent of the config file, which may say the same name of itself.
+    let own = name.strip_prefix(OTHER_PREFIX).unwrap_or(&name);
+    let Some(agent) = agents.iter().find(|agent| agent.name == own) else {
         bail!(
             "there is no agent `{name}`; choose one of {}, or give its command after --",
             names()

@@ -72,10 +72,6 @@ impl Verify {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 fn paint(verified: &Verification) -> Result<()> {
     let mut out = io::stdout().lock();
     let mut line = |text: String| writeln!(out, "{}", make_visible(&text));
@@ -85,47 +81,16 @@ fn paint(verified: &Verification) -> Result<()> {
     if !of.is_empty() {
         line(format!("of {}", of.join(", ")))?;
     }
-    let design = match verified.design {
-        "trial" => "a trial: both groups are of the same time",
-        _ => "before and after: the sessions without it are older",
-    };
-    line(format!("{design}\n").trim_end().to_owned())?;
+    line(verified.design_words().to_owned())?;
     line(String::new())?;
-    for (name, arm) in [("without", &verified.without), ("with", &verified.with)] {
-        let rate = match (arm.rate, arm.interval) {
-            (Some(rate), Some([low, high])) => {
-                format!("  {} (95 %: {} to {})", percent(rate), percent(low), percent(high))
-            }
-            _ => String::new(),
-        };
-        let sessions = if arm.sessions == 1 { "session" } else { "sessions" };
-        line(format!(
-            "{name:<8} {} of {} {} in {} {sessions}{rate}",
-            arm.events, arm.opportunities, verified.unit, arm.sessions
-        ))?;
+    for (name, arm) in verified.arms() {
+        line(format!("{name:<8} {}", verified.arm_words(arm)))?;
     }
-    if let Some(lower) = verified.probability_lower {
-        line(format!("fewer with a probability of {}", percent(lower)))?;
-    }
-    if verified.design_effect > 1.05 {
-        let effect = verified.design_effect;
-        line(format!("sessions differ: the counts are worth 1/{effect:.1} of independent ones"))?;
-    }
-    let cost = &verified.cost;
-    line(format!(
-        "cost     {} characters in each of {} calls, {} in all",
-        cost.chars_per_call, cost.calls, cost.chars
-    ))?;
-    for rose in &verified.rose {
-        let rate = |rate: Option<f64>| rate.map(percent).unwrap_or_default();
-        let (from, to) = (rate(rose.without), rate(rose.with));
-        line(format!("rose     {}: {from} without it, {to} with it", rose.rule))?;
-    }
-    for confounder in &verified.confounders {
-        line(format!("differs  {confounder}"))?;
-    }
-    for (reason, count) in &verified.left_out {
-        line(format!("left out {count}: {reason}"))?;
+    for (name, note) in verified.notes() {
+        line(match name {
+            "" => note,
+            name => format!("{name:<8} {note}"),
+        })?;
     }
     Ok(())
 }

@@ -166,3 +166,36 @@ fn a_persons_time_is_no_time_of_a_tool() {
         (&json!(true), &Value::Null)
     );
 }
+
+#[test]
+fn a_reported_time_with_the_permission_in_it_is_marked() {
+    // OpenCode 1.18.33 and Qwen Code 0.24.4 report the time from the call on: each of these calls
+    // stood at its permission.
+    for log in [
+        "fixtures/opencode/permissions-allowed-and-denied/log.db",
+        "fixtures/qwen/terminal-permissions-and-questions",
+    ] {
+        let archive = Archive::new();
+        archive.text(&["import", log]);
+        let stats = archive.json(&["stats"]);
+        let asks = ["bash", "edit", "run_shell_command", "write_file"];
+        let slowest = list(&stats["slowest"]).iter();
+        let asked: Vec<&Value> = slowest
+            .filter(|call| call["tool"].as_str().is_some_and(|tool| asks.contains(&tool)))
+            .collect();
+        assert!(asked.len() >= 2, "{stats:#}");
+        for call in asked {
+            assert_eq!(call["may_include_waiting"], true, "{call}");
+            assert_eq!(call["waited_ms"], Value::Null, "{call}");
+        }
+        // The same with a filter, and in the figures of the tools.
+        let agent = stats["by_agent"][0]["name"].as_str().unwrap();
+        let narrow = archive.json(&["stats", "--agent", agent]);
+        assert_eq!(narrow["slowest"], stats["slowest"]);
+        let tools = list(&stats["tools"]).iter();
+        for tool in tools.filter(|tool| tool["name"].as_str().is_some_and(|it| asks.contains(&it)))
+        {
+            assert_eq!(tool["duration"]["with_waiting"], tool["duration"]["known"], "{tool}");
+        }
+    }
+}

@@ -32,7 +32,10 @@ pub(super) fn by_time(page: &StatsPage<'_>) -> Markup {
             hint: format!(
                 "{}: {} tokens in {}",
                 label(bar),
-                token_sum(bar.spent.tokens),
+                Some(token_sum(bar.spent.tokens))
+                    .filter(|sum| !sum.is_empty())
+                    .as_deref()
+                    .unwrap_or("no"),
                 format::count(bar.turns as usize, "turn")
             ),
             address: bar.address.clone(),

@@ -27,6 +27,7 @@ impl LogDecoder {
     ) -> RecordOutcome {
         let message = fields.fields("message");
         if fields.flag("isApiErrorMessage") {
+            self.prompts.failed(emit);
             let name = fields.text("uuid").map(|uuid| Name::Record(uuid.into()));
             emit.push(EventKind::Part(name, Body::Error(failure(fields, message_text(&message)))));
             emit.push(EventKind::TurnEnded(EndReason::Failed(None)));
@@ -42,6 +43,9 @@ impl LogDecoder {
         }
         self.answered = true;
         self.start_step(emit, fields, &id, &message, synthetic);
+        if let Some(request) = fields.text("requestRef") {
+            self.prompts.answered(emit, &request);
+        }
         let mut made = false;
         for content in message.list("content") {
             let reported =
@@ -136,6 +140,7 @@ impl LogDecoder {
             |text: &str| vec![Body::Text(Text { text: text.to_owned(), ..Text::default() })];
         match mark {
             Mark::Interruption => {
+                self.prompts.failed(emit);
                 self.notice(emit, fields, "interrupted", &text);
                 emit.push(EventKind::TurnEnded(EndReason::Interrupted));
             }

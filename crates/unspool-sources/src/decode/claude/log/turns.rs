@@ -30,6 +30,7 @@ impl LogDecoder {
         trigger: Trigger,
         user: Vec<Body>,
     ) {
+        self.prompts.begin_turn(emit);
         // A manual compaction begins with its summary; its command follows.
         if std::mem::take(&mut self.by_summary) {
             let by_text = self.prompt_names.next_of(&user);

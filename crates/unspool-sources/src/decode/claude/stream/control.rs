@@ -61,7 +61,7 @@ impl StreamDecoder {
             let text: Vec<&str> = choices.iter().map(|(_, answer)| answer.as_str()).collect();
             (Decision::Answered, text.join(" · "))
         };
-        let answer = Answer { decision, text, choices, observed: true };
+        let answer = Answer { decision, text, choices, observed: true, by: None };
         emit.push(EventKind::QuestionAnswered { call: CallRef::Id(call), answer });
         RecordOutcome::InParts
     }

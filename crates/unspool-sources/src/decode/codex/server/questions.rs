@@ -102,5 +102,5 @@ fn decision(result: &Fields<'_>) -> Option<Answer> {
         None if result.fields("decision").is_object() => (Decision::Allowed, "allowed always"),
         None => return None,
     };
-    Some(Answer { decision, text: text.to_owned(), choices: Vec::new(), observed: true })
+    Some(Answer { decision, text: text.to_owned(), choices: Vec::new(), observed: true, by: None })
 }

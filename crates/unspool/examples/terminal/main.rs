@@ -1,33 +1,38 @@
 //! Benchmarks the terminal application from outside, in a pseudo-terminal; frame times are measured
 //! in process, without one. `scripts/bench terminal` builds the program and runs this:
-//! `cargo run --release -p unspool --example terminal -- target/release/unspool`
+//! `cargo run --release -p unspool --example terminal -- target/release/unspool`. With `chat` and the
+//! command of an agent behind it, it measures chats instead (`scripts/bench chat`).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/suite/pty.rs"]
+mod chat;
+#[path = "../../tests/suite/pty.rs"]
 mod pty;
+mod screen;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use unspool_store::database::Database;
 use unspool_tui::test_harness::TestHarness;
 use unspool_tui::theme::Theme;
 
-use pty::Pty;
+use screen::{SIZE, Terminal, row, share};
 
-const SIZE: (u16, u16) = (200, 60);
 const PROJECT: &str = ".claude/projects/-home-dev-weather-app";
 
 fn main() {
     let program = PathBuf::from(std::env::args().nth(1).unwrap());
     let folder = tempfile::TempDir::new().unwrap();
+    if std::env::args().nth(2).is_some_and(|what| what == "chat") {
+        let agent: Vec<String> = std::env::args().skip(3).collect();
+        return chat::run(&program, folder.path(), &agent);
+    }
     let bench = Bench { program, folder: folder.path().to_owned() };
     bench.many();
     bench.long();
@@ -221,77 +226,6 @@ impl Bench {
         row("a key to the screen meanwhile, median", share(&times, 0.5), "");
         row("a key to the screen meanwhile, 95 %", share(&times, 0.95), "under 30 ms");
         row("a key to the screen meanwhile, slowest", share(&times, 1.0), "");
-    }
-}
-
-fn share(times: &[Duration], part: f64) -> Duration {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let at = (sorted.len() as f64 * part) as usize;
-    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
-fn row(what: &str, time: Duration, goal: &str) {
-    println!("{what:<58} {:>13.1} ms   {goal}", time.as_secs_f64() * 1e3);
-}
-
-/// The program in its own pseudo-terminal.
-struct Terminal(Pty);
-
-impl Terminal {
-    fn open(program: &Path, home: &Path, data: &Path) -> Terminal {
-        let mut command = CommandBuilder::new(program);
-        command.env_clear();
-        command.env("HOME", home);
-        command.env("TERM", "xterm-256color");
-        command.env("COLORTERM", "truecolor");
-        command.arg("--data");
-        command.arg(data);
-        Terminal(Pty::open(command, SIZE))
-    }
-
-    fn take(&mut self) {
-        // After a timeout without output, check the screen again.
-        let _ = self.0.take(Duration::from_millis(5));
-    }
-
-    fn drain(&mut self) {
-        self.0.drain();
-    }
-
-    fn until(&mut self, is: impl Fn(&str) -> bool) {
-        let begun = Instant::now();
-        while !is(&self.0.screen.screen().contents()) {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "{}",
-                self.0.screen.screen().contents()
-            );
-            self.take();
-        }
-    }
-
-    /// The first lines below the header.
-    fn top(&self) -> Vec<String> {
-        self.0.screen.screen().rows(0, SIZE.0).skip(1).take(6).collect()
-    }
-
-    fn until_top_is_not(&mut self, before: &[String]) {
-        let begun = Instant::now();
-        while self.top() == before && begun.elapsed() < Duration::from_secs(5) {
-            self.take();
-        }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.0.press(keys);
-    }
-
-    fn memory(&self) -> u64 {
-        let id = self.0.child.process_id().unwrap();
-        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 }
 
