@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { pause, now } from "./bench_clock.mjs";
 
 const [log] = process.argv.slice(2);
-const session = `bench-${process.pid}`;
+let session = `bench-${process.pid}`;
 const waiting = new Map();
 let [next, cancelled] = [0, null];
 
@@ -76,8 +76,9 @@ const acts = {
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
   const reply = (result) => write({ id: message.id, result });
-  if (message.method === "initialize") reply({ protocolVersion: 1, agentInfo: { name: "bench", version: "1" }, agentCapabilities: {} });
+  if (message.method === "initialize") reply({ protocolVersion: 1, agentInfo: { name: "bench", version: "1" }, agentCapabilities: { sessionCapabilities: { resume: {} } } });
   else if (message.method === "session/new") reply({ sessionId: session });
+  else if (message.method === "session/resume") { session = message.params.sessionId; reply({}); }
   else if (message.method === "session/prompt") {
     const [act, ...numbers] = message.params.prompt[0].text.split(" ");
     note({ what: "prompt" });

@@ -231,7 +231,12 @@ pub fn export_response<S: Store>(
     options: Options,
     rules: Option<Rules>,
 ) -> ApiResponse {
-    let name = format!("unspool-{}.{}", stored.summary.session.id, projection.extension);
+    let turns = match options.turns {
+        Some(TurnRange { first, last }) if first == last => format!("-turns-{first}"),
+        Some(TurnRange { first, last }) => format!("-turns-{first}-{last}"),
+        None => String::new(),
+    };
+    let name = format!("unspool-{}{turns}.{}", stored.summary.session.id, projection.extension);
     let view = app.view();
     let body = super::stream::body_written_by(move |out| {
         export::write(&view, &stored, projection, &options, rules.as_ref(), out)

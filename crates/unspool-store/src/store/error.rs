@@ -163,9 +163,7 @@ impl fmt::Display for StoreError {
                 "this is no address of a PostgreSQL archive: {cause}; write it as \
                  --store postgres://user@host:5432/database (the password can be in PGPASSWORD)"
             ),
-            StoreErrorKind::ReadOnly => {
-                write!(f, "{place} is open read-only and cannot be changed")
-            }
+            StoreErrorKind::ReadOnly => read_only(f, place),
             StoreErrorKind::Full => write!(
                 f,
                 "no space left on the disk of {place}; stored data is safe: free some space and run \
@@ -236,9 +234,7 @@ impl StoreError {
                 "{place} has the schema of an older Unspool (its version is {version}, this \
                  program needs {supported}); run `unspool db migrate --store URL`"
             ),
-            StoreErrorKind::ReadOnly => {
-                write!(f, "{place} is open read-only and cannot be changed")
-            }
+            StoreErrorKind::ReadOnly => read_only(f, place),
             StoreErrorKind::Full | StoreErrorKind::Disk => write!(
                 f,
                 "no space left on the disk of {place}; stored data is safe: free some space there \
@@ -287,6 +283,10 @@ impl StoreError {
             StoreErrorKind::Gone | StoreErrorKind::Closed => write!(f, "the archive was closed"),
         }
     }
+}
+
+fn read_only(f: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {
+    write!(f, "{place} is open read-only and cannot be changed")
 }
 
 fn not_empty(f: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {

@@ -163,6 +163,8 @@ fn every_route_answers_what_its_schema_says() {
     request("/api/adaptations/{item}", one);
     request("/api/adaptations/{item}/history", &format!("{one}/history"));
     request("/api/adaptations/{item}/seen", &format!("{one}/seen"));
+    request("/api/adaptations/{item}/effect", &format!("{one}/effect"));
+    request("/api/proposals", "/api/proposals");
 
     // Every route was requested except those that return no JSON.
     let files =

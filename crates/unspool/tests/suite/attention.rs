@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::harness::{Machine, WatchProcess, until};
 use crate::pty::Pty;
 
-const SESSION: &str = "5a3f7c1e-0000-4000-8000-00000000a77e";
+pub const SESSION: &str = "5a3f7c1e-0000-4000-8000-00000000a77e";
 const LOG: &str = ".claude/projects/-p/session.jsonl";
 
 /// A shell named `claude` in the project, which runs the commands that it reads.

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::attention::Agent;
+use crate::attention::{Agent, SESSION};
 use crate::harness::Machine;
 use crate::terminal::Terminal;
 
@@ -46,7 +46,9 @@ fn a_turn_is_over_when_the_last_of_its_agents_is() {
     assert!(is_running(&screen), "{screen}");
     agent.result("toolu_2", "3 pages");
     let screen = terminal.until("the end of the turn", |text| !is_running(text));
-    assert!(header(&screen, "Turn 1").contains("completed"), "{screen}");
+    assert!(screen.contains("Read the docs  completed"), "{screen}");
+    let shown = machine.json("archive", &["show", SESSION]);
+    assert_eq!(shown["turns"][0]["state"], "completed", "{shown}");
     terminal.press("qq");
     terminal.ends();
 }

@@ -237,5 +237,5 @@ fn a_long_text_comes_with_its_beginning_and_is_had_whole() {
     assert!(whole.contains("THE-END") && whole.matches("\"prompt-piece\"").count() == 1);
     // What is looked for is shown, wherever it stands.
     let found = get(&format!("/s/{id}/prompts?call={request}&find=THE-END"));
-    assert!(found.contains("THE-END</"), "{}", found.len());
+    assert!(found.contains("Look again. THE-END"), "{}", found.len());
 }

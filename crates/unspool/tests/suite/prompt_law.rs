@@ -89,7 +89,8 @@ struct Program {
     conversation: Vec<Value>,
     shape: Value,
     sent: Vec<(String, Vec<String>)>,
-    requests: HashMap<String, Request>,
+    /// The name, the instructions and tools, and the messages of each request.
+    bodies: Vec<(String, Value, Vec<Value>)>,
     /// Hashes of messages that the log has in some form.
     written: HashSet<String>,
     /// Hashes of messages that the program fails to write.
@@ -118,7 +119,7 @@ impl Program {
             conversation: Vec::new(),
             shape: json!({ "system": [words("Be kind.")], "tools": [{ "name": "Bash" }] }),
             sent: Vec::new(),
-            requests: HashMap::new(),
+            bodies: Vec::new(),
             written: HashSet::new(),
             lost: HashSet::new(),
             records: 0,
@@ -193,19 +194,8 @@ impl Program {
             fields["base"] = base.as_str().into();
         }
         self.flat("api-request", fields);
-        let unknown = hashes.iter().filter(|hash| !self.written.contains(*hash)).count();
-        let sent = self.conversation.iter().zip(&hashes);
-        let sent: Vec<Value> = sent
-            .map(
-                |(message, hash)| {
-                    if self.written.contains(hash) { message.clone() } else { Value::Null }
-                },
-            )
-            .collect();
-        let mut system = vec![Value::Null];
-        system.extend(self.shape["system"].as_array().unwrap().clone());
-        let body = json!({ "system": system, "tools": self.shape["tools"], "messages": sent });
-        self.requests.insert(id.clone(), Request { body, unknown });
+        let (shape, messages) = (self.shape.clone(), self.conversation.clone());
+        self.bodies.push((id.clone(), shape, messages));
         self.sent.push((id.clone(), hashes));
         id
     }
@@ -257,6 +247,22 @@ impl Program {
         }
     }
 
+    /// What was sent. A message is known if the log has it in some form, before the request or after.
+    fn requests(&self) -> HashMap<String, Request> {
+        let request = |(id, shape, messages): &(String, Value, Vec<Value>)| {
+            let is_known = |message: &&Value| self.written.contains(&hash(message));
+            let known = messages.iter().map(|message| Some(message).filter(is_known));
+            let sent: Vec<Value> =
+                known.map(|message| message.cloned().unwrap_or_default()).collect();
+            let unknown = sent.iter().filter(|message| message.is_null()).count();
+            let mut system = vec![Value::Null];
+            system.extend(shape["system"].as_array().unwrap().clone());
+            let body = json!({ "system": system, "tools": shape["tools"], "messages": sent });
+            (id.clone(), Request { body, unknown })
+        };
+        self.bodies.iter().map(request).collect()
+    }
+
     fn act(&mut self, action: &Action) {
         let count = self.conversation.len();
         match action {
@@ -294,6 +300,7 @@ proptest! {
         program.say("Begin.");
         actions.iter().for_each(|action| program.act(action));
         program.call(&[Block::Text("Done.".to_owned())], 0, 0, 0);
+        let requests = program.requests();
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("s.jsonl");
         let lines: Vec<String> = program.log.iter().map(Value::to_string).collect();
@@ -305,13 +312,13 @@ proptest! {
         let mut found = 0;
         for call in prompts.calls() {
             let request = &call.prompt.call().request;
-            compare(&view, &prompts, &call, &program.requests[&**request]);
+            compare(&view, &prompts, &call, &requests[&**request]);
             // An attempt is a step, and is not said to be answered.
             let is_answered = program.log.iter().any(|record| record["requestRef"] == **request);
             prop_assert!(call.step.is_some(), "{request}");
             prop_assert_eq!(call.no_reply, !is_answered, "{}", request);
             found += 1;
         }
-        prop_assert_eq!(found, program.requests.len());
+        prop_assert_eq!(found, requests.len());
     }
 }

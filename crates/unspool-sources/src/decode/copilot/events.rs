@@ -153,12 +153,7 @@ impl EventsDecoder {
             "session.compaction_complete" => self.compaction(emit, event),
             "session.compaction_start" => RecordOutcome::Metadata,
             "session.truncation" => self.truncation(emit, event),
-            "system.notification" => {
-                let text = data.string("content").unwrap_or_default();
-                let text = text.trim().trim_start_matches("<system_notification>");
-                let text = text.trim_end_matches("</system_notification>").trim();
-                self.notice(emit, event, "task-notification", text.to_owned())
-            }
+            "system.notification" => self.notification(emit, event),
             "session.mode_changed" => {
                 self.change(emit, event, "mode-change", "previousMode", "newMode")
             }
@@ -184,6 +179,13 @@ impl EventsDecoder {
             }
             _ => self.live(emit, event),
         }
+    }
+
+    fn notification(&mut self, emit: &mut Emitter<'_>, event: &EventRecord<'_>) -> RecordOutcome {
+        let text = event.data.string("content").unwrap_or_default();
+        let text = text.trim().trim_start_matches("<system_notification>");
+        let text = text.trim_end_matches("</system_notification>").trim();
+        self.notice(emit, event, "task-notification", text.to_owned())
     }
 
     /// Keeps an event of unknown type as a data part.

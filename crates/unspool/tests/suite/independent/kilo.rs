@@ -22,6 +22,7 @@ fn session(connection: &Connection, id: &str) -> RawSession {
     let mut raw = RawSession::default();
     let created = "SELECT time_created FROM session WHERE id = ?1";
     let created: i64 = connection.query_row(created, [id], |row| row.get(0)).unwrap();
+    let created = u64::try_from(created).unwrap();
     let sql = "SELECT message.data, part.data, part.message_id FROM part
                JOIN message ON message.id = part.message_id
                WHERE part.session_id = ?1 ORDER BY part.message_id, part.id";
@@ -37,7 +38,7 @@ fn session(connection: &Connection, id: &str) -> RawSession {
         let is_summary = message["summary"] == true && part["type"] == "text";
         if message["role"] == "assistant" && !is_summary {
             // Older messages were copied from another session, which counts them.
-            let is_own = message["time"]["created"].as_i64() >= Some(created);
+            let is_own = number(&message["time"]["created"]) >= created;
             if is_own || part["type"] != "step-finish" {
                 take(&part, &message_id, &mut raw);
             }

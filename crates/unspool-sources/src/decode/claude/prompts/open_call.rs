@@ -86,16 +86,19 @@ impl Prompts {
     pub fn begin_turn(&mut self, emit: &mut Emitter<'_>) {
         let (began, waiting) = (emit.at, &mut self.calls.waiting);
         while let Some(call) = waiting.pop_front_if(|call| call.sent < began) {
-            unanswered(emit, call, None);
+            // The turn before may have ended, and nothing of it goes on.
+            unanswered(emit, OpenCall { model: None, ..call }, None);
         }
     }
 }
 
-/// A request without a reply. The step has its name.
+/// A request without a reply. The step has its name. Only one with a model may reopen its turn.
 fn unanswered(emit: &mut Emitter<'_>, call: OpenCall, ended: Option<Timestamp>) {
     let OpenCall { request, sent, model } = call;
     let step = Name::Message(request.clone());
-    emit.push(EventKind::StepStarted { step: step.clone(), model });
+    if model.is_some() {
+        emit.push(EventKind::StepStarted { step: step.clone(), model });
+    }
     emit.push(EventKind::RequestNamed { step, request: request.clone() });
     timed(emit, request, CallTimes { sent, first_token: None, ended });
 }
