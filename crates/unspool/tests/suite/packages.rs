@@ -159,7 +159,7 @@ fn bash_completes_commands_and_options() {
     fs::write(&script, machine.ok("d", &["completions", "bash"])).unwrap();
     let offered = |words: &[&str]| completed_by_bash(&script, words);
     let expected = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    assert_eq!(offered(&["unspool", "comp"]), expected(&["completions"]));
+    assert_eq!(offered(&["unspool", "compl"]), expected(&["completions"]));
     assert_eq!(offered(&["unspool", "db", "re"]), expected(&["rebuild"]));
     assert_eq!(offered(&["unspool", "completions", "po"]), expected(&["powershell"]));
     assert_eq!(offered(&["unspool", "serve", "--dem"]), expected(&["--demo"]));
