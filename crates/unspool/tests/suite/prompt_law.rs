@@ -51,9 +51,10 @@ enum Action {
     Instructions(String),
 }
 
+/// Never empty: the interface of the model refuses empty texts.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
-        "[a-zäß€𝕏 \n\"\\\\]{0,40}",
+        "[a-zäß€𝕏 \n\"\\\\]{1,40}",
         Just("<system-reminder>\nrule 7\n</system-reminder>".to_owned()),
         Just("the same words".to_owned()),
         Just(" ".to_owned()),
