@@ -159,3 +159,17 @@ fn lines(nth: usize, line: &str) -> Vec<Line> {
     }
     script
 }
+
+/// The paths of all files of the fixtures.
+pub fn fixture_paths() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("fixtures");
+    let mut open = vec![root];
+    let mut files = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { open.push(path) } else { files.push(path) }
+        }
+    }
+    files
+}

@@ -2,7 +2,6 @@
 //! file. And that it holds the same as one in SQLite.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 
 use unspool_export::archive_lines;
 use unspool_ingest::recorder::Recorder;
@@ -15,21 +14,14 @@ use unspool_store::search::SearchRequest;
 use unspool_store::store::{SessionFilter, Store, StoreError, StoreErrorKind, View, Viewer};
 
 use crate::batches::busy_turn;
+use crate::fixtures::fixture_paths;
 use crate::harness::Harness;
 use crate::postgres_server;
 use crate::test_archive::{PostgresTestArchive, SqliteTestArchive, TestArchive};
 
 /// Every file of the fixtures.
 fn fixture_files() -> Vec<FileCandidate> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("fixtures");
-    let mut open = vec![root];
-    let mut files: Vec<PathBuf> = Vec::new();
-    while let Some(folder) = open.pop() {
-        for entry in folder.read_dir().unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { open.push(path) } else { files.push(path) }
-        }
-    }
+    let mut files = fixture_paths();
     files.sort();
     assert!(files.len() > 100, "{} fixtures", files.len());
     files.into_iter().map(|path| FileCandidate { path, stamp: None, named: true }).collect()

@@ -20,6 +20,7 @@ use unspool_store::received_text::ReceivedText;
 use unspool_store::rows::received_name;
 use unspool_store::store::{SessionFilter, Store, View, Viewer};
 
+use crate::fixtures::fixture_paths;
 use crate::harness::Harness;
 use crate::test_archive::{SqliteTestArchive, TestArchive};
 
@@ -97,15 +98,7 @@ fn cut(file: &str, text: &[u8], every: usize) -> Vec<Unit> {
 
 /// The logs of the fixtures.
 fn logs() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("fixtures");
-    let mut open = vec![root];
-    let mut files: Vec<PathBuf> = Vec::new();
-    while let Some(folder) = open.pop() {
-        for entry in folder.read_dir().unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { open.push(path) } else { files.push(path) }
-        }
-    }
+    let mut files = fixture_paths();
     let is_log = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy();
         let is_text = !name.ends_with(".meta.json") && !name.ends_with(".db");
