@@ -5,8 +5,6 @@ pub mod commits;
 mod document;
 pub mod edits;
 mod file_history;
-mod formatter_runs;
-mod line_claims;
 pub mod standing;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +15,13 @@ use thiserror::Error;
 use unspool_model::id::{PartId, SessionId};
 use unspool_model::part::Place;
 use unspool_store::store::{StoreError, View};
-use unspool_view::present::blame::{Claim, Confidence, claim_lines};
+use unspool_view::present::blame::{
+    Claim, Confidence, EditPlace, TimedEdit, VersionEdit, Writer, same_line, writers,
+};
 
 pub use document::{BlameDocument, range_document};
 use edits::{FoundEdit, describe, load_edits};
-use file_history::FileHistory;
+use file_history::{FileHistory, FileLine};
 
 use crate::git::GitError;
 
@@ -94,11 +94,39 @@ struct Attribution {
 }
 
 async fn attribute<V: View>(view: &V, request: &BlameRequest) -> Result<Attribution, BlameError> {
-    let mut history = file_history::read(request)?;
+    let history = file_history::read(request)?;
     let (found, timed) = load_edits(view, &history.place).await?;
-    claim_lines(timed, &mut history.commits);
-    let claims = line_claims::of(&mut history, &found);
+    let claims = claims(&history, &found, timed);
     Ok(Attribution { history, found, claims })
+}
+
+/// For each line of the file the edit that wrote it.
+fn claims(history: &FileHistory, found: &[FoundEdit], timed: Vec<TimedEdit>) -> Vec<Option<Claim>> {
+    let mut numbers: FxHashMap<SessionId, usize> = FxHashMap::default();
+    let mut places = Vec::with_capacity(timed.len());
+    let mut edits = Vec::with_capacity(timed.len());
+    for (edit, found) in timed.into_iter().zip(found) {
+        let next = numbers.len();
+        places.push(edit.place);
+        edits.push(VersionEdit {
+            at: edit.at.map(|at| at.div_euclid(1000)),
+            writer: *numbers.entry(found.session).or_insert(next),
+            step: edit.step,
+        });
+    }
+    let writers = writers(&edits, &history.versions);
+    let lines = history.lines.iter().zip(writers);
+    let claim = |(line, writer): (&FileLine, Option<Writer>)| {
+        let writer = writer?;
+        let is_same = || {
+            let written = edits[writer.edit].step.text(writer.line);
+            written.is_some_and(|written| same_line(written, &line.text))
+        };
+        let is_exact = !writer.is_moved && places[writer.edit] == EditPlace::Here && is_same();
+        let confidence = if is_exact { Confidence::Exact } else { Confidence::Moved };
+        Some(Claim { edit: writer.edit, confidence })
+    };
+    lines.map(claim).collect()
 }
 
 /// Finds the edits that wrote the lines of a file.

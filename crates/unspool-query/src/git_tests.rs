@@ -18,11 +18,10 @@ fn added(file: &CommitFile) -> Vec<(u32, &str)> {
     added.map(|line| (line.number, line.text.as_str())).collect()
 }
 
-/// For each of these lines those before of which it consists, and whether its text changed.
-fn before(file: &CommitFile, lines: std::ops::RangeInclusive<u32>) -> Vec<(u32, u32, bool)> {
+/// For each of these lines those before of which it consists.
+fn before(file: &CommitFile, lines: std::ops::RangeInclusive<u32>) -> Vec<(u32, u32)> {
     let run = file.run.as_ref().unwrap();
-    let one =
-        |line| run.before(line).map_or((0, 0, false), |it| (it.first, it.last, it.is_changed));
+    let one = |line| run.before(line).map_or((0, 0), |it| (it.first, it.last));
     lines.map(one).collect()
 }
 
@@ -40,9 +39,8 @@ fn lines_that_were_only_indented_are_not_added() {
     let diff = "@@ -4,4 +4,4 @@\n def f():\n-  if a:\n+    if a:\n+        return\n     return\n-  return\n";
     let file = changed(diff);
     assert_eq!(added(&file), []);
-    assert_eq!((file.added, file.removed.len()), (2, 0), "git shows two added lines");
-    let lines =
-        [(3, 3, false), (4, 4, false), (5, 5, true), (6, 6, true), (7, 7, false), (8, 8, false)];
+    assert_eq!((file.added, file.added_keys().len()), (2, 0), "git shows two added lines");
+    let lines = [(3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8)];
     assert_eq!(before(&file, 3..=8), lines);
 }
 
@@ -50,9 +48,9 @@ fn lines_that_were_only_indented_are_not_added() {
 fn a_line_that_was_joined_consists_of_several() {
     let file =
         changed("@@ -2,4 +2,2 @@\n-f(\n-  1,\n-)\n+f(1)\n end\n@@ -9 +7,2 @@\n-g(1)\n+g(\n+  1)\n");
-    let lines = [(1, 1, false), (2, 4, true), (5, 5, false), (6, 6, false)];
+    let lines = [(1, 1), (2, 4), (5, 5), (6, 6)];
     assert_eq!(before(&file, 1..=4), lines);
-    assert_eq!(before(&file, 7..=9), [(9, 9, true), (9, 9, true), (10, 10, false)]);
+    assert_eq!(before(&file, 7..=9), [(9, 9), (9, 9), (10, 10)]);
 }
 
 #[test]

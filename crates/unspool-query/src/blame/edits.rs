@@ -67,6 +67,7 @@ pub async fn load_edits<V: View>(
                         at: at.map(|at| at.as_millisecond()),
                         place,
                         written: write.written,
+                        step: write.step,
                     });
                     found.push(FoundEdit {
                         row,

@@ -2,18 +2,17 @@
 //! changed in it. Lines of the working tree are compared with HEAD here: git would run the filters
 //! that the repository names.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, kept_lines};
+use unspool_view::present::blame::{Base, Content, Reflow, Version, VersionLine, kept_lines};
 
-use super::formatter_runs::{self, RunCommit};
 use super::{BlameError, BlameRequest};
-use crate::git::blame_output::{self, BlamedLine, LineOrigin};
-use crate::git::log::{self, Commit, Follow};
-use crate::git::{Repository, normal_path, read_all, read_file};
+use crate::git::blame_output::{self, BlamedLine};
+use crate::git::log::{self, Commit, CommitFile, Follow};
+use crate::git::{GitError, Repository, normal_path, read_all, read_file};
 
 /// A larger file is no text that people read.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -33,32 +32,14 @@ pub struct FilePlace {
 pub struct FileHistory {
     pub place: FilePlace,
     pub lines: Vec<FileLine>,
-    /// Oldest first. What is in no commit is the last one.
-    pub commits: Vec<CommitLines>,
-    /// How many lines with a text each of them removed.
-    pub removed: Vec<FxHashMap<LineKey, usize>>,
+    /// How the file came to these lines: each version after those that it was made from.
+    pub versions: Vec<Version>,
 }
 
 pub struct FileLine {
     pub text: String,
-    pub key: LineKey,
     /// The commit that git names; None if the line is in none.
     pub commit: Option<String>,
-    /// Where its text comes from: one line of a commit, or several if a formatter joined them.
-    pub origins: Vec<Origin>,
-    /// A formatter laid it out anew since.
-    pub is_reflowed: bool,
-    /// Where git finds it if it ignores white space and follows moved lines, if that is another
-    /// place.
-    pub earlier: Option<Origin>,
-}
-
-/// A line of a commit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
-    /// None for a commit that changed no line of the file by itself, such as a merge.
-    pub commit: Option<usize>,
-    pub number: u32,
 }
 
 /// Reads a file and its history.
@@ -161,7 +142,7 @@ fn changed_at(path: &Path) -> i64 {
 
 fn empty_history() -> FileHistory {
     let place = FilePlace { name: String::new(), folders: Vec::new(), names: FxHashSet::default() };
-    FileHistory { place, lines: Vec::new(), commits: Vec::new(), removed: Vec::new() }
+    FileHistory { place, lines: Vec::new(), versions: Vec::new() }
 }
 
 fn outside_of_git(path: &Path, shown: &Path) -> Result<FileHistory, BlameError> {
@@ -181,57 +162,87 @@ fn committed_history(
     commit: &str,
     path: &Path,
 ) -> Result<FileHistory, BlameError> {
-    let blame = |options: &[&str]| -> Vec<OsString> {
-        let words = ["blame", "--porcelain", "--no-textconv"].into_iter();
-        let words = words.chain(options.iter().copied()).chain([commit, "--"]);
-        words.map(OsString::from).chain([path.as_os_str().to_owned()]).collect()
-    };
+    let blame = ["blame", "--porcelain", "--no-textconv", commit, "--"].map(OsString::from);
+    let blame = blame.into_iter().chain([path.as_os_str().to_owned()]).collect();
+    let mut name = OsString::from(format!("{commit}:"));
+    name.push(path);
+    let blob = ["rev-parse", "--verify", "--end-of-options"].map(OsString::from);
+    let blob = blob.into_iter().chain([name]).collect();
     let log = log::arguments(&[commit], Follow::Renames, &[path]);
-    let [plain, followed, log] = read_all(repository, [blame(&[]), blame(&["-w", "-M"]), log]);
+    let [blame, log, blob] = read_all(repository, [blame, log, blob]);
     let mut history = empty_history();
-    let mut numbers: FxHashMap<std::sync::Arc<str>, usize> = FxHashMap::default();
-    let mut runs: Vec<RunCommit> = Vec::new();
-    for Commit { id, files, .. } in log::parse(&log?) {
+    let mut versions = Versions { repository, by_blob: FxHashMap::default(), found: Vec::new() };
+    for Commit { files, author_time, committer_time, .. } in log::parse(&log?) {
         for file in files {
-            let number = history.commits.len();
-            if let Some(run) = file.run {
-                let path = file.renamed_from.as_ref().unwrap_or(&file.path).clone();
-                runs.push(RunCommit { id: id.to_string(), path, run });
-            }
+            versions.add(&file, author_time.max(committer_time))?;
             history.place.names.extend(file.renamed_from);
             history.place.names.insert(file.path);
-            numbers.insert(id.clone(), number);
-            history.commits.push(file.lines);
-            history.removed.push(file.removed);
         }
     }
-    let origin = |origin: &LineOrigin| Origin {
-        commit: numbers.get(&origin.commit).copied(),
-        number: origin.number,
+    // What a merge made is in no commit of the log.
+    let base = versions.base(String::from_utf8_lossy(blob?.trim_ascii()).as_ref())?;
+    versions.found.push(Version {
+        base,
+        content: Content::Changes(Vec::new()),
+        added: Vec::new(),
+        time: i64::MIN,
+        reflow: None,
+    });
+    history.versions = versions.found;
+    let lines = blame_output::parse(&blame?).into_iter();
+    let line = |line: BlamedLine| FileLine {
+        text: line.text,
+        commit: Some(line.origin.commit.to_string()),
     };
-    let followed = blame_output::parse(&followed?);
-    for (at, BlamedLine { origin: from, text, .. }) in
-        blame_output::parse(&plain?).into_iter().enumerate()
-    {
-        let earlier = followed.get(at).map(|line| &line.origin).filter(|other| **other != from);
-        history.lines.push(FileLine {
-            key: LineKey::of(&text),
-            text,
-            commit: Some(from.commit.to_string()),
-            origins: vec![origin(&from)],
-            is_reflowed: false,
-            earlier: earlier.map(origin),
-        });
-    }
-    if !runs.is_empty() {
-        let (commits, lines) = (&history.commits, &mut history.lines);
-        let name = path.to_string_lossy();
-        formatter_runs::follow(repository, commit, &name, &runs, &numbers, commits, lines)?;
-    }
-    for line in &mut history.lines {
-        line.earlier = line.earlier.filter(|earlier| !line.origins.contains(earlier));
-    }
+    history.lines = lines.map(line).collect();
     Ok(history)
+}
+
+/// The versions that commits made.
+struct Versions<'a> {
+    repository: &'a Repository,
+    /// The last version with a text.
+    by_blob: FxHashMap<String, usize>,
+    found: Vec<Version>,
+}
+
+impl Versions<'_> {
+    fn add(&mut self, file: &CommitFile, time: i64) -> Result<(), GitError> {
+        let Some((old, new)) = &file.blobs else { return Ok(()) };
+        let base = self.base(old)?;
+        let content = match file.replaced.is_empty() {
+            // Git shows no lines of a binary file.
+            true => Content::Whole(self.lines(new)?),
+            false => Content::Changes(file.changes()),
+        };
+        let reflow = file.run.clone().map(|run| -> Reflow {
+            Box::new(move |line| {
+                let before = run.before(u32::try_from(line + 1).unwrap_or(u32::MAX));
+                before.map_or(0..0, |it| it.first as usize - 1..it.last as usize)
+            })
+        });
+        self.by_blob.insert(new.clone(), self.found.len());
+        self.found.push(Version { base, content, added: file.added_keys(), time, reflow });
+        Ok(())
+    }
+
+    fn base(&self, blob: &str) -> Result<Base, GitError> {
+        if blob.bytes().all(|byte| byte == b'0') {
+            return Ok(Base::Empty);
+        }
+        Ok(match self.by_blob.get(blob) {
+            Some(version) => Base::Version(*version),
+            None => Base::Merged(self.lines(blob)?),
+        })
+    }
+
+    fn lines(&self, blob: &str) -> Result<Vec<VersionLine>, GitError> {
+        if blob.bytes().all(|byte| byte == b'0') {
+            return Ok(Vec::new());
+        }
+        let text = self.repository.read(&["cat-file", "blob", blob].map(OsStr::new))?;
+        Ok(String::from_utf8_lossy(&text).lines().map(VersionLine::of).collect())
+    }
 }
 
 /// The lines of a text. Their ends may differ between the working tree and a commit.
@@ -241,46 +252,23 @@ fn lines_of(text: &str) -> Vec<&str> {
 
 impl FileHistory {
     /// Replaces the lines of the last commit by those of the working tree. What differs is one more
-    /// commit.
+    /// version.
     fn add_working_tree(&mut self, old: &str, new: &str, changed_at: i64) {
-        let (old_lines, new_lines) = (lines_of(old), lines_of(new));
-        let kept = kept_lines(&old_lines, &new_lines);
+        let kept = kept_lines(&lines_of(old), &lines_of(new));
         let mut earlier: Vec<Option<FileLine>> =
             std::mem::take(&mut self.lines).into_iter().map(Some).collect();
-        let number = self.commits.len();
-        let mut commit = CommitLines {
-            author_time: changed_at,
-            committer_time: changed_at,
-            lines: Vec::with_capacity(kept.len()),
-        };
-        for (at, (text, from)) in new.lines().zip(&kept).enumerate() {
-            let line = at as u32 + 1;
-            commit.lines.push(CommitLine::new(text.to_owned(), line, from.is_none()));
+        for (text, from) in new.lines().zip(&kept) {
             let committed = from.and_then(|from| earlier.get_mut(from)).and_then(Option::take);
-            self.lines.push(committed.unwrap_or_else(|| FileLine {
-                text: text.to_owned(),
-                key: LineKey::of(text),
-                commit: None,
-                origins: vec![Origin { commit: Some(number), number: line }],
-                is_reflowed: false,
-                earlier: None,
-            }));
+            let new_line = || FileLine { text: text.to_owned(), commit: None };
+            self.lines.push(committed.unwrap_or_else(new_line));
         }
-        let mut removed: FxHashMap<LineKey, usize> = FxHashMap::default();
-        for line in earlier.iter().flatten() {
-            *removed.entry(line.key).or_default() += 1;
-        }
-        self.commits.push(commit);
-        // Lines that were moved or reformatted since the last commit.
-        let mut gone: FxHashMap<LineKey, Vec<Origin>> = FxHashMap::default();
-        for line in earlier.into_iter().flatten().rev() {
-            let origin = line.earlier.or(line.origins.first().copied());
-            gone.entry(line.key).or_default().extend(origin);
-        }
-        let is_new = |line: &&mut FileLine| line.origins.iter().any(|it| it.commit == Some(number));
-        for line in self.lines.iter_mut().filter(is_new) {
-            line.earlier = gone.get_mut(&line.key).and_then(Vec::pop);
-        }
-        self.removed.push(removed);
+        let base = self.versions.len().checked_sub(1).map_or(Base::Empty, Base::Version);
+        self.versions.push(Version {
+            base,
+            content: Content::Whole(new.lines().map(VersionLine::of).collect()),
+            added: Vec::new(),
+            time: changed_at,
+            reflow: None,
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Where a line comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,8 +17,6 @@ pub struct BlamedLine {
     /// Its number in the file that was asked about, from 1.
     pub number: u32,
     pub origin: LineOrigin,
-    /// The commit is the first one of the repository, or the end of the range that was asked about.
-    pub is_boundary: bool,
     pub text: String,
 }
 
@@ -27,20 +25,15 @@ pub fn parse(output: &[u8]) -> Vec<BlamedLine> {
     let mut commits: FxHashMap<Vec<u8>, Arc<str>> = FxHashMap::default();
     let mut lines = Vec::new();
     let mut head: Option<(LineOrigin, u32)> = None;
-    let mut boundaries: FxHashSet<Arc<str>> = FxHashSet::default();
     for line in output.split(|byte| *byte == b'\n') {
         if let Some(text) = line.strip_prefix(b"\t") {
             if let Some((origin, number)) = head.take() {
                 let text = String::from_utf8_lossy(text).into_owned();
-                let is_boundary = boundaries.contains(&origin.commit);
-                lines.push(BlamedLine { number, origin, is_boundary, text });
+                lines.push(BlamedLine { number, origin, text });
             }
-        } else if let Some((origin, _)) = &head {
-            // Only before the first line of a commit.
-            if line == b"boundary" {
-                boundaries.insert(origin.commit.clone());
-            }
-        } else if let Some((commit, numbers)) = commit_and_lines(line) {
+        } else if head.is_none()
+            && let Some((commit, numbers)) = commit_and_lines(line)
+        {
             let known = commits
                 .entry(commit.to_vec())
                 .or_insert_with(|| Arc::from(String::from_utf8_lossy(commit).as_ref()));

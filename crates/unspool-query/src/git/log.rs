@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, source_lines};
+use unspool_view::present::blame::{CommitLine, CommitLines, LineKey, VersionLine, source_lines};
 
 use super::unquote;
 
@@ -27,8 +27,12 @@ pub struct CommitFile {
     /// The name before, if the commit renamed it.
     pub renamed_from: Option<String>,
     pub lines: CommitLines,
-    /// How many lines with this text the commit removed.
-    pub removed: FxHashMap<LineKey, usize>,
+    /// The ids of its texts before and after. None if the commit only renamed it.
+    pub blobs: Option<(String, String)>,
+    /// The lines before that each hunk replaces, by their indexes.
+    pub replaced: Vec<Range<usize>>,
+    /// The lines that the commit has more often than the version before.
+    added_keys: FxHashMap<LineKey, isize>,
     /// All lines that git shows as added.
     pub added: usize,
     /// The commit only laid the text of the file out anew. Its lines then count neither as added nor
@@ -37,26 +41,24 @@ pub struct CommitFile {
 }
 
 /// What a formatter did: the hunks of its diff in order.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct FormatterRun {
     hunks: Vec<RunHunk>,
 }
 
+#[derive(Clone)]
 struct RunHunk {
     /// The numbers of its first lines, and of the first lines after it.
     old: Range<u32>,
     new: Range<u32>,
     /// For each of its lines the first and the last line before of which it consists.
     lines: Vec<(u32, u32)>,
-    /// Those that git shows as added.
-    is_changed: Vec<bool>,
 }
 
 /// The lines before of which a line consists.
 pub struct SourceLines {
     pub first: u32,
     pub last: u32,
-    pub is_changed: bool,
 }
 
 impl FormatterRun {
@@ -66,15 +68,14 @@ impl FormatterRun {
         if let Some(hunk) = self.hunks.get(at).filter(|hunk| hunk.new.contains(&line)) {
             let at = (line - hunk.new.start) as usize;
             let (first, last) = *hunk.lines.get(at)?;
-            let is_changed = hunk.is_changed.get(at).copied().unwrap_or_default();
-            return (first > 0).then_some(SourceLines { first, last, is_changed });
+            return (first > 0).then_some(SourceLines { first, last });
         }
         let (old, new) = match at.checked_sub(1).and_then(|before| self.hunks.get(before)) {
             Some(hunk) => (hunk.old.end, hunk.new.end),
             None => (1, 1),
         };
         let number = (line + old).checked_sub(new)?;
-        Some(SourceLines { first: number, last: number, is_changed: false })
+        Some(SourceLines { first: number, last: number })
     }
 }
 
@@ -97,6 +98,7 @@ pub fn arguments(revisions: &[&str], follow: Follow, paths: &[&Path]) -> Vec<OsS
         "--no-mailmap",
         "--src-prefix=a/",
         "--dst-prefix=b/",
+        "--full-index",
         "--submodule=short",
         "--inter-hunk-context=0",
         "--diff-algorithm=myers",
@@ -170,6 +172,11 @@ impl Reader {
                 lines: Vec::new(),
             };
             commit.files.push(CommitFile { lines, ..CommitFile::default() });
+        } else if let Some(blobs) = line.strip_prefix(b"index ") {
+            let text = String::from_utf8_lossy(blobs);
+            let blobs = text.split(' ').next().and_then(|blobs| blobs.split_once(".."));
+            let blobs = blobs.map(|(old, new)| (old.to_owned(), new.to_owned()));
+            self.file().into_iter().for_each(|file| file.blobs = blobs.clone());
         } else if let Some(name) = line.strip_prefix(b"rename from ") {
             let name = unquote(name);
             self.file().into_iter().for_each(|file| file.renamed_from = Some(name.clone()));
@@ -199,6 +206,8 @@ impl Reader {
             self.next_old = next_old + u32::from(old == 0);
             self.next = next;
             let Some(file) = self.file() else { return };
+            let first = next_old.saturating_sub(u32::from(old > 0)) as usize;
+            file.replaced.push(first..first.saturating_add(old as usize));
             file.lines.lines.push(CommitLine::hunk_break());
             let is_first = file.lines.lines.len() == 1;
             let may_be_run = is_first || file.run.is_some();
@@ -226,8 +235,8 @@ impl Reader {
         let Some(file) = self.commits.last_mut().and_then(|commit| commit.files.last_mut()) else {
             return;
         };
-        if mark == b'-' {
-            *file.removed.entry(LineKey::of(&text)).or_default() += 1;
+        if mark != b' ' {
+            *file.added_keys.entry(LineKey::of(&text)).or_default() += if is_new { 1 } else { -1 };
         }
         if is_new {
             file.added += usize::from(mark == b'+');
@@ -263,15 +272,26 @@ fn run_hunk(file: &CommitFile, from: usize, first: u32, old: &[String]) -> Optio
         old: first..number(old.len()),
         new: start..start + new.len() as u32,
         lines: lines.collect(),
-        is_changed: new.iter().map(|line| line.is_added).collect(),
     })
 }
 
 impl CommitFile {
+    /// The lines before that each hunk replaces, and the lines of the hunk after.
+    pub fn changes(&self) -> Vec<(Range<usize>, Vec<VersionLine>)> {
+        let hunks = self.lines.lines.split(CommitLine::is_hunk_break).skip(1);
+        let lines = hunks.map(|hunk| hunk.iter().map(CommitLine::version_line).collect());
+        self.replaced.iter().cloned().zip(lines).collect()
+    }
+
+    /// The lines that the commit has more often than the version before.
+    pub fn added_keys(&self) -> Vec<LineKey> {
+        let more = self.added_keys.iter().filter(|(_, count)| **count > 0);
+        more.flat_map(|(key, count)| std::iter::repeat_n(*key, count.unsigned_abs())).collect()
+    }
+
     /// A formatter run neither adds nor removes lines.
     fn leave_out_run(&mut self) {
         let Some(run) = &self.run else { return };
-        self.removed.clear();
         for line in &mut self.lines.lines {
             line.is_added &= run.before(line.number).is_none();
         }

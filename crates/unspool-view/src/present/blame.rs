@@ -2,10 +2,13 @@
 //! `claims` finds these lines in the commits of the file. Git and the archive are read elsewhere
 //! (`unspool-query`).
 
+mod alignment;
 mod claims;
 mod kept;
 mod line_index;
 mod reflow;
+mod steps;
+mod timeline;
 mod written;
 
 use std::hash::Hasher;
@@ -15,6 +18,8 @@ use rustc_hash::FxHasher;
 pub use claims::{Claim, CommitLine, CommitLines, Confidence, EditPlace, TimedEdit, claim_lines};
 pub use kept::kept_lines;
 pub use reflow::source_lines;
+pub use steps::{Step, StepLine, VersionLine};
+pub use timeline::{Base, Content, Reflow, Version, VersionEdit, Writer, writers};
 pub use written::{FileWrite, Written, WrittenLines, writes};
 
 /// What two lines are compared by: a digest of the text without white space, so that a formatter

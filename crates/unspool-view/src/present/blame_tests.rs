@@ -49,7 +49,12 @@ fn edits(parts: &[(i64, Part)]) -> Vec<TimedEdit> {
         let found = writes(part).into_iter();
         let at = Some(*at);
         found
-            .map(move |it| TimedEdit { at, place: EditPlace::Here, written: it.written })
+            .map(move |it| TimedEdit {
+                at,
+                place: EditPlace::Here,
+                written: it.written,
+                step: it.step,
+            })
             .collect::<Vec<_>>()
     };
     parts.iter().flat_map(one).collect()

@@ -17,6 +17,7 @@ mod attach;
 mod attach_answer;
 mod attention;
 mod auth;
+mod blame;
 mod budgets;
 mod bug_report;
 mod by_source;

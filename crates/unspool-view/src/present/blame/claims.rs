@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::line_index::{Around, Keys, LineIndex};
+use super::steps::{Step, VersionLine};
 use super::written::{Written, WrittenLine, WrittenLines};
 use super::{LineKey, same_line};
 
@@ -18,6 +19,7 @@ pub struct TimedEdit {
     pub at: Option<i64>,
     pub place: EditPlace,
     pub written: Written,
+    pub step: Step,
 }
 
 /// Where the edited file was.
@@ -87,6 +89,14 @@ impl CommitLine {
 
     pub fn key(&self) -> LineKey {
         self.key
+    }
+
+    pub fn version_line(&self) -> VersionLine {
+        VersionLine::of(&self.text)
+    }
+
+    pub fn is_hunk_break(&self) -> bool {
+        self.key == LineKey::BREAK
     }
 
     /// Between two hunks.

@@ -1,10 +1,23 @@
 //! Which lines of a text stand in an earlier version of it. Linear: it aligns the lines that each
 //! version has once, and goes on from them to their neighbours.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
 /// For each new line the index of the same old line.
-pub fn kept_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
+pub fn kept_lines<Line: Copy + Eq + Hash>(old: &[Line], new: &[Line]) -> Vec<Option<usize>> {
+    let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let ends = old[before..].iter().rev().zip(new[before..].iter().rev());
+    let after = ends.take_while(|(old, new)| old == new).count();
+    let inner = changed_lines(&old[before..old.len() - after], &new[before..new.len() - after]);
+    let inner = inner.into_iter().map(|kept| kept.map(|kept| kept + before));
+    let after = (old.len() - after..old.len()).map(Some);
+    (0..before).map(Some).chain(inner).chain(after).collect()
+}
+
+/// The same between the lines that both begin and end with.
+fn changed_lines<Line: Copy + Eq + Hash>(old: &[Line], new: &[Line]) -> Vec<Option<usize>> {
     let mut kept = vec![None; new.len()];
     for (old_at, new_at) in increasing(&unique_pairs(old, new)) {
         kept[new_at] = Some(old_at);
@@ -55,14 +68,14 @@ fn in_order(kept: Vec<Option<usize>>) -> Vec<Option<usize>> {
 }
 
 /// The lines that both have exactly once, in the order of the new text.
-fn unique_pairs(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
-    let mut places: FxHashMap<&str, (usize, usize, usize, usize)> = FxHashMap::default();
+fn unique_pairs<Line: Copy + Eq + Hash>(old: &[Line], new: &[Line]) -> Vec<(usize, usize)> {
+    let mut places: FxHashMap<Line, (usize, usize, usize, usize)> = FxHashMap::default();
     for (at, line) in old.iter().enumerate() {
-        let entry = places.entry(line).or_default();
+        let entry = places.entry(*line).or_default();
         (entry.0, entry.1) = (entry.0 + 1, at);
     }
     for (at, line) in new.iter().enumerate() {
-        let entry = places.entry(line).or_default();
+        let entry = places.entry(*line).or_default();
         (entry.2, entry.3) = (entry.2 + 1, at);
     }
     let unique = places.into_values().filter(|(olds, _, news, _)| (*olds, *news) == (1, 1));

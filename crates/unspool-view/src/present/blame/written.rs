@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use unspool_model::part::Part;
 
+use super::steps::Step;
 use super::{LineKey, is_distinctive};
 use crate::block::{Diff, DiffKind, Hunk};
 use crate::present::tools::edits::{FileAction, FileEdit};
@@ -15,6 +16,7 @@ pub struct FileWrite {
     /// The file has this name afterwards.
     pub moved_to: Option<String>,
     pub written: Written,
+    pub step: Step,
 }
 
 pub enum Written {
@@ -78,7 +80,8 @@ fn file_write(edit: FileEdit) -> Option<FileWrite> {
         | FileAction::LoosePatch(_)
         | FileAction::Replace(_) => Written::Lines(of_diff(&edit)),
     };
-    Some(FileWrite { path: edit.path?, moved_to: edit.moved_to, written })
+    let step = Step::of(&edit);
+    Some(FileWrite { path: edit.path?, moved_to: edit.moved_to, written, step })
 }
 
 fn whole_file(text: &str) -> WrittenLines {
