@@ -53,8 +53,8 @@ pub enum Step {
 
 /// A piece of the file before and after.
 pub struct StepHunk {
-    /// The number of its first line before, from 1, if the log says it.
-    first: Option<usize>,
+    /// The numbers of its first line before and after, from 1, if the log says them.
+    first: (Option<usize>, Option<usize>),
     before: Vec<VersionLine>,
     after: Vec<VersionLine>,
     texts: Vec<String>,
@@ -112,35 +112,86 @@ impl Step {
 
     /// The lines after the step; None if the file has not what the step replaced.
     pub fn apply(&self, old: &[VersionLine]) -> Option<Vec<StepResult>> {
-        let new = |lines: &[VersionLine], hunk: usize| -> Vec<StepResult> {
-            let lines = lines.iter().enumerate();
-            let one = |(at, line): (usize, &VersionLine)| {
-                StepResult::New(*line, StepLine { hunk: hunk as u32, line: at as u32 })
-            };
-            lines.map(one).collect()
-        };
-        let hunks = match self {
-            Step::Whole { after, .. } => return Some(new(after, 0)),
-            Step::Deleted => return Some(Vec::new()),
-            Step::Hunks(hunks) => hunks,
-        };
-        let mut result = Vec::with_capacity(old.len());
-        // Lines before are shifted by hunks before, and by changes that no log has.
-        let (mut next, mut shift) = (0, 0isize);
-        for (number, hunk) in hunks.iter().enumerate() {
-            let expected = hunk.first.map(|first| (first as isize - 1 + shift).max(0) as usize);
-            let (at, (skip_before, skip_after)) = hunk.find(old, next, expected)?;
-            if let Some(first) = hunk.first {
-                shift = at as isize - (first as isize - 1 + skip_before as isize);
+        match self {
+            Step::Whole { after, .. } => {
+                let line = |(at, line): (usize, &VersionLine)| {
+                    StepResult::New(*line, StepLine { hunk: 0, line: at as u32 })
+                };
+                Some(after.iter().enumerate().map(line).collect())
             }
-            result.extend((next..at).map(StepResult::Kept));
-            let wanted = skip_before..hunk.after.len() - skip_after;
-            result.extend(new(&hunk.after, number).into_iter().take(wanted.end).skip(wanted.start));
-            next = at + hunk.before.len() - skip_before - skip_after;
+            Step::Deleted => Some(Vec::new()),
+            Step::Hunks(hunks) => {
+                let sides = hunks.iter().map(|hunk| Sides {
+                    first: hunk.first.0,
+                    from: &hunk.before,
+                    to: &hunk.after,
+                    context: hunk.context,
+                });
+                replace(old, sides)
+            }
         }
-        result.extend((next..old.len()).map(StepResult::Kept));
-        Some(result)
     }
+
+    /// The lines before the step; None if the file has not what the step wrote, or if that says
+    /// nothing.
+    pub fn revert(&self, new: &[VersionLine]) -> Option<Vec<VersionLine>> {
+        let Step::Hunks(hunks) = self else { return None };
+        let tells = |hunk: &StepHunk| {
+            let written = hunk.context.0..hunk.after.len().saturating_sub(hunk.context.1);
+            let written = hunk.after.get(written).unwrap_or_default();
+            written.is_empty() || written.iter().any(|line| line.is_distinctive)
+        };
+        if !hunks.iter().all(tells) {
+            return None;
+        }
+        let sides = hunks.iter().map(|hunk| Sides {
+            first: hunk.first.1,
+            from: &hunk.after,
+            to: &hunk.before,
+            context: hunk.context,
+        });
+        let line = |it: StepResult| match it {
+            StepResult::Kept(at) => new[at],
+            StepResult::New(line, _) => line,
+        };
+        Some(replace(new, sides)?.into_iter().map(line).collect())
+    }
+}
+
+/// A piece of the file and what replaces it.
+struct Sides<'a> {
+    /// The number of its first line, from 1, if the log says it.
+    first: Option<usize>,
+    from: &'a [VersionLine],
+    to: &'a [VersionLine],
+    /// Lines at its beginning and end that both have.
+    context: (usize, usize),
+}
+
+/// Replaces pieces of a file, first ones first.
+fn replace<'a>(
+    old: &[VersionLine],
+    pieces: impl Iterator<Item = Sides<'a>>,
+) -> Option<Vec<StepResult>> {
+    let mut result = Vec::with_capacity(old.len());
+    // Lines before are shifted by changes that no log has.
+    let (mut next, mut shift) = (0, 0isize);
+    for (number, piece) in pieces.enumerate() {
+        let expected = piece.first.map(|first| (first as isize - 1 + shift).max(0) as usize);
+        let (at, (skip_before, skip_after)) = piece.find(old, next, expected)?;
+        if let Some(first) = piece.first {
+            shift = at as isize - (first as isize - 1 + skip_before as isize);
+        }
+        result.extend((next..at).map(StepResult::Kept));
+        let wanted = skip_before..piece.to.len() - skip_after;
+        result.extend(wanted.map(|line| {
+            let place = StepLine { hunk: number as u32, line: line as u32 };
+            StepResult::New(piece.to[line], place)
+        }));
+        next = at + piece.from.len() - skip_before - skip_after;
+    }
+    result.extend((next..old.len()).map(StepResult::Kept));
+    Some(result)
 }
 
 impl StepHunk {
@@ -148,22 +199,28 @@ impl StepHunk {
         let side = |other: DiffKind| {
             hunk.lines.iter().filter(move |line| line.kind != other).map(|line| line.text())
         };
-        let first = hunk.lines.iter().find_map(|line| line.old);
+        let number = |number: Option<u64>| number.and_then(|it| usize::try_from(it).ok());
+        let first = (
+            number(hunk.lines.iter().find_map(|line| line.old)),
+            number(hunk.lines.iter().find_map(|line| line.new)),
+        );
         let is_context = |line: &&_| matches!(line, DiffKind::Context);
         let kinds = || hunk.lines.iter().map(|line| &line.kind);
         let context =
             (kinds().take_while(is_context).count(), kinds().rev().take_while(is_context).count());
         let texts: Vec<String> = side(DiffKind::Removed).collect();
         StepHunk {
-            first: first.and_then(|first| usize::try_from(first).ok()),
+            first,
             before: side(DiffKind::Added).map(|text| VersionLine::of(&text)).collect(),
             after: texts.iter().map(|text| VersionLine::of(text)).collect(),
             texts,
             context,
         }
     }
+}
 
-    /// Where the lines before stand, and how many lines of context at both ends do not. Of several
+impl Sides<'_> {
+    /// Where the lines stand, and how many lines of context at both ends do not. Of several
     /// places the one that is nearest to the expected one.
     fn find(
         &self,
@@ -174,7 +231,7 @@ impl StepHunk {
         let most = self.context.0.max(self.context.1);
         for skip in 0..=most.min(2) {
             let skip = (skip.min(self.context.0), skip.min(self.context.1));
-            let wanted = self.before.get(skip.0..self.before.len().checked_sub(skip.1)?)?;
+            let wanted = self.from.get(skip.0..self.from.len().checked_sub(skip.1)?)?;
             if wanted.is_empty() {
                 let at = expected.unwrap_or(old.len()).min(old.len());
                 return (skip == (0, 0) && at >= from).then_some((at, skip));

@@ -200,9 +200,36 @@ impl Timeline<'_> {
                 break;
             }
         }
-        let (_, _, made) = best;
+        let (left, _, made) = best;
         self.waiting.retain(|(edit, _)| !made.contains(edit));
-        best_lines.unwrap_or(base)
+        self.after_others(best_lines.unwrap_or(base), new, left)
+    }
+
+    /// Goes on with the edits that can only be repeated after what somebody else wrote before the
+    /// same version: they are taken back from the version first. `left` is the distance to it.
+    fn after_others(&mut self, lines: Vec<Line>, new: &[VersionLine], left: usize) -> Vec<Line> {
+        let old: Vec<LineKey> = lines.iter().map(|line| line.is.key).collect();
+        let mut target = new.to_vec();
+        let (mut left, mut reverted) = (left, Vec::new());
+        for (edit, _) in self.waiting.iter().rev().take(MAX_EDITS_BETWEEN) {
+            if left == 0 {
+                break;
+            }
+            let Some(before) = self.edits[*edit].step.revert(&target) else { continue };
+            let kept = kept_lines(&old, &keys(&before)).iter().flatten().count();
+            let distance = old.len() + before.len() - 2 * kept;
+            if distance < left {
+                (left, target) = (distance, before);
+                reverted.push(*edit);
+            }
+        }
+        if reverted.is_empty() {
+            return lines;
+        }
+        self.waiting.retain(|(edit, _)| !reverted.contains(edit));
+        let lines = self.settle(&lines, &target, None);
+        let again = |lines: Vec<Line>, edit: &usize| self.apply(*edit, &lines).unwrap_or(lines);
+        reverted.iter().rev().fold(lines, again)
     }
 
     /// Repeats an edit.
