@@ -184,6 +184,10 @@ test("a live session is on top, shows its activity, and moves to its day when it
   await until("it is live", async () => (await row.count()) === 1 || row.count());
   assert.equal(await row.locator(".now").textContent(), "working");
   assert.equal(await row.locator(".pulse").count(), 1);
+  await until("the totals count it", async () => {
+    const sum = await page.locator("p.sum").innerText();
+    return sum.startsWith("13 sessions") || sum;
+  });
   await row.locator("a").focus();
   await appendFile(log, lines[question]);
   await until("it waits", async () => {

@@ -3,6 +3,7 @@
 //! process records at a time (`service` holds the lock); all others read the archive and subscribe.
 
 pub mod batch;
+pub(crate) mod pending_write;
 pub mod session_writer;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use unspool_store::rows::RowId;
 use unspool_store::store::{Store, StoreError, StoredSession};
 
 use crate::recorder::batch::{IngestMode, Packer};
+use crate::recorder::pending_write::{PendingCommit, PendingWrite};
 use crate::recorder::session_writer::{Missing, RowIds, SessionWriter};
 
 /// How many change sets a slow subscriber may lag before it must reload the session.
@@ -130,6 +132,7 @@ impl<S: Store> Recorder<S> {
     /// Applies one event to a session, loading turns and parts from the store as needed.
     pub fn take(&self, writer: &mut SessionWriter, event: Event) -> Result<(), StoreError> {
         for turn in writer.needs(&event) {
+            writer.wait_for_write();
             if let Some(stored) = block_on(self.store.turn(writer.row, turn))? {
                 writer.take_turn(stored);
             }
@@ -151,6 +154,7 @@ impl<S: Store> Recorder<S> {
     ) -> Result<(), StoreError> {
         for change in changes {
             for missing in writer.missing(&change) {
+                writer.wait_for_write();
                 match missing {
                     Missing::Turn(turn) => {
                         if let Some(stored) = block_on(self.store.turn(writer.row, turn))? {
@@ -175,43 +179,72 @@ impl<S: Store> Recorder<S> {
         packer: &mut Packer,
         writers: impl IntoIterator<Item = &'f mut SessionWriter>,
     ) -> Result<(), StoreError> {
+        match self.begin_commit(packer, writers)? {
+            Some(pending) => self.finish_commit(pending),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to write the packer's batch. None if it is empty. The caller finishes the commit before
+    /// it begins another one, and before others may open these sessions.
+    pub(crate) fn begin_commit<'f>(
+        &self,
+        packer: &mut Packer,
+        writers: impl IntoIterator<Item = &'f mut SessionWriter>,
+    ) -> Result<Option<PendingCommit>, StoreError> {
         let batch = packer.finish()?;
         if batch.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let (sessions, chunks) = (batch.sessions.len(), batch.chunks.len());
         let span = tracing::debug_span!("write", sessions, chunks, files = batch.files.len());
         let _entered = span.entered();
-        block_on(self.store.write(batch)).inspect_err(|_| packer.forget_contents())?;
+        let store = self.store.clone();
+        let write = PendingWrite::begin(async move { store.write(batch).await });
+        let mut changes = Vec::new();
         for writer in writers {
-            self.publish(writer);
+            changes.extend(self.take_change_set(writer));
+            writer.pending_write = Some(write.clone());
+        }
+        Ok(Some(PendingCommit { write, changes }))
+    }
+
+    /// Waits until a batch is written, then publishes its changes.
+    pub(crate) fn finish_commit(&self, pending: PendingCommit) -> Result<(), StoreError> {
+        for changes in pending.finish()? {
+            // An error means that no subscriber is left. Nothing is lost: the batch is written.
+            let _ = self.published.send(changes);
         }
         Ok(())
     }
 
     /// Publishes the written changes of a session.
     pub fn publish(&self, writer: &mut SessionWriter) {
+        if let Some(changes) = self.take_change_set(writer) {
+            let _ = self.published.send(changes);
+        }
+    }
+
+    /// What subscribers are told of a session that is in the batch.
+    fn take_change_set(&self, writer: &mut SessionWriter) -> Option<ChangeSet> {
         // Publish only what is written. Skip events that changed nothing, whose seq would put
         // subscribers ahead of the archive, and sessions that are not in this batch.
         if writer.written < writer.seq {
-            return;
+            return None;
         }
         let delta = std::mem::take(&mut writer.delta);
         let from_seq = std::mem::replace(&mut writer.published, writer.seq);
         let has_subscribers = self.published.receiver_count() > 0;
         let had_subscribers = std::mem::replace(&mut writer.has_subscribers, has_subscribers);
-        if has_subscribers && from_seq < writer.seq {
-            let session = writer.transcript.session();
-            // An error means that no subscriber is left. Nothing is lost: the batch is written.
-            let _ = self.published.send(ChangeSet {
-                session: writer.id,
-                agent: session.agent.clone(),
-                agent_session_id: session.agent_session_id.clone(),
-                from_seq,
-                seq: writer.seq,
-                delta: had_subscribers.then(|| Arc::new(delta)),
-            });
-        }
+        let session = writer.transcript.session();
+        (has_subscribers && from_seq < writer.seq).then(|| ChangeSet {
+            session: writer.id,
+            agent: session.agent.clone(),
+            agent_session_id: session.agent_session_id.clone(),
+            from_seq,
+            seq: writer.seq,
+            delta: had_subscribers.then(|| Arc::new(delta)),
+        })
     }
 
     /// Publishes that the user changed a session's name, tags or notes, or deleted it.

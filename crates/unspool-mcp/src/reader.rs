@@ -18,7 +18,7 @@ use crate::scope::Scope;
 use crate::tool::ToolError;
 
 /// Sessions with this tag are never told about.
-const PRIVATE_TAG: &str = "private";
+pub const PRIVATE_TAG: &str = "private";
 /// Deepest nesting of sub-agents that is followed.
 const MAX_DEPTH: usize = 16;
 /// No path of a project has this character.

@@ -1,7 +1,9 @@
-//! What exports must know about an agent that no event carries: whose models it runs, what its ids
-//! are, and which result of a call its model read. Everything else about agents is in the table of
-//! `unspool-sources`, which `unspool-export` does not see. An agent that is not listed has the
-//! default.
+//! What views and exports must know about an agent that no event carries: whose models it runs, what
+//! its ids are, what its log loses, what is known of its prompts. `agent/table.rs` has a row for each
+//! agent; one without a row has the default. Everything else about agents is in `unspool-sources`,
+//! which those crates do not see.
+
+pub(crate) mod table;
 
 /// A model provider.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,75 +94,14 @@ pub fn own_call_id<'a>(agent: &str, call_id: &'a str) -> &'a str {
     }
 }
 
-const OWN_IDS: AgentTraits = AgentTraits {
-    provider: None,
-    step_names: StepNames::OwnIds,
-    model_input: ModelInput::Output,
-    call_ids: CallIds::Own,
-    log_detail: LogDetail::Complete,
-    call_times: CallTimes::OfTool,
-};
-
-const fn losing(loss: &'static str) -> AgentTraits {
-    AgentTraits { log_detail: LogDetail::Partial(loss), ..OWN_IDS }
-}
-
-const OPENCODE: AgentTraits = AgentTraits {
-    call_ids: CallIds::WithMessage,
-    call_times: CallTimes::WithPermission,
-    ..OWN_IDS
-};
-
-/// Agents whose traits are not the default.
-const AGENTS: &[(&str, AgentTraits)] = &[
-    (
-        "claude-code",
-        AgentTraits {
-            provider: Some(Provider::Anthropic),
-            step_names: StepNames::ResponseIds,
-            ..OWN_IDS
-        },
-    ),
-    ("codex", AgentTraits { provider: Some(Provider::OpenAi), ..OWN_IDS }),
-    ("opencode", OPENCODE),
-    ("kilo", OPENCODE),
-    ("copilot", OWN_IDS),
-    ("gemini", AgentTraits { provider: Some(Provider::Google), ..OWN_IDS }),
-    // Version 0.24.4 takes the time from when a call is validated, which is before it asks.
-    (
-        "qwen",
-        AgentTraits {
-            call_times: CallTimes::WithPermission,
-            ..losing("text between the calls of a reply stands before them")
-        },
-    ),
-    ("pi", OWN_IDS),
-    ("cline", losing("no redacted reasoning, and no place of the provider's tools")),
-    ("droid", OWN_IDS),
-    ("continue", losing("no reasoning, no order within a reply, no exit codes, one time")),
-    ("mini-swe-agent", OWN_IDS),
-    ("aider", losing("no output of commands, and one time per session")),
-    // Our own exports have both in `extra`.
-    (
-        "atif",
-        AgentTraits {
-            call_ids: CallIds::WithMessage,
-            ..losing("no order within a reply, and no states of calls")
-        },
-    ),
-    ("ai-sdk", AgentTraits { model_input: ModelInput::Result, ..OWN_IDS }),
-    ("rows", OWN_IDS),
-];
-
 impl AgentTraits {
     pub fn of(agent: &str) -> AgentTraits {
-        let listed = AGENTS.iter().find(|(name, _)| *name == agent);
-        listed.map(|(_, traits)| *traits).unwrap_or_default()
+        table::of(agent).map(|row| row.traits).unwrap_or_default()
     }
 
-    /// The names of the agents that are not like the default.
+    /// The names of the agents that have a row.
     pub fn listed() -> impl Iterator<Item = &'static str> {
-        AGENTS.iter().map(|(name, _)| *name)
+        table::AGENTS.iter().map(|row| row.name)
     }
 }
 

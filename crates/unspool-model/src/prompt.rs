@@ -6,7 +6,7 @@
 //! kept once. So what a prompt costs does not depend on its length. Nothing here places a part.
 
 mod frame;
-mod knowledge;
+pub(crate) mod knowledge;
 mod texts;
 mod times;
 mod tree;

@@ -137,6 +137,10 @@ pub async fn blame<V: View>(view: &V, request: BlameRequest) -> Result<Blame, Bl
     if request.lines.is_some() && (first < 1 || last < first || last > count) {
         let what = match count {
             0 => "it has no lines".to_owned(),
+            1 => "it has only line 1".to_owned(),
+            _ if first >= 1 && first <= count && last >= first => {
+                format!("it has only {count} lines; ask for {first}-{count}")
+            }
             _ => format!("there are no lines {first} to {last}; it has {count} lines"),
         };
         return Err(BlameError::file(&request.file, what));

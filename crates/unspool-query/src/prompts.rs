@@ -60,9 +60,10 @@ impl SessionPrompts {
     fn with_step<'a>(&self, prompt: CallPrompt<'a>) -> Call<'a> {
         let step = self.calls.step(&prompt);
         let request = &prompt.call().request;
-        // A call without a reply is a step with the name of the request, if its log says so. What the
-        // program asked for itself is answered by no step.
-        let is_reply = |step: &StepRequest| step.name != Name::Message(request.clone());
+        // A call without a reply is an empty step with the name of the request, if its log says so.
+        // What the program asked for itself is answered by no step.
+        let is_reply =
+            |step: &StepRequest| step.has_reply || step.name != Name::Message(request.clone());
         let is_answered = step.map_or_else(|| prompt.answered_by().is_some(), is_reply);
         let logged = step.and_then(|step| step.request.as_deref());
         Call {

@@ -43,31 +43,51 @@ pub struct Suggestion {
 
 /// Runs a search. A command line that no part has as it is written is searched by its pieces.
 pub async fn search<V: View>(view: &V, request: SearchRequest) -> Result<Outcome, StoreError> {
-    let results = view.search(request.clone()).await?;
+    let mut none = None;
+    let (found, reading) = search_among(view, request, |_, results| {
+        Ok::<_, StoreError>(match results.hits.is_empty() {
+            true => {
+                none.get_or_insert(results);
+                None
+            }
+            false => Some(results),
+        })
+    })
+    .await?;
+    Ok(Outcome { results: found.or(none).unwrap_or_default(), reading })
+}
+
+/// Runs a search of which only some hits may be told. `take` makes something of those; what it says
+/// and whether the pieces of a command line are searched depends on them alone.
+pub async fn search_among<V: View, T, E: From<StoreError>>(
+    view: &V,
+    request: SearchRequest,
+    mut take: impl FnMut(&SearchRequest, SearchResults) -> Result<Option<T>, E>,
+) -> Result<(Option<T>, Reading), E> {
     let query = TextQuery::parse(&request.query);
-    if !results.hits.is_empty() {
-        return Ok(outcome(&request, &query, results, None));
+    let results = view.search(request.clone()).await?;
+    if let Some(found) = take(&request, results)? {
+        return Ok((Some(found), reading(&request, &query, true, None)));
     }
     let others = TextQuery::other_readings(&request.query);
     if let Some(pieces) = others.iter().find(|other| other.kind == OtherReadingKind::Pieces) {
         let by_pieces = SearchRequest { query: pieces.query.clone(), ..request.clone() };
-        let found = view.search(by_pieces).await?;
-        if !found.hits.is_empty() {
+        let results = view.search(by_pieces.clone()).await?;
+        if let Some(found) = take(&by_pieces, results)? {
             let pieces = TextQuery::parse(&pieces.query);
-            return Ok(outcome(&request, &pieces, found, Some(&query)));
+            return Ok((Some(found), reading(&request, &pieces, true, Some(&query))));
         }
     }
-    Ok(outcome(&request, &query, results, None))
+    Ok((None, reading(&request, &query, false, None)))
 }
 
 /// `as_written` is the query that had no hits before its pieces had some.
-fn outcome(
+fn reading(
     request: &SearchRequest,
     query: &TextQuery,
-    results: SearchResults,
+    found: bool,
     as_written: Option<&TextQuery>,
-) -> Outcome {
-    let found = !results.hits.is_empty();
+) -> Reading {
     let narrowed = is_narrowed(request);
     let filters = match (narrowed, request.session.is_some()) {
         (true, _) => " with these filters",
@@ -112,7 +132,7 @@ fn outcome(
         suggestions.extend(words.take(MAX_NAMED).map(|it| suggestion(it.typed().to_owned())));
     }
     let texts = query.conditions().iter().map(|it| it.text().to_owned()).collect();
-    Outcome { results, reading: Reading { understood, suggestions, texts } }
+    Reading { understood, suggestions, texts }
 }
 
 fn suggestion(query: String) -> Suggestion {

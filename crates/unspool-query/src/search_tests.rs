@@ -27,7 +27,7 @@ fn queries_are_described_in_words() {
 
 fn without_hits(request: SearchRequest) -> Reading {
     let query = TextQuery::parse(&request.query);
-    outcome(&request, &query, SearchResults::default(), None).reading
+    reading(&request, &query, false, None)
 }
 
 #[test]

@@ -126,5 +126,8 @@ document.addEventListener("keydown", (event) => {
 });
 
 for (const link of document.querySelectorAll(".pages a")) {
-  if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
+  if (link.pathname !== location.pathname) continue;
+  link.setAttribute("aria-current", "page");
+  // The pages scroll sideways on a phone.
+  link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft;
 }

@@ -112,6 +112,29 @@ watch();
 
 // ---- live updates ----
 
+const TOTALS_EVERY = 5000;
+let totalsTimer, totalsAt = 0;
+
+/** The totals and the counts of the filters follow the rows, at most every few seconds. */
+function refreshTotals() {
+  if (totalsTimer || !page.querySelector(":scope > .sum")) return;
+  totalsTimer = setTimeout(async () => {
+    totalsTimer = undefined;
+    totalsAt = Date.now();
+    if (document.hidden) { addEventListener("visibilitychange", refreshTotals, { once: true }); return; }
+    const response = await fetch(`/?${page.dataset.query}`).catch(() => null);
+    if (!response?.ok) return;
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const selector of [".sum", ".filters"]) {
+      const [held, got] = [page.querySelector(selector), fresh.querySelector(selector)];
+      if (!held || !got || held.innerHTML === got.innerHTML) continue;
+      // Not under the hands of the user.
+      if (held.contains(document.activeElement)) refreshTotals();
+      else held.replaceChildren(...got.childNodes);
+    }
+  }, Math.max(300, totalsAt + TOTALS_EVERY - Date.now()));
+}
+
 /** Inserts a row where a fresh page would have it. */
 function place(row, isLive) {
   const held = document.getElementById(row.id);
@@ -177,6 +200,7 @@ async function catchUp() {
     const held = document.getElementById(row.id);
     if (held?.outerHTML !== row.outerHTML) place(row, row.classList.contains("live"));
   }
+  refreshTotals();
 }
 
 function connect() {
@@ -195,8 +219,10 @@ function connect() {
     } else if (message.type === "rows") {
       if (!listing) { location.reload(); return; }
       for (const { html, live: isLive } of message.rows) place(fragment(html).firstElementChild, isLive);
+      refreshTotals();
     } else if (message.type === "deleted") {
       for (const id of message.ids) document.getElementById(id)?.remove();
+      refreshTotals();
     } else if (takeAttention(message)) {
       return;
     } else if (message.type === "behind" && listing) {

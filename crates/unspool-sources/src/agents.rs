@@ -5,34 +5,31 @@
 use serde_json::Value;
 use unspool_model::provenance::Feed;
 
-use crate::decode::{
-    Fields, Format, acp, ai_sdk, aider, atif, claude, cline, codex, continue_dev, copilot, droid,
-    formats, gemini, kilo, mini_swe_agent, opencode, pi, qwen, rows, thoughtflow,
-};
+use crate::decode::{self, Fields, Format, acp, formats};
 use crate::discover::LogLocation;
 use crate::read::event_table::EventTable;
 use crate::read::own_file::OwnFile;
 
 /// Every supported agent, in display order.
 pub static AGENTS: &[Agent] = &[
-    claude::AGENT,
-    codex::AGENT,
-    opencode::AGENT,
-    copilot::AGENT,
-    gemini::AGENT,
-    qwen::AGENT,
-    pi::AGENT,
-    kilo::AGENT,
-    cline::AGENT,
-    droid::AGENT,
-    continue_dev::AGENT,
-    mini_swe_agent::AGENT,
-    aider::AGENT,
-    acp::AGENT,
-    ai_sdk::AGENT,
-    atif::AGENT,
-    thoughtflow::AGENT,
-    rows::AGENT,
+    decode::claude::AGENT,
+    decode::codex::AGENT,
+    decode::opencode::AGENT,
+    decode::copilot::AGENT,
+    decode::gemini::AGENT,
+    decode::qwen::AGENT,
+    decode::pi::AGENT,
+    decode::kilo::AGENT,
+    decode::cline::AGENT,
+    decode::droid::AGENT,
+    decode::continue_dev::AGENT,
+    decode::mini_swe_agent::AGENT,
+    decode::aider::AGENT,
+    decode::acp::AGENT,
+    decode::ai_sdk::AGENT,
+    decode::atif::AGENT,
+    decode::thoughtflow::AGENT,
+    decode::rows::AGENT,
 ];
 
 /// A supported agent.
@@ -66,6 +63,8 @@ pub struct Agent {
     pub calls_come_late: bool,
     /// True for a record of the agent's list of typed prompts, which is not a session.
     pub is_prompt_history: fn(&Fields<'_>) -> bool,
+    /// What a record is of that the agent writes and that is not read.
+    pub unread: fn(&Fields<'_>) -> Option<&'static str>,
 }
 
 /// How an agent says which of its processes runs which session.
@@ -158,6 +157,7 @@ impl Agent {
             trace_variables: &[],
             calls_come_late: false,
             is_prompt_history: |_| false,
+            unread: |_| None,
         }
     }
 

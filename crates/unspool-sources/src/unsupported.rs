@@ -1,9 +1,11 @@
 //! Files of agents that are known and not read, so that an error says what such a file is. Without
-//! this a thread of Amp would be read as rows of messages, which lack its calls.
+//! this a thread of Amp would be read as rows of messages, which lack its calls. What agents that are
+//! read write beside their sessions is in their own folders.
 
 use std::io;
 use std::path::Path;
 
+use crate::agents::AGENTS;
 use crate::decode::Fields;
 use crate::read::rows;
 
@@ -28,7 +30,9 @@ static UNSUPPORTED: &[UnsupportedFormat] = &[
 
 /// What the document is that begins with this record.
 pub fn of_record(fields: &Fields<'_>) -> Option<&'static str> {
-    UNSUPPORTED.iter().find(|format| (format.is_document)(fields)).map(|format| format.what)
+    let known = UNSUPPORTED.iter().find(|format| (format.is_document)(fields));
+    let of_agents = || AGENTS.iter().find_map(|agent| (agent.unread)(fields));
+    known.map(|format| format.what).or_else(of_agents)
 }
 
 /// What a database is.

@@ -20,6 +20,8 @@ pub struct StatsRequest {
     /// Milliseconds: only turns that started at or after this time.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// Leaves out sessions with this tag and their sub-agents.
+    pub without_tag: Option<String>,
     pub prices: Prices,
 }
 
@@ -27,7 +29,8 @@ impl StatsRequest {
     /// True if a filter is set.
     pub fn is_narrow(&self) -> bool {
         let times = self.since.is_some() || self.until.is_some();
-        times || self.agent.is_some() || self.project.is_some() || self.folder.is_some()
+        let sessions = [&self.agent, &self.project, &self.folder, &self.without_tag];
+        times || sessions.into_iter().any(Option::is_some)
     }
 
     /// True if `at` is in the requested period. None is, unless a period is set.

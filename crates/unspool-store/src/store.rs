@@ -150,6 +150,8 @@ pub struct StepRequest {
     pub usage: Usage,
     /// The request that it answers, if its source names it.
     pub request: Option<Arc<str>>,
+    /// It has tokens, or something that the model said or called.
+    pub has_reply: bool,
 }
 
 /// The next free row number of each table.

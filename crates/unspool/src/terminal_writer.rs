@@ -50,8 +50,10 @@ pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() && !matches!(c, '\n' | '\t') || is_deceptive(c) {
-            // Writing to a string does not fail.
-            let _ = write!(out, "\\u{:04x}", c as u32);
+            // JSON has pairs for characters above U+FFFF. Writing to a string does not fail.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         } else {
             out.push(c);
         }
@@ -65,7 +67,8 @@ mod tests {
 
     #[test]
     fn json_for_a_terminal_has_no_control_characters_and_the_same_value() {
-        let value = serde_json::json!({ "a\u{9b}31m": "x\u{202e}y\u{7f}é✓\u{1b}", "n": 1 });
+        let value =
+            serde_json::json!({ "a\u{9b}31m": "x\u{202e}y\u{7f}é✓\u{1b}\u{e0041}𝕏", "n": 1 });
         let json = serde_json::to_string_pretty(&value).unwrap();
         // In pieces, which split characters.
         for size in 1..8 {
@@ -73,9 +76,10 @@ mod tests {
             let mut writer = TerminalWriter::new(&mut out);
             json.as_bytes().chunks(size).for_each(|piece| writer.write_all(piece).unwrap());
             let text = String::from_utf8(out).unwrap();
-            let is_hostile = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            let is_hostile =
+                |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{e0041}');
             assert!(!text.contains(is_hostile), "{text:?}");
-            assert!(text.contains("é✓"));
+            assert!(text.contains("é✓") && text.contains('𝕏'));
             assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
         }
     }

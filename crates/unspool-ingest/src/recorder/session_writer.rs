@@ -28,6 +28,7 @@ use unspool_store::store::SessionOutline;
 
 pub use self::changes::{CountDelta, Missing};
 pub use self::row_ids::RowIds;
+use super::pending_write::PendingWrite;
 
 pub(crate) struct TrackedTurn {
     pub row: RowId,
@@ -99,6 +100,8 @@ pub struct SessionWriter {
     pub(crate) published: u64,
     /// The last seq that was written or is in the current batch.
     pub(crate) written: u64,
+    /// The last write of its rows, which may be under way.
+    pub(crate) pending_write: Option<PendingWrite>,
     /// Turns and visible parts added since `take_count_delta`.
     count_delta: CountDelta,
 }
@@ -188,7 +191,15 @@ impl SessionWriter {
             has_subscribers: false,
             published: 0,
             written: 0,
+            pending_write: None,
             count_delta: CountDelta::default(),
+        }
+    }
+
+    /// Waits until its rows can be read from the archive.
+    pub(crate) fn wait_for_write(&mut self) {
+        if let Some(write) = self.pending_write.take() {
+            write.wait();
         }
     }
 

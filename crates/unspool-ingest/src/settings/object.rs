@@ -1,8 +1,9 @@
 //! JSON settings as fields in file order, so that all but ours keep their order and their bytes.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -34,9 +35,14 @@ impl<'de> Deserialize<'de> for Object {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object, M::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                let mut fields: Vec<(String, Box<RawValue>)> = Vec::new();
+                let mut names = HashSet::new();
+                while let Some((name, value)) = map.next_entry::<String, _>()? {
+                    // Programs differ in which of the two they read.
+                    if !names.insert(name.clone()) {
+                        return Err(M::Error::custom(format!("it has two fields `{name}`")));
+                    }
+                    fields.push((name, value));
                 }
                 Ok(Object(fields))
             }

@@ -21,6 +21,7 @@ use unspool_store::store::{Store, StoreError};
 
 use crate::recorder::Recorder;
 use crate::recorder::batch::{IngestMode, Packer};
+use crate::recorder::pending_write::PendingCommit;
 use crate::recorder::session_writer::SessionWriter;
 use crate::report::{Progress, Tally};
 use crate::stdin_capture::display_name;
@@ -102,6 +103,8 @@ pub(crate) struct Worker<'a, S: Store> {
     /// Bytes and records read since the last commit.
     read: u64,
     records: u64,
+    /// The batch that the writer thread is writing while this worker reads on in a long file.
+    pending: Option<PendingCommit>,
     /// Finished sessions that are not committed yet. The next file of one goes on with it, so that
     /// a session of many files is not loaded again with each.
     done: FxHashMap<SessionId, SessionWriter>,
@@ -125,6 +128,7 @@ impl<'a, S: Store> Worker<'a, S> {
             packer,
             read: 0,
             records: 0,
+            pending: None,
             done: FxHashMap::default(),
             files_in_batch: Vec::new(),
             current: None,
@@ -174,6 +178,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     /// Claims and opens a session. None if the user deleted it.
     pub(crate) fn open(&mut self, ident: &SessionIdent<'_>) -> Result<Option<OpenFeed>, Stop> {
+        self.finish_commit()?;
         let id = SessionId::of(ident.agent, ident.session);
         if let Some(mut writer) = self.done.remove(&id) {
             // The file may need turns that left memory with the batch.
@@ -257,7 +262,31 @@ impl<'a, S: Store> Worker<'a, S> {
             self.packer.batch().files.push(file);
             current.add_to(&mut self.packer)?;
         }
+        if self.shared.live.is_none() && self.done.is_empty() {
+            (self.read, self.records) = (0, 0);
+            return Ok(self.begin_commit()?);
+        }
         self.commit()
+    }
+
+    /// Writes the batch while the file is read on. Only where nobody waits for other files: the next
+    /// slice of one would wait for this batch.
+    fn begin_commit(&mut self) -> Result<(), StoreError> {
+        self.finish_commit()?;
+        let current =
+            self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
+        let writers = current.map(|feed| &mut feed.writer);
+        self.pending = self.shared.recorder.begin_commit(&mut self.packer, writers)?;
+        Ok(())
+    }
+
+    /// Waits for the batch that is being written.
+    fn finish_commit(&mut self) -> Result<(), StoreError> {
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        self.shared.recorder.finish_commit(pending).inspect_err(|_| {
+            // What was packed since builds on rows that are not there.
+            let _ = self.packer.finish();
+        })
     }
 
     /// Finishes the current file.
@@ -309,6 +338,7 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn commit_batch(&mut self) -> Result<(), StoreError> {
+        self.finish_commit()?;
         let current =
             self.current.iter_mut().flat_map(|current| current.ident.iter_mut().flatten());
         let writers = current.map(|feed| &mut feed.writer).chain(self.done.values_mut());
@@ -340,6 +370,10 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn free_current(&mut self) {
+        // Others may open its sessions from now on.
+        if let Some(pending) = &self.pending {
+            pending.write.wait();
+        }
         if let Some(current) = &mut self.current {
             let writers = current.ident.drain(..).flatten();
             self.shared.claims.free(writers.map(|feed| feed.writer.id));

@@ -10,7 +10,7 @@ use crate::answer::{Answer, AnswerBuilder};
 use crate::arguments::Arguments;
 use crate::exit::Exit;
 use crate::item::{Item, SafeValue};
-use crate::reader::Reader;
+use crate::reader::{PRIVATE_TAG, Reader};
 use crate::scope::Scope;
 use crate::tool::{AFTER, AGENT, PROJECT, Parameter, SINCE, Tool, ToolError, UNTIL};
 
@@ -50,6 +50,7 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
         folder,
         since: arguments.time("since")?,
         until: arguments.time("until")?,
+        without_tag: Some(PRIVATE_TAG.to_owned()),
         prices: reader.prices().clone(),
     };
     let skipped = arguments.after(|cursor| cursor.parse::<usize>().ok())?.unwrap_or(0);

@@ -3,10 +3,10 @@
 
 use unspool_model::id::SessionId;
 use unspool_query::params::{SEARCH_KINDS, TOOL_STATES};
-use unspool_query::search::{Outcome, search};
+use unspool_query::search::search_among;
 use unspool_store::blocking::block_on;
-use unspool_store::search::SearchRequest;
-use unspool_store::store::View;
+use unspool_store::search::{Hit, SearchRequest, SearchResults};
+use unspool_store::store::{StoredSession, View};
 
 use super::list_sessions::session_fields;
 use crate::answer::{Answer, AnswerBuilder};
@@ -82,23 +82,25 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
             "give `query`, or `kind`, `tool` or `state` for the newest parts",
         ));
     }
-    let Outcome { results, reading } = block_on(search(&reader.view, request))?;
+    let texts = HitTexts::new(query);
+    let (found, reading) = block_on(search_among(&reader.view, request, |request, results| {
+        let seen = Seen { reader, texts: &texts, project: narrower.as_deref() };
+        let (results, hits) = seen.hits(request, results, wanted)?;
+        let found = Found { newest_first: results.newest_first, hits };
+        Ok::<_, ToolError>((!found.hits.is_empty()).then_some(found))
+    }))?;
     let mut head = Item::new();
     head.text(&mut reader.exit_of_none(), "understood", &reading.understood, 300);
-    head.flag("newest_first", results.newest_first);
-    if results.hits.is_empty() {
+    head.flag("newest_first", found.as_ref().is_some_and(|found| found.newest_first));
+    if found.is_none() {
         let other = reading.suggestions.first().map(|other| other.query.as_str());
         head.field(&mut reader.exit_of_none(), "try_instead", other);
     }
     let mut answer = AnswerBuilder::new(arguments.limit(), head.done(), "hits");
-    let texts = HitTexts::new(query);
-    let more = results.hits.len() > wanted && wanted < MAX_HITS;
-    for (next, hit) in results.hits.iter().enumerate().skip(told).take(count) {
-        let Some(stored) = visible(reader, hit.session, narrower.as_deref())? else { continue };
-        let mut exit = reader.exit(&stored)?;
-        let Some(text) = hit_text(reader, &mut exit, &stored, hit, &texts, SNIPPET_CHARS)? else {
-            continue;
-        };
+    let hits = found.map(|found| found.hits).unwrap_or_default();
+    let more = hits.len() > wanted && wanted < MAX_HITS;
+    for (next, SeenHit { hit, stored, text }) in hits.iter().enumerate().skip(told).take(count) {
+        let mut exit = reader.exit(stored)?;
         let mut item = Item::new();
         if let Some(part) = hit.part.filter(|_| hit.kind != "user") {
             item.id("part", &part);
@@ -107,8 +109,8 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
         item.word("kind", kind_name(&hit.kind));
         item.field(&mut exit, "tool", hit.tool.as_deref());
         item.field(&mut exit, "state", hit.notable_state()).milliseconds("at", hit.at);
-        item.text(&mut exit, "snippet", &text, SNIPPET_CHARS + 80);
-        item.object("of", brief(&mut exit, &stored));
+        item.text(&mut exit, "snippet", text, SNIPPET_CHARS + 80);
+        item.object("of", brief(&mut exit, stored));
         if !answer.push(item.done()) {
             return Ok(answer.finish(Some(next.to_string())));
         }
@@ -116,22 +118,77 @@ fn run<V: View>(reader: &Reader<V>, arguments: &Arguments) -> Result<Answer, Too
     Ok(answer.finish(more.then(|| wanted.to_string())))
 }
 
+/// The hits that the client may see.
+struct Found {
+    newest_first: bool,
+    hits: Vec<SeenHit>,
+}
+
+/// A hit that the client may see, and its text.
+struct SeenHit {
+    hit: Hit,
+    stored: StoredSession,
+    text: String,
+}
+
+/// What decides whether a hit is seen. Everything that an answer says comes from seen hits, the cursor
+/// and the sentence about the search too: each would tell whether a guess at a secret is right.
+struct Seen<'r, V: View> {
+    reader: &'r Reader<V>,
+    texts: &'r HitTexts,
+    project: Option<&'r str>,
+}
+
+impl<V: View> Seen<'_, V> {
+    /// The first hits that are seen: one more than wanted, if there are so many.
+    fn hits(
+        &self,
+        request: &SearchRequest,
+        results: SearchResults,
+        wanted: usize,
+    ) -> Result<(SearchResults, Vec<SeenHit>), ToolError> {
+        let seen = self.first(&results.hits, wanted)?;
+        if seen.len() > wanted || results.hits.len() < request.limit {
+            return Ok((results, seen));
+        }
+        // Hits that are not seen took the places of others.
+        let request = SearchRequest { limit: MAX_HITS + 1, ..request.clone() };
+        let results = block_on(self.reader.view.search(request))?;
+        let seen = self.first(&results.hits, wanted)?;
+        Ok((results, seen))
+    }
+
+    fn first(&self, hits: &[Hit], wanted: usize) -> Result<Vec<SeenHit>, ToolError> {
+        let mut seen = Vec::new();
+        for hit in hits {
+            if seen.len() > wanted {
+                break;
+            }
+            let Some(stored) = visible(self.reader, hit.session, self.project)? else { continue };
+            let mut exit = self.reader.exit(&stored)?;
+            let text = hit_text(self.reader, &mut exit, &stored, hit, self.texts, SNIPPET_CHARS)?;
+            drop(exit);
+            if let Some(text) = text {
+                seen.push(SeenHit { hit: hit.clone(), stored, text });
+            }
+        }
+        Ok(seen)
+    }
+}
+
 /// The session of a hit, if the client may see it.
 pub fn visible<V: View>(
     reader: &Reader<V>,
     session: SessionId,
     project: Option<&str>,
-) -> Result<Option<unspool_store::store::StoredSession>, ToolError> {
+) -> Result<Option<StoredSession>, ToolError> {
     let Some(stored) = block_on(reader.view.session(session))? else { return Ok(None) };
     let is_seen = reader.is_in_project(&stored, project) && reader.may_see(&stored)?;
     Ok(is_seen.then_some(stored))
 }
 
 /// What a hit says about its session.
-pub fn brief(
-    exit: &mut crate::exit::Exit<'_>,
-    stored: &unspool_store::store::StoredSession,
-) -> crate::item::SafeValue {
+pub fn brief(exit: &mut crate::exit::Exit<'_>, stored: &StoredSession) -> crate::item::SafeValue {
     let mut whole = Item::new();
     session_fields(&mut whole, exit, stored);
     whole.only(&["session", "agent", "title", "project", "started_at", "state"])

@@ -71,6 +71,9 @@ fn private_sessions_are_in_no_answer() {
     let client = machine.server(Scope::All);
     let all = all_answers(&client);
     assert!(all.contains("papaya") && !all.contains("quince"), "{all}");
+    assert!(!all.contains("/home/dev/app/web"), "{all}");
+    assert_eq!(client.call("get_stats", json!({}))["sessions"], 2);
+    assert_eq!(client.call("get_stats", json!({ "by": "tool" }))["rows"][0]["calls"], 2);
     for tool in ["get_session", "get_turn", "get_prompt", "get_thoughtflow"] {
         let error = client.try_call(tool, json!({ "session": session.to_string() })).unwrap_err();
         assert!(error.contains("there is no session"), "{tool}: {error}");
@@ -89,4 +92,26 @@ fn the_own_session_is_the_one_that_the_client_says_it_is() {
     let scope = Scope::folder(Path::new("/home/dev/app"));
     let other = machine.client(scope, None, Some(NEIGHBOUR)).call("get_session", json!({}));
     assert_ne!(other["session"], SessionId::of("claude-code", NEIGHBOUR).to_string());
+}
+
+/// Whatever an answer says of a search comes from what the client may see: a guess that is right and
+/// one that is wrong get the same sentence.
+#[test]
+fn a_search_says_nothing_of_what_it_does_not_tell() {
+    let machine = machine();
+    let session = SessionId::of("claude-code", BELOW);
+    machine.submit(Request::Tag { session, add: vec!["private".to_owned()], remove: vec![] });
+    let client = machine.server(Scope::All);
+    for (right, wrong) in [
+        ("quin*", "quix*"),
+        ("quince", "quinxe"),
+        ("fruit quince", "fruit quinxe"),
+        ("\"Find fruit quince\"", "\"Find fruit quinxe\""),
+        ("ls --quince", "ls --quinxe"),
+    ] {
+        let told = client.call("search_sessions", json!({ "query": right })).to_string();
+        let guess = client.call("search_sessions", json!({ "query": wrong })).to_string();
+        let same = |text: &str| text.replace("quinxe", "quince").replace("quix*", "quin*");
+        assert_eq!(same(&told), same(&guess), "{right}");
+    }
 }

@@ -181,7 +181,8 @@ impl Assembler {
         let turn = self.index.turns.get(name.of_turn());
         let step = self.index.steps.get(name).map(|step| step.0);
         let part = self.index.parts.get(name).map(|part| part.0);
-        let stored = self.index.stored.get(&name.digest()).map(|turn| *turn as usize);
+        let stored = |digest: u64| self.index.stored.get(&digest).map(|turn| *turn as usize);
+        let stored = stored(name.digest()).or_else(|| stored(name.shared_digest()));
         [turn, step, part, stored].into_iter().flatten()
     }
 

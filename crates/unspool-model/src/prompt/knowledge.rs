@@ -1,7 +1,9 @@
-//! What can be known of the prompts of each agent: the one place that says it, for the command, the
-//! pages, the terminal application and `doctor`.
+//! What can be known of the prompts of an agent, for the command, the pages, the terminal application
+//! and `doctor`. Each agent's row of the table has it.
 
 use serde::Serialize;
+
+use crate::agent::table;
 
 /// How much of a prompt an agent's own files have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -18,8 +20,6 @@ pub enum PromptGrade {
 /// What is known of an agent's prompts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PromptKnowledge {
-    #[serde(skip)]
-    agent: &'static str,
     pub grade: PromptGrade,
     /// The first recorded version of which this is so; older ones have the conversation alone.
     pub since: Option<&'static str>,
@@ -33,96 +33,26 @@ const CONVERSATION: &str = "the user's words, replies, calls and results";
 const NOTHING_MORE: &str =
     "this agent has no switch that writes down its requests and that Unspool reads";
 
-const fn part(agent: &'static str, known: &'static str, missing: &'static str) -> PromptKnowledge {
+pub(crate) const fn part(known: &'static str, missing: &'static str) -> PromptKnowledge {
     let (grade, since, next) = (PromptGrade::Part, None, NOTHING_MORE);
-    PromptKnowledge { agent, grade, since, known, missing, next }
+    PromptKnowledge { grade, since, known, missing, next }
 }
 
-const fn conversation(agent: &'static str, missing: &'static str) -> PromptKnowledge {
+pub(crate) const fn conversation(missing: &'static str) -> PromptKnowledge {
     let (grade, since, next) = (PromptGrade::Conversation, None, NOTHING_MORE);
-    PromptKnowledge { agent, grade, since, known: CONVERSATION, missing, next }
+    PromptKnowledge { grade, since, known: CONVERSATION, missing, next }
 }
 
-const KNOWLEDGE: &[PromptKnowledge] = &[
-    PromptKnowledge {
-        agent: "claude-code",
-        grade: PromptGrade::Whole,
-        since: Some("2.1.325"),
-        known: "each request, sub-agents and failed attempts included",
-        missing: "the billing header of the system prompt; calls for titles and compactions",
-        next: "start it with `unspool run -- claude`, which makes it write down its requests",
-    },
-    PromptKnowledge {
-        agent: "codex",
-        grade: PromptGrade::Whole,
-        since: Some("0.166"),
-        known: "each call, as the items of the rollout in their order",
-        missing: "tools and exact instructions of models that do not get them as items",
-        next: "start it with `unspool run -- codex`, which makes it write down its requests",
-    },
-    PromptKnowledge {
-        next: "start it with `unspool run -- copilot`, which makes it write down its instructions, \
-               tools and what is new in each call",
-        ..part(
-            "copilot",
-            "the system prompt, what the program and hooks added to the user's words, replies, \
-             calls and results",
-            "tool schemas",
-        )
-    },
-    part(
-        "gemini",
-        "the session context, what hooks added, mentioned files, the user's words, replies, calls \
-         and results",
-        "the system prompt and tool schemas",
-    ),
-    part(
-        "qwen",
-        "what hooks added, mentioned files, the user's words, replies, calls and results",
-        "the system prompt, the startup context and tool schemas",
-    ),
-    part(
-        "opencode",
-        "what OpenCode added to the user's words, replies, calls and results",
-        "the system prompt, instruction files and tool schemas",
-    ),
-    part(
-        "kilo",
-        "what Kilo added to the user's words, replies, calls and results",
-        "the system prompt, instruction files and tool schemas",
-    ),
-    part(
-        "droid",
-        "reminders, the user's words, replies, calls and results",
-        "the system prompt and tool schemas",
-    ),
-    part(
-        "pi",
-        "the system prompt (since 0.87), skills, mentioned files, the user's words, replies, calls \
-         and results",
-        "tool schemas",
-    ),
-    part(
-        "cline",
-        "the system prompt, the user's words, replies, calls and results",
-        "tool schemas and details of the environment",
-    ),
-    part("mini-swe-agent", "the system prompt and every message of the trajectory", "tool schemas"),
-    conversation("continue", "the system prompt, instruction files and tool schemas"),
-    conversation("aider", "the system prompt, the repository map and the files that were sent"),
-];
-
-const OTHERS: PromptKnowledge = conversation("", "all that the model was sent beside it");
+pub(crate) const OTHERS: PromptKnowledge = conversation("all that the model was sent beside it");
 
 impl PromptKnowledge {
     pub fn of(agent: &str) -> PromptKnowledge {
-        let found = KNOWLEDGE.iter().find(|knowledge| knowledge.agent == agent);
-        *found.unwrap_or(&OTHERS)
+        table::of(agent).map_or(OTHERS, |row| row.prompts)
     }
 
-    /// The agents that are listed.
+    /// The agents of which more is known than of any program.
     pub fn agents() -> impl Iterator<Item = &'static str> {
-        KNOWLEDGE.iter().map(|knowledge| knowledge.agent)
+        table::AGENTS.iter().filter(|row| row.prompts != OTHERS).map(|row| row.name)
     }
 
     /// The same for one version of the agent.

@@ -1,9 +1,12 @@
 //! Memory: closed content leaves the assembler as changes and is not kept.
 
+use unspool_model::assemble::{Assembler, TurnStub};
 use unspool_model::change::Change;
 use unspool_model::event::EndReason::Completed;
 use unspool_model::event::ProseKind::Text;
 use unspool_model::event::{AgentEnd, ToolEnd};
+use unspool_model::provenance::Name;
+use unspool_model::session::Turn;
 
 use crate::script::*;
 
@@ -127,6 +130,27 @@ fn law_9_a_late_event_finds_a_turn_that_was_let_go() {
     run.assembler.restore(&first);
     run.apply(late);
     assert_eq!(run.tool("t1").output.as_deref(), Some("late"));
+}
+
+#[test]
+fn law_9_the_digests_of_the_first_archives_lead_to_their_turns() {
+    // Law 9: digests of short names were made in another way. Archives still have them.
+    let run = reply([called("t1", "Bash"), over(Completed), prompt("p2")]);
+    let transcript = run.transcript();
+    let stubs = transcript.turns.iter().map(|turn| TurnStub {
+        turn: Turn { parts: Vec::new(), steps: Vec::new(), ..turn.clone() },
+        names: turn
+            .parts
+            .iter()
+            .flat_map(|part| &part.origin.names)
+            .filter(|name| !name.is_local())
+            .map(Name::shared_digest)
+            .collect(),
+    });
+    let assembler = Assembler::resume_from_stubs(&transcript.session, stubs);
+    let late = ended("t1", ToolEnd::Completed, "late").event(99);
+    assert_ne!(Name::Call("t1".into()).shared_digest(), Name::Call("t1".into()).digest());
+    assert!(assembler.needs(&late).contains(&transcript.turns[0].id));
 }
 
 #[test]

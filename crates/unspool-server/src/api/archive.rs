@@ -55,6 +55,7 @@ async fn figures<S: Store>(app: &App<S>, params: &RequestParams) -> Result<Stats
         folder: None,
         since: params.time("since"),
         until: params.time("until"),
+        without_tag: None,
         prices: app.settings.prices.clone(),
     };
     let mut figures = app.view().stats(request).await?;

@@ -26,6 +26,8 @@ const VIEW_WIDTH: f64 = 1000.0;
 const VIEW_HEIGHT: f64 = 200.0;
 /// Maximum bar width in SVG units.
 const MAX_BAR_WIDTH: f64 = 48.0;
+/// So many bars have a label each.
+const MAX_LABELLED_BARS: usize = 4;
 
 /// Stacked bars over time.
 pub fn columns(
@@ -39,8 +41,15 @@ pub fn columns(
     let most = ceiling(columns.iter().map(sum).fold(0.0, f64::max));
     let slot = VIEW_WIDTH / columns.len().max(1) as f64;
     let wide = (slot * 0.8).min(MAX_BAR_WIDTH);
-    let labels = [columns.first(), columns.get(columns.len() / 2), columns.last()];
-    let labels = if columns.len() < 3 { &labels[..columns.len().min(1)] } else { &labels[..] };
+    // A few labels fit below their bars; of more there are those of the first, middle and last bar.
+    let each = columns.len() <= MAX_LABELLED_BARS;
+    let labels: Vec<&ChartBar> = match each {
+        true => columns.iter().collect(),
+        false => {
+            let some = [columns.first(), columns.get(columns.len() / 2), columns.last()];
+            some.into_iter().flatten().collect()
+        }
+    };
     html! {
         figure.chart {
             figcaption {
@@ -78,8 +87,8 @@ pub fn columns(
                         }
                     }
                 }
-                div.ends aria-hidden="true" {
-                    @for label in labels.iter().flatten() { span { (unspool_export::html::text::safe(&label.label)) } }
+                div.ends.each[each] aria-hidden="true" {
+                    @for label in &labels { span { (unspool_export::html::text::safe(&label.label)) } }
                 }
             }
         }

@@ -33,6 +33,7 @@ pub async fn stats<S: Store>(
         folder: None,
         since: filter.since,
         until: filter.until,
+        without_tag: None,
         prices: app.settings.prices.clone(),
     };
     let figures = app.view().stats(request).await?;

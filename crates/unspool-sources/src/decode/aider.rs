@@ -8,6 +8,7 @@ mod agent;
 mod chat;
 mod edit_blocks;
 mod history;
+mod input_history;
 mod question;
 mod reply;
 mod token_line;

@@ -8,14 +8,15 @@ use rusqlite::ErrorCode;
 use rustc_hash::FxHashSet;
 use unspool_index::{BitmapRebuilder, NgramBitmap, SegmentItem, merge};
 use unspool_model::part::{Kind, Part};
+use unspool_model::provenance::Name;
 use unspool_model::session::{Session, Turn};
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::references::references;
 use super::block_store::Blocks;
 use super::derived_columns::{
-    SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, names_of, part_columns,
-    part_sums, part_values, prompt_and_models, session_values, stored_names, turn_values,
+    SESSION, STEP_SUMS, TURN, TURN_SUMS, first_prompt, models_of, part_columns, part_sums,
+    part_values, prompt_and_models, session_values, stored_names, turn_values,
 };
 use super::edited_files;
 use super::error::sqlite_error;
@@ -105,7 +106,7 @@ fn turns(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
             Ok(steps) => {
                 let names: FxHashSet<u64> = stored_names(connection, number)?.into_iter().collect();
                 let mut found = steps.iter().filter(|step| !step.name.is_local());
-                if found.any(|step| !names.contains(&step.name.digest())) {
+                if found.any(|step| !has_name(&names, &step.name)) {
                     report.problem(format!("turn {id} lacks the name of one of its steps"));
                 }
             }
@@ -170,7 +171,7 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
         {
             report.problem(format!("the columns of part {id} differ from its payload"));
         }
-        if names_of(&part).any(|name| !names.contains(&name)) {
+        if part.origin.names.iter().any(|name| !name.is_local() && !has_name(&names, name)) {
             report.problem(format!("the turn of part {id} lacks one of its names"));
         }
         if !part.origin.is_hidden() && !indexed.has(number, &part) {
@@ -181,6 +182,11 @@ fn parts(connection: &Connection, report: &mut CheckReport) -> Result<(), StoreE
 }
 
 /// True if the `agent` rows of a part match its payload.
+/// True if one of the stored digests of a turn leads to it by this name.
+fn has_name(digests: &FxHashSet<u64>, name: &Name) -> bool {
+    digests.contains(&name.digest()) || digests.contains(&name.shared_digest())
+}
+
 fn agents_match(
     connection: &Connection,
     row: RowId,

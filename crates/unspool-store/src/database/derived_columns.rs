@@ -133,7 +133,7 @@ pub(super) fn part_values(part: &Part) -> Vec<Value> {
 }
 
 /// The digests of a part's session-wide names.
-pub(super) fn names_of(part: &Part) -> impl Iterator<Item = u64> {
+fn names_of(part: &Part) -> impl Iterator<Item = u64> {
     part.origin.names.iter().filter(|name| !name.is_local()).map(Name::digest)
 }
 

@@ -10,6 +10,7 @@ use unspool_model::id::{PartId, StepId};
 use unspool_model::part::Part;
 use unspool_model::prompt::PromptRecord;
 use unspool_model::provenance::Name;
+use unspool_model::session::Usage;
 
 use super::load::{Loader, id, usage};
 use crate::pack::PackError;
@@ -101,22 +102,47 @@ pub(super) fn step_requests(
     )?;
     let mut rows = statement.query([session])?;
     let mut steps: Vec<StepRequest> = Vec::new();
+    let mut with_reply = None;
     while let Some(row) = rows.next()? {
         let origin: Origin =
             serde_json::from_str(row.get_ref(9)?.as_str()?).map_err(PackError::from)?;
         let turn = row.get(0)?;
         let before = steps.last().filter(|before| before.turn == turn);
+        let step: String = row.get(10)?;
+        let usage = usage(&row, 3)?;
+        let has_reply = usage != Usage::default() || {
+            // Most steps have tokens, so most sessions do without this.
+            let found = match with_reply.take() {
+                Some(found) => found,
+                None => steps_with_reply(connection, session)?,
+            };
+            with_reply.insert(found).contains(&step)
+        };
         steps.push(StepRequest {
             turn,
             step: before.map_or(1, |before| before.step + 1),
-            id: StepId(id(row.get_ref(10)?.as_str()?)?),
+            id: StepId(id(&step)?),
             name: origin.name,
             model: row.get(2)?,
-            usage: usage(&row, 3)?,
+            usage,
             request: origin.request,
+            has_reply,
         });
     }
     Ok(steps)
+}
+
+/// The steps of a session in which the model said or called something.
+fn steps_with_reply(
+    connection: &Connection,
+    session: RowId,
+) -> Result<FxHashSet<String>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT part.step FROM turn JOIN part ON part.turn = turn.row
+         WHERE turn.session = ?1 AND part.step IS NOT NULL AND role = 'assistant'
+             AND kind IN ('text', 'reasoning', 'tool', 'agent')",
+    )?;
+    Ok(statement.query_map([session], |row| row.get(0))?.collect::<sql::Result<_>>()?)
 }
 
 pub(super) fn parts_by_id(

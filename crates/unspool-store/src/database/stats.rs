@@ -8,8 +8,7 @@ mod session_costs;
 mod tool_calls;
 mod usage_totals;
 
-use crate::sql::Connection;
-use crate::sql::Value;
+use crate::sql::{Connection, OptionalExtension, Value};
 
 use self::groups::Groups;
 use self::session_costs::SessionCosts;
@@ -24,6 +23,12 @@ use crate::store::StoreError;
 const TURN_TIME: &str = "coalesce(turn.started, turn.first, turn.ended, session.started)";
 
 pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, StoreError> {
+    // A tag that no session has would only make the passes slower.
+    let without_tag = match &request.without_tag {
+        Some(tag) if has_tag(connection, tag)? => Some(tag.clone()),
+        Some(_) | None => None,
+    };
+    let request = &StatsRequest { without_tag, ..request.clone() };
     let mut totals = Totals::default();
     let mut groups = Groups::default();
     let mut costs = SessionCosts::load(connection)?;
@@ -46,6 +51,11 @@ pub fn stats(connection: &Connection, request: &StatsRequest) -> Result<Stats, S
         failures: failures(connection, request)?,
         error_paths: error_paths(connection, request)?,
     })
+}
+
+fn has_tag(connection: &Connection, tag: &str) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM tag WHERE name = ?1 LIMIT 1")?;
+    Ok(statement.query_row([tag], |row| row.get::<_, i64>(0)).optional()?.is_some())
 }
 
 /// Conditions on sessions and on the times of turns, with their values.
@@ -73,6 +83,17 @@ pub(super) fn conditions(request: &StatsRequest) -> Conditions {
             format!(
                 "(session.project = ?{at} \
                   OR substr(session.project, 1, length(?{at}) + 1) = ?{at} || '/')"
+            )
+        }),
+        condition(request.without_tag.clone().map(Value::from), &|at| {
+            format!(
+                "session.row NOT IN (WITH RECURSIVE left_out (row, id) AS (
+                     SELECT tagged.row, tagged.id FROM tag
+                     JOIN session AS tagged ON tagged.row = tag.session WHERE tag.name = ?{at}
+                     UNION
+                     SELECT child.row, child.id FROM left_out
+                     JOIN session AS child ON child.parent = left_out.id)
+                 SELECT row FROM left_out)"
             )
         }),
     ];

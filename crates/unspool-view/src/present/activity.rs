@@ -174,7 +174,11 @@ impl Activity {
         {
             return Activity::MaybeWaiting { what: requested(tool), since: part.started };
         }
-        let silent = moment.is_later(moment.last_sign(turn), SILENT_AFTER)
+        let last_sign = moment.last_sign(turn);
+        // The clock was set back, or the log has a wrong time: it does not say that the agent works.
+        let is_ahead = last_sign.is_some_and(|at| at.duration_since(moment.now) >= SILENT_AFTER);
+        let silent = is_ahead
+            || moment.is_later(last_sign, SILENT_AFTER)
             || moment.calls_come_late && moment.may_be_over(turn);
         if let Some((part, tool)) = running.or_else(|| calls().next_back().filter(|_| !silent)) {
             let (what, more) = (call(tool), calls().count() - 1);

@@ -186,3 +186,10 @@ fn an_agent_that_writes_nothing_is_silent_and_does_not_work() {
     assert_eq!(sentence(vec![], 60, ""), "No activity for 1 min");
     assert_eq!(sentence(vec![], 720, ""), "No activity for 12 min");
 }
+
+#[test]
+fn a_record_from_the_future_does_not_say_that_the_agent_works() {
+    assert!(matches!(activity(vec![], -59, ""), Activity::Working { .. }));
+    assert!(matches!(activity(vec![], -3600, ""), Activity::Silent { .. }));
+    assert!(matches!(activity(vec![bash("npm test")], -3600, ""), Activity::Silent { .. }));
+}

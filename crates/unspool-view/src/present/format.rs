@@ -65,8 +65,11 @@ pub fn token_phrase(fresh: u64, cached: u64) -> String {
     }
 }
 
-/// `$1.20`, or `~$1.20` if it is estimated.
+/// `$1.20`, or `~$1.20` if it is estimated. Less than half a cent is not nothing.
 pub fn cost(usd: f64, is_estimated: bool) -> String {
+    if usd > 0.0 && usd < 0.005 {
+        return "<$0.01".to_owned();
+    }
     format!("{}${usd:.2}", if is_estimated { "~" } else { "" })
 }
 

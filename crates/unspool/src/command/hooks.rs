@@ -20,7 +20,7 @@ use crate::config;
 ///
 /// Hooks report permission requests and their answers, tell denied calls from interrupted ones, and
 /// report events before the log has them. The change to the agent's settings is shown, and made
-/// only with --yes.
+/// after you say yes, or with --yes.
 #[derive(Args)]
 pub struct Hooks {
     #[command(subcommand)]
@@ -29,7 +29,7 @@ pub struct Hooks {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Show what would be written into the agent's settings; with --yes, write it
+    /// Show what would be written into the agent's settings, and write it after a yes
     Install {
         #[command(flatten)]
         change: Change,
@@ -46,7 +46,7 @@ enum Action {
         #[arg(long)]
         adapt: bool,
     },
-    /// Show what would be removed from the agent's settings; with --yes, remove it
+    /// Show what would be removed from the agent's settings, and remove it after a yes
     Remove(Change),
     /// Show whether hooks are installed
     Status {

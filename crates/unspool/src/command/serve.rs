@@ -1,5 +1,6 @@
 //! `unspool serve`: the web application over this machine's archive.
 
+pub mod address;
 mod chat;
 mod onboarding;
 mod password;
@@ -23,6 +24,7 @@ use unspool_server::{
 };
 use unspool_store::database::Database;
 
+use self::address::AddressFile;
 use crate::archive::{Archive, change_handler};
 use crate::artifacts::ARTIFACT_FOLDER;
 use crate::demo::write_demo;
@@ -32,7 +34,7 @@ use crate::{config, notifier};
 const UNITS_FOLDER: &str = "units";
 
 /// The port without --port.
-pub const DEFAULT_PORT: u16 = 7787;
+const DEFAULT_PORT: u16 = 7787;
 
 /// Serve the web application: all sessions, live, with search and links
 ///
@@ -137,6 +139,8 @@ impl Serve {
     ) -> Result<()> {
         let listener = listen(self.listen, self.port).await?;
         let at = listener.local_addr()?;
+        // Links are right without it while the port is the usual one.
+        let _address = AddressFile::write(service.folder()?.path(), at).ok();
         let token = secret::token(&service.folder()?)?;
         let logins = LoginStore::in_data_folder(service.folder()?.path());
         let here = password.is_none();

@@ -14,7 +14,7 @@ use unspool_store::store::View;
 use unspool_view::lines::make_visible;
 
 use super::export::turns;
-use super::serve::DEFAULT_PORT;
+use super::serve::address;
 use crate::archive::{Archive, find};
 
 /// The beginning of a link's id that is shown.
@@ -40,7 +40,8 @@ pub struct Share {
     /// Show only these turns: 3, or 3-7
     #[arg(long, value_name = "TURNS", value_parser = turns)]
     turns: Option<TurnRange>,
-    /// The address under which guests reach the server
+    /// The address under which guests reach the server; by default that of the `unspool serve` that
+    /// runs on this machine
     #[arg(long, value_name = "URL")]
     address: Option<String>,
     /// List the links that work
@@ -95,7 +96,10 @@ impl Share {
             }
         }
         let token = shares.add(&share).context("cannot store the link in the data folder")?;
-        let address = self.address.unwrap_or_else(|| format!("http://127.0.0.1:{DEFAULT_PORT}"));
+        let address = match self.address {
+            Some(address) => address,
+            None => address::of_server(archive.folder()?.path()),
+        };
         writeln!(io::stdout(), "{}{GUEST_PATH}{token}", address.trim_end_matches('/'))?;
         let until = share.expires.map_or("it is revoked".to_owned(), |at| format!("{at:.0}"));
         let what = share.turns.map_or(String::new(), |range| format!("{range} of "));

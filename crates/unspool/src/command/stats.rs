@@ -19,7 +19,7 @@ use unspool_store::stats::csv::StatsTable;
 use unspool_store::store::View;
 
 use crate::archive::Archive;
-use crate::config;
+use crate::{config, terminal_writer};
 
 /// Show tokens, cost, turns, tool calls and errors by day, model, agent, project, tool and session
 ///
@@ -87,6 +87,7 @@ impl Stats {
             folder: None,
             since: self.since.as_deref().map(parse_time).transpose()?,
             until: self.until.as_deref().map(parse_time).transpose()?,
+            without_tag: None,
             prices: config::prices()?,
         };
         let narrow = request.is_narrow();
@@ -99,7 +100,7 @@ impl Stats {
             if self.json {
                 return super::write_json(&figures);
             }
-            let mut out = io::stdout().lock();
+            let mut out = terminal_writer::stdout();
             out.write_all(figures.csv(by.unwrap_or(StatsTable::Day)).as_bytes())?;
             return Ok(out.flush()?);
         }

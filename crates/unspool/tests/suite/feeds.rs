@@ -168,6 +168,26 @@ fn a_prompt_of_a_capture_may_be_several_turns_of_the_log() {
 }
 
 #[test]
+fn a_reply_that_was_cut_stands_before_the_one_that_followed_it() {
+    // Laws 1 and 5: Qwen Code's log has the second attempt alone. A model does not repeat itself.
+    let mut captures = captures(&root().join("fixtures/qwen/reply-cut-and-retried"));
+    let attempts = captures[1].lines.iter_mut();
+    for line in attempts.take_while(|line| !line.bytes.windows(7).any(|word| word == b"\"retry\""))
+    {
+        let text = String::from_utf8_lossy(&line.bytes);
+        line.bytes = text.replace("First I look", "At first I look").into_bytes();
+    }
+    assert_eq!(difference_at_any_cut(&captures), None);
+    for order in [[0, 1], [1, 0]] {
+        let transcript = main_session(&fold_in(&captures, &order)).transcript();
+        let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+        let found: Vec<&str> = parts.map(|part| part.body.kind().name()).collect();
+        let expected = ["reasoning", "notice", "reasoning", "text", "tool", "text"];
+        assert_eq!((transcript.turns.len(), &*found), (1, &expected[..]), "{order:?}");
+    }
+}
+
+#[test]
 fn hooks_that_were_installed_in_the_middle_of_a_turn_may_come_first() {
     // Law 5, R-003-11: without prompts, hooks know no turn.
     let mut differences = Vec::new();

@@ -42,9 +42,20 @@ fn machine() -> (Machine, String, String) {
 /// The path of a new link.
 fn share(machine: &Machine, arguments: &[&str]) -> String {
     let link = machine.ok("d", &[&["share"], arguments].concat());
-    let link = link.trim();
-    assert!(link.starts_with("http://127.0.0.1:7787/guest/"), "{link}");
-    link.strip_prefix("http://127.0.0.1:7787").unwrap().to_owned()
+    let (address, path) = link.trim().split_once("/guest/").unwrap();
+    assert!(address.starts_with("http://127.0.0.1:"), "{link}");
+    format!("/guest/{path}")
+}
+
+#[test]
+fn a_link_has_the_address_of_the_server_that_runs() {
+    let (machine, shared, _) = machine();
+    let usual = "http://127.0.0.1:7787/guest/";
+    assert!(machine.ok("d", &["share", &shared]).starts_with(usual));
+    let server = Server::begin(&machine, "d", &[]);
+    let link = machine.ok("d", &["share", &shared]);
+    let (_, path) = link.trim().split_once(&format!("http://127.0.0.1:{}", server.port)).unwrap();
+    assert_eq!(server.request("GET", path, &[NOBODY]).status, 200);
 }
 
 fn text(response: &HttpResponse) -> String {

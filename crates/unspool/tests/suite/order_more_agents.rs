@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use unspool_model::part::{Body, ToolState};
+use unspool_model::part::{Body, Tool, ToolState};
 use unspool_model::session::{Transcript, Usage};
 use unspool_sources::in_memory::SessionSet;
 
@@ -49,7 +49,7 @@ fn compare(case: &str, transcript: &Transcript, raw: &RawSession) -> usize {
         compared += 1;
         let output = tool.output.as_deref().unwrap_or_default();
         assert!(output.contains(result.output.trim()), "{at}: {output:?} {:?}", result.output);
-        assert_eq!(tool.state == ToolState::Completed, result.is_ok, "{at}: {:?}", tool.state);
+        assert_eq!(tool.state, result.state, "{at}");
     }
     compared
 }
@@ -144,24 +144,61 @@ fn law_1_order_is_kept_by_kilo() {
     assert!(compared >= 20, "{compared}");
 }
 
-// R-000-01 to R-000-06, R-001-21: the history has no ids, so prompts and tokens are compared.
+/// The blocks of a chat of aider. Its history has no ids: a call is its tool and what it is about.
+fn chat_blocks(transcript: &Transcript) -> Vec<(Kind, String, Option<&Tool>)> {
+    let parts = transcript.turns.iter().flat_map(|turn| &turn.parts);
+    parts
+        .filter_map(|part| match &part.body {
+            Body::Text(text) => Some((Kind::Text, text.text.trim().to_owned(), None)),
+            Body::Reasoning(reasoning) => {
+                Some((Kind::Reasoning, reasoning.text.trim().to_owned(), None))
+            }
+            Body::Tool(tool) => {
+                let input = tool.input.as_ref().unwrap().value();
+                let about = ["file_path", "command"].iter().find_map(|name| input[*name].as_str());
+                Some((Kind::Tool, format!("{} {}", tool.name, about.unwrap()), Some(&**tool)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+// R-000-01 to R-000-06, R-001-17, R-001-21
 #[test]
 fn law_1_order_is_kept_by_aider() {
+    let (mut calls, mut ended) = (0, 0);
     for case in cases("aider") {
         let raw = aider::history(&read(&case.join("log.md")));
         let session_set = alone(&captures(&case));
-        assert_eq!(session_set.sessions.len(), raw.prompts.len(), "{}", name(&case));
-        for (nth, session) in session_set.sessions.iter().enumerate() {
+        assert_eq!(session_set.sessions.len(), raw.len(), "{}", name(&case));
+        for (nth, (session, raw)) in session_set.sessions.iter().zip(&raw).enumerate() {
             let transcript = session.transcript();
             let user = transcript.turns.iter().flat_map(|turn| &turn.user);
             let lines: Vec<&str> = user.filter_map(Body::prose).flat_map(str::lines).collect();
             let at = format!("{} {nth}", name(&case));
-            assert_eq!(lines, raw.prompts[nth], "{at}");
+            assert_eq!(lines, raw.prompts, "{at}");
             let usage = transcript.usage();
             let found = (usage.input + usage.cache_read + usage.cache_write, usage.output);
-            assert_eq!(found, (raw.tokens[nth].input, raw.tokens[nth].output), "{at}");
+            assert_eq!(found, (raw.tokens.input, raw.tokens.output), "{at}");
+            let found = chat_blocks(&transcript);
+            let order: Vec<_> = found.iter().map(|(kind, text, _)| (*kind, &**text)).collect();
+            let expected: Vec<_> = raw.blocks.iter().map(|raw| (raw.kind, &*raw.text)).collect();
+            assert_eq!(order, expected, "{at}");
+            for ((_, about, tool), raw) in found.iter().zip(&raw.blocks) {
+                let Some(tool) = tool else { continue };
+                calls += 1;
+                let Some(state) = raw.state else {
+                    assert_ne!(tool.state, ToolState::Completed, "{at} {about}");
+                    continue;
+                };
+                ended += 1;
+                assert_eq!(tool.state, state, "{at} {about}");
+                let output = tool.output.as_deref().unwrap_or_default();
+                assert_eq!(output.trim(), raw.output.trim(), "{at} {about}");
+            }
         }
     }
+    assert!(calls >= 13 && ended >= 12, "{calls} {ended}");
 }
 
 fn read(path: &Path) -> String {

@@ -215,8 +215,7 @@ impl Program {
             }
         }
         let request = self.request(if attempts == 0 { base } else { 0 }, less);
-        // As long as the ids of the interface are.
-        let message = format!("msg_{:024}", self.records);
+        let message = format!("m{}", self.records);
         let (mut content, mut results) = (Vec::new(), Vec::new());
         for (nth, block) in reply.iter().enumerate() {
             content.push(match block {

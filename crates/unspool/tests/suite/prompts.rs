@@ -252,8 +252,12 @@ fn law_10_a_prompt_is_true_of_codex() {
 
 /// The machine with one session of Claude Code, and its id.
 fn machine(case: &str) -> (Machine, String) {
+    machine_of(&format!("claude-code/{case}"))
+}
+
+fn machine_of(case: &str) -> (Machine, String) {
     let machine = Machine::new();
-    let path = root().join("fixtures/claude-code").join(case);
+    let path = root().join("fixtures").join(case);
     machine.ok("d", &["import", path.to_str().unwrap()]);
     let sessions = machine.json("d", &["list"]);
     let own = |session: &&Value| session["parent"].is_null();
@@ -393,6 +397,19 @@ fn attempts_without_a_reply_are_steps() {
             assert!(ended.as_str().is_none_or(|ended| sent <= ended), "{call}");
             assert!(call["no_reply"] == true || ended.is_string(), "{call}");
         }
+    }
+}
+
+/// The steps of Codex have the names of their requests.
+#[test]
+fn answered_calls_have_a_reply_and_failed_ones_do_not() {
+    for (case, unanswered) in [("codex/discovery-loop", 0), ("codex/error-retried", 0)] {
+        let (machine, id) = machine_of(case);
+        let calls = machine.json("d", &["prompt", &id]);
+        let calls = calls["prompts"].as_array().unwrap();
+        assert!(calls.len() > 1, "{case}");
+        let silent = calls.iter().filter(|call| call["no_reply"] == true).count();
+        assert_eq!(silent, unanswered, "{case}");
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unspool_model::event::{EndReason, Event, EventKind, ProseDetail, ProseKind};
 use unspool_model::part::{Body, Data, Failure, Notice, Text};
@@ -31,6 +32,9 @@ pub(super) struct ChatDecoder {
     notices: u32,
     /// A command whose argument is written again as a prompt.
     command: Option<String>,
+    /// When it was typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_at: Option<Timestamp>,
     last_reply: String,
     /// The notice that the next line of aider belongs to.
     notice: Option<String>,
@@ -66,7 +70,10 @@ impl Decoder for ChatDecoder {
                 emit.push(EventKind::SessionUpdated { project, branch, version, cost });
                 RecordOutcome::Metadata
             }
-            Some("prompt") => self.prompt(&mut emit, text),
+            Some("prompt") => {
+                emit.at = fields.time("at");
+                self.prompt(&mut emit, text)
+            }
             Some("reply") => {
                 self.begin_command(&mut emit);
                 self.reply(&mut emit, text)
@@ -104,10 +111,11 @@ impl ChatDecoder {
         let repeated = self.command.as_deref().and_then(|command| command.split_once(' '));
         if repeated.is_some_and(|(_, argument)| argument.trim() == text.trim()) {
             self.command = None;
+            emit.at = emit.at.or(self.command_at);
         }
         self.begin_command(emit);
         if PROMPTING_COMMANDS.iter().any(|command| text.starts_with(command)) {
-            self.command = Some(text);
+            (self.command, self.command_at) = (Some(text), emit.at);
             return RecordOutcome::Metadata;
         }
         let is_command = text.starts_with('/') || text.starts_with('!');
@@ -119,7 +127,9 @@ impl ChatDecoder {
     /// Begins the turn of a command that no prompt followed.
     fn begin_command(&mut self, emit: &mut Emitter<'_>) {
         if let Some(command) = self.command.take() {
+            let at = std::mem::replace(&mut emit.at, self.command_at);
             self.start_turn(emit, Trigger::Command, command);
+            emit.at = at;
         }
     }
 
@@ -132,6 +142,8 @@ impl ChatDecoder {
         let user = vec![Body::Text(Text { text, ..Text::default() })];
         let names = vec![Name::Prompt(self.turns.to_string().into())];
         emit.push(EventKind::TurnStarted { names, trigger, user });
+        // Only this is known to have happened then.
+        emit.at = None;
         if trigger == Trigger::Command {
             self.end_turn(emit, TurnEnding::Completed);
         }

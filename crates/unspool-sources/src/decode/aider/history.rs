@@ -8,6 +8,7 @@
 //! Done.                                            {"aider":"reply",…,"text":"Done."}
 //! ```
 //!
+//! Prompts have a time if the file of what was typed is beside the history (`input_history.rs`).
 //! Replies are not quoted, and may have lines that look like any of these. But every line that aider
 //! writes itself ends with two spaces (shown as dots), and the lines of a reply do not.
 
@@ -19,6 +20,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use super::input_history::TypedTimes;
+use super::question::answered_question;
 use crate::read::own_file::{Lines, OwnFile};
 
 pub const FILE_NAME: &str = ".aider.chat.history.md";
@@ -47,6 +50,9 @@ struct Record<'a> {
     started: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<&'a str>,
+    /// When a prompt was typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
 }
 
 /// What the lines so far are part of.
@@ -70,6 +76,7 @@ pub struct HistoryLines<R> {
     session: String,
     /// The start times of earlier sessions: two may begin in the same second.
     times: Vec<String>,
+    typed: TypedTimes,
     open: Open,
     text: String,
     out: Vec<u8>,
@@ -89,6 +96,7 @@ impl<R: Read> HistoryLines<R> {
             project: project.map(|folder| folder.to_string_lossy().into_owned()),
             session: String::new(),
             times: Vec::new(),
+            typed: if is_usual { TypedTimes::beside(path) } else { TypedTimes::default() },
             open: Open::Nothing,
             text: String::new(),
             out: Vec::new(),
@@ -172,17 +180,25 @@ impl<R: Read> HistoryLines<R> {
             self.session.push_str(&format!(".{}", before + 1));
         }
         self.times.push(written);
-        // The local time of the machine that wrote it, which is most likely this one.
-        let started = TimeZone::system().to_timestamp(time).ok().map(|time| time.to_string());
+        self.typed.begin_session(time);
+        let started = local(time);
         let (session, project) = (self.session.clone(), self.project.clone());
         let project = project.as_deref();
-        self.put(&Record { aider: "start", session: &session, text: None, started, project });
+        let (text, at) = (None, None);
+        self.put(&Record { aider: "start", session: &session, text, started, project, at });
     }
 
     fn write(&mut self, kind: &str, text: &str) {
         let session = self.session.clone();
+        let at = match kind {
+            "prompt" => self.typed.take_prompt(text).and_then(local),
+            _ => None,
+        };
+        if let Some(question) = answered_question(text).filter(|_| kind == "line") {
+            self.typed.pass_answer(question.answer);
+        }
         let (text, started, project) = (Some(text), None, None);
-        self.put(&Record { aider: kind, session: &session, text, started, project });
+        self.put(&Record { aider: kind, session: &session, text, started, project, at });
     }
 
     fn put(&mut self, record: &Record<'_>) {
@@ -225,6 +241,11 @@ impl<R: Read> Read for HistoryLines<R> {
         self.given += length;
         Ok(length)
     }
+}
+
+/// The local time of the machine that wrote it, which is most likely this one.
+fn local(time: DateTime) -> Option<String> {
+    TimeZone::system().to_timestamp(time).ok().map(|time| time.to_string())
 }
 
 fn time_of(text: &str) -> Option<DateTime> {

@@ -5,7 +5,8 @@
 //! ```text
 //! <session>.messages.json     {"type":"cline.session","sessionId":…,"agent":…,"origin":…}
 //!                             one line for each message
-//! <session>.json              {"type":"cline.manifest",…}      what it says about the session
+//! <session>.json              {"type":"cline.manifest",…}      what it says about the session, and how a run ended that
+//!                                                                was killed
 //! <session>.compaction.json   {"type":"cline.compaction",…}    the summary, and where it belongs
 //! ```
 //!
@@ -45,7 +46,7 @@ const COMPACTION_SUFFIX: &str = ".compaction.json";
 /// A manifest or a compaction is read as a whole.
 const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The fields of a manifest that are read. Others change with every step.
+/// The fields of a manifest that are read as they are. Others change with every step.
 const MANIFEST_FIELDS: [&str; 4] = ["session_id", "cwd", "started_at", "prompt"];
 const METADATA_FIELDS: [&str; 6] =
     ["title", "git", "fork", "restoredFromSessionId", "importedFrom", "systemPrompt"];
@@ -108,7 +109,7 @@ fn lines(path: &Path, text: Text) -> Text {
     let Some((kind, stem)) = kind_of(path) else { return text };
     let line = match kind {
         Kind::Messages => return Box::new(MessageLines::new(path, text)),
-        Kind::Manifest => document(text).map(|manifest| manifest_line(&manifest)),
+        Kind::Manifest => document(text).map(|manifest| manifest_line(path, stem, &manifest)),
         Kind::Compaction => {
             document(text).map(|compaction| compaction_line(path, stem, &compaction))
         }
@@ -123,7 +124,7 @@ fn document(text: Text) -> Option<Map<String, Value>> {
     serde_json::from_reader(BufReader::new(text.take(MAX_DOCUMENT_BYTES))).ok()
 }
 
-fn manifest_line(manifest: &Map<String, Value>) -> Value {
+fn manifest_line(path: &Path, session: &str, manifest: &Map<String, Value>) -> Value {
     let mut line = Map::new();
     line.insert("type".to_owned(), "cline.manifest".into());
     let mut copy = |from: &Map<String, Value>, names: &[&str]| {
@@ -137,7 +138,25 @@ fn manifest_line(manifest: &Map<String, Value>) -> Value {
     if let Some(Value::Object(metadata)) = manifest.get("metadata") {
         copy(metadata, &METADATA_FIELDS);
     }
+    if let Some(end) = end_of_run(path, session, manifest) {
+        line.insert("end".to_owned(), end);
+    }
     Value::Object(line)
+}
+
+/// How the last run ended, if only the manifest says so: a run that was killed writes no message
+/// about it. `failed` means nothing if Cline found later that the process is gone, because it looks
+/// for the process of the first run.
+fn end_of_run(path: &Path, session: &str, manifest: &Map<String, Value>) -> Option<Value> {
+    let status = manifest.get("status")?.as_str()?;
+    let is_guess =
+        manifest.get("metadata").is_some_and(|metadata| metadata["terminal_marker"].is_string());
+    if is_guess || !["failed", "cancelled"].contains(&status) {
+        return None;
+    }
+    let messages = path.with_file_name(format!("{session}{MESSAGES_SUFFIX}"));
+    let prompt = open_prompt(&messages)?;
+    Some(json!({ "status": status, "prompt": prompt, "at": manifest.get("ended_at") }))
 }
 
 fn compaction_line(path: &Path, session: &str, compaction: &Map<String, Value>) -> Value {
@@ -164,6 +183,10 @@ struct Message {
     role: Option<String>,
     #[serde(default)]
     content: Value,
+    #[serde(default)]
+    metadata: Value,
+    #[serde(default)]
+    metrics: Value,
 }
 
 impl Message {
@@ -177,8 +200,18 @@ impl Message {
         texts.collect::<Vec<_>>().join("\n")
     }
 
+    /// Cline's own messages in the user's name are marked.
     fn is_prompt(&self) -> bool {
-        self.role.as_deref() == Some("user") && self.blocks("tool_result").next().is_none()
+        let is_own = self.metadata["userRunSpan"] == 0 || self.metadata["kind"].is_string();
+        let is_result = self.blocks("tool_result").next().is_some();
+        self.role.as_deref() == Some("user") && !is_result && !is_own
+    }
+
+    /// The turn is over: a reply without calls, or an error. A reply that was cut has no counts.
+    fn ends_turn(&self) -> bool {
+        let is_whole = self.metrics.is_object() && self.blocks("tool_use").next().is_none();
+        let is_error = self.metadata["displayRole"] == "error";
+        self.role.as_deref() == Some("assistant") && (is_whole || is_error)
     }
 }
 
@@ -206,6 +239,19 @@ fn prompt_before(path: &Path, last: &str) -> Option<String> {
         }
     }
     prompt
+}
+
+/// The id of the prompt whose turn is not over at the end of a conversation.
+fn open_prompt(path: &Path) -> Option<String> {
+    let mut open = None;
+    for message in messages(path) {
+        if message.is_prompt() {
+            open = message.id;
+        } else if message.ends_turn() {
+            open = None;
+        }
+    }
+    open
 }
 
 /// The call of the parent that gave a sub-agent its task. Sub-agents with the same task are in the

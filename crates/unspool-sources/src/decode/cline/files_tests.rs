@@ -69,3 +69,43 @@ fn a_sub_agent_is_of_the_call_with_its_task() {
         assert!(text.contains(&format!(r#""callId":"{expected}""#)), "{text}");
     }
 }
+
+/// R-X-02: a killed run writes no message that says so.
+#[test]
+fn a_run_that_was_cancelled_ends_its_open_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join(SESSION);
+    std::fs::create_dir(&folder).unwrap();
+    let prompt = r#"{"id":"p","role":"user","content":[{"type":"text","text":"t"}]}"#;
+    let call =
+        r#"{"id":"a","role":"assistant","metrics":{},"content":[{"type":"tool_use","id":"c"}]}"#;
+    let own = r#"{"id":"o","role":"user","metadata":{"userRunSpan":0},"content":[{"type":"text","text":"t"}]}"#;
+    let reply = r#"{"id":"b","role":"assistant","metrics":{},"content":[]}"#;
+    let cut = r#"{"id":"b","role":"assistant","content":[]}"#;
+    let error = r#"{"id":"e","role":"assistant","content":[],"metadata":{"displayRole":"error"}}"#;
+    let path = folder.join(format!("{SESSION}.json"));
+    let end = |messages: &[&str], status: &str, metadata: &str| {
+        let document = format!(r#"{{"sessionId":"s","messages":[{}]}}"#, messages.join(","));
+        let conversation = folder.join(format!("{SESSION}.messages.json"));
+        std::fs::write(conversation, document).unwrap();
+        let manifest = format!(
+            r#"{{"session_id":"{SESSION}","status":"{status}","ended_at":"t","metadata":{{{metadata}}}}}"#
+        );
+        std::fs::write(&path, manifest).unwrap();
+        let line: Value = serde_json::from_str(&text(&path)).unwrap();
+        line.get("end").map(|end| (end["status"].clone(), end["prompt"].clone()))
+    };
+    let open = |status: &str| Some((status.into(), "p".into()));
+    assert_eq!(end(&[prompt, call], "cancelled", ""), open("cancelled"));
+    assert_eq!(end(&[prompt, call, own], "failed", ""), open("failed"));
+    assert_eq!(end(&[prompt, cut], "failed", ""), open("failed"));
+    // The conversation says how the turn ended, or the run goes on.
+    for messages in [&[prompt, reply][..], &[prompt, call, error], &[prompt, cut, error]] {
+        assert_eq!(end(messages, "cancelled", ""), None, "{messages:?}");
+    }
+    for status in ["running", "idle", "completed"] {
+        assert_eq!(end(&[prompt, call], status, ""), None, "{status}");
+    }
+    // Cline looked for the process of an earlier run.
+    assert_eq!(end(&[prompt, call], "failed", r#""terminal_marker":"x""#), None);
+}

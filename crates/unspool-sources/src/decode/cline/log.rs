@@ -139,6 +139,14 @@ fn manifest(emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         emit.push(EventKind::BranchedOff(ForkedFrom { session, turn: None }));
     }
     snapshot(emit, fields.json("systemPrompt"));
+    let end = fields.fields("end");
+    if let Some(prompt) = end.text("prompt") {
+        emit.turn = Some(Name::Prompt(prompt.into()));
+        emit.at = end.time("at");
+        let is_cancelled = end.is("status", "cancelled");
+        let reason = if is_cancelled { EndReason::Interrupted } else { EndReason::Failed(None) };
+        emit.push(EventKind::TurnEnded(reason));
+    }
     RecordOutcome::Metadata
 }
 

@@ -230,3 +230,41 @@ fn a_marker_in_output_does_not_interrupt_a_command() {
     ]);
     assert_eq!(outline(&transcript), [r#"user ["go"] running: bash completed, bash interrupted"#]);
 }
+
+#[test]
+fn a_command_that_printed_nothing_was_stopped_if_its_agent_says_so() {
+    // C-25, R-X-02: Kilo 7.7.9 then has its marker in both places.
+    let stopped = r#""type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":"(no output)\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>","metadata":{"output":"(no output)\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>","exit":null}}"#;
+    let transcript = transcript_of_events(&[
+        user("u1", 1500),
+        text("p1", "u1", "go"),
+        model("m1", "u1", r#","finish":"tool-calls""#),
+        part("p2", "m1", stopped),
+    ]);
+    assert_eq!(outline(&transcript), [r#"user ["go"] running: bash interrupted"#]);
+}
+
+#[test]
+fn the_cost_of_a_session_includes_a_last_call_that_it_does_not_report() {
+    // The session says what it cost a moment after the call.
+    let finish = |cost| {
+        format!(
+            r#""type":"step-finish","reason":"stop","cost":{cost},"tokens":{{"input":3,"output":1}}"#
+        )
+    };
+    let (first, second) = (finish("0.25"), finish("0.5"));
+    let begin = r#""type":"step-start""#;
+    let transcript = transcript_of_events(&[
+        user("u1", 1500),
+        text("p1", "u1", "go"),
+        model("m1", "u1", r#","finish":"tool-calls""#),
+        part("p2", "m1", begin),
+        part("p3", "m1", &first),
+        // The same again.
+        part("p3", "m1", &first),
+        model("m2", "u1", r#","finish":"stop""#),
+        part("p4", "m2", begin),
+        part("p5", "m2", &second),
+    ]);
+    assert_eq!(transcript.session.facts.cost().map(|cost| cost.usd), Some(0.75));
+}

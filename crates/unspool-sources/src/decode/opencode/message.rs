@@ -30,6 +30,9 @@ pub(super) struct Message {
     pub steps: u32,
     /// The last model call has not ended.
     pub in_step: bool,
+    /// Model calls whose cost is in the sum of the session.
+    #[serde(default)]
+    pub steps_with_cost: u32,
     /// It has parts.
     pub filled: bool,
     /// The user refused one of its calls, which stops the turn.

@@ -203,9 +203,14 @@ impl OpenCodeDecoder {
         let Some(held) = self.held(message) else { return RecordOutcome::Metadata };
         let step = held.step();
         held.in_step = false;
-        if !held.inherited {
+        let is_own = !held.inherited;
+        let is_first = std::mem::replace(&mut held.steps_with_cost, held.steps) < held.steps;
+        if is_own {
             let usage = usage(&part.fields("tokens"));
             emit.push(EventKind::UsageUpdated { step: step.clone(), usage });
+        }
+        if is_own && is_first {
+            self.head.add_cost(emit, part);
         }
         emit.push(EventKind::StepEnded { step, stop_reason: part.string("reason") });
         RecordOutcome::Metadata

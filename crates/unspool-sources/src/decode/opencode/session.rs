@@ -20,6 +20,9 @@ pub(super) struct Head {
     version: Option<String>,
     /// Its cost, as written in the source.
     cost: Option<String>,
+    /// The cost of its model calls so far.
+    #[serde(default)]
+    calls_cost: f64,
     title: Option<String>,
     parent: Option<String>,
 }
@@ -28,6 +31,20 @@ impl Head {
     /// True for the session of a sub-agent.
     pub fn is_agent(&self) -> bool {
         self.parent.is_some()
+    }
+
+    /// Adds the cost of a model call. The session's own report of the last call is not in the
+    /// database if the program ended right after it: Kilo 7.7.9 writes it some milliseconds later.
+    pub fn add_cost(&mut self, emit: &mut Emitter<'_>, step: &Fields<'_>) {
+        let Some(usd) = step.raw("cost").and_then(|cost| cost.parse::<f64>().ok()) else { return };
+        self.calls_cost += usd;
+        let reported = self.cost.as_ref().and_then(|cost| cost.parse().ok()).unwrap_or(0.0);
+        // The same sum may differ in its last digit.
+        if self.calls_cost > reported + 1e-9 {
+            let cost = Some(ReportedCost::of_all(self.calls_cost));
+            let (project, branch, version) = (None, None, None);
+            emit.push(EventKind::SessionUpdated { project, branch, version, cost });
+        }
     }
 }
 

@@ -268,9 +268,11 @@ fn grow(emit: &mut Emitter<'_>, call: &Arc<str>, held: &mut OpenCall, output: &s
 /// `output`, but not to `metadata.output`.
 fn command_end(metadata: &Fields<'_>, output: &str) -> ToolEnd {
     let printed = metadata.text("output").unwrap_or_default();
-    let note = output.strip_prefix(&*printed).unwrap_or(output).trim_start();
-    // Kilo writes this in place of no output at all.
-    let note = note.strip_prefix("(no output)").map_or(note, str::trim_start);
+    // Kilo writes this in place of no output at all, and then the reason in both.
+    const NO_OUTPUT: &str = "(no output)";
+    let is_empty = *printed == *output && output.starts_with(NO_OUTPUT);
+    let note = output.strip_prefix(&*printed).filter(|_| !is_empty).unwrap_or(output).trim_start();
+    let note = note.strip_prefix(NO_OUTPUT).map_or(note, str::trim_start);
     let note = note.strip_prefix("<shell_metadata>");
     match note.filter(|_| metadata.raw("exit").is_none()) {
         Some(note) if note.contains("User aborted the command") => ToolEnd::Interrupted,

@@ -2,8 +2,10 @@
 //! frames have Claude Code's shape, but each group of blocks of one kind is a message of its own
 //! with a new id, and no frame has a prompt. Only call ids are those of the log.
 //!
-//! A turn is named by its first content, so its first block is emitted when it is complete; later
-//! ones are emitted word by word. Counts are left to the log.
+//! A turn is named by its first content (`stream/turn.rs`), so its first block is emitted when it is
+//! complete; later ones are emitted word by word. Counts are left to the log.
+
+mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +18,12 @@ use unspool_model::event::{
 use unspool_model::id::digest;
 use unspool_model::part::{Body, Data, Failure, Notice};
 use unspool_model::provenance::{Feed, Name};
-use unspool_model::session::Trigger;
 
 use super::super::mcp_servers::McpServers;
 use super::super::{Decoder, Emitter, Fields, PromptNames, Record, RecordOutcome};
 use super::log::RETRY_TEXT;
 use super::tool::emit_call;
-use super::{agent_session, failure_name, prose_name, retry_name, turn_hash};
+use super::{agent_session, failure_name, prose_name, retry_name};
 
 /// What Qwen Code writes in the model's place if a request failed.
 const FAILURE_START: &str = "[API Error: ";
@@ -32,6 +33,15 @@ const FAILURE_START: &str = "[API Error: ";
 pub(super) struct StreamDecoder {
     /// The current turn has a name.
     begun: bool,
+    /// The hash of the first content that it is named by.
+    first: Option<u64>,
+    /// It has a reply that the log has, too: one with counts, or calls.
+    in_log: bool,
+    /// All its replies so far were cut, and the log has none of them: its first content is that of
+    /// the next one.
+    begins_again: bool,
+    /// The model is being asked again. Several frames may say so.
+    retrying: bool,
     /// The report of a background agent that the next turn begins with.
     reported: Option<String>,
     prompts: PromptNames,
@@ -139,7 +149,12 @@ impl StreamDecoder {
 
     /// The model is asked again, or to go on: the log has a reply for each.
     fn retry(&mut self, emit: &mut Emitter<'_>, data: &Fields<'_>) -> RecordOutcome {
+        if std::mem::replace(&mut self.retrying, true) {
+            return RecordOutcome::Metadata;
+        }
         self.close(emit);
+        self.in_log |= data.flag("preserveText");
+        self.begins_again = self.first.is_some() && !self.in_log;
         if data.flag("preserveText") {
             // The message goes on, and will be repeated with what it had.
             self.prefix = self.prefix_of_message();
@@ -186,12 +201,13 @@ impl StreamDecoder {
         if self.open.as_ref().is_none_or(|open| open.prose_kind != prose_kind) {
             self.open = Some(OpenBlock { prose_kind, text: String::new(), emitted: 0 });
         }
-        let begun = self.begun;
+        // The content that names the turn is emitted when it is complete.
+        let is_named = self.begun && !self.begins_again;
         let Some(open) = &mut self.open else { return RecordOutcome::Metadata };
         open.text.push_str(&text);
         let may_be_failure =
             open.text.starts_with(FAILURE_START) || FAILURE_START.starts_with(&*open.text);
-        if !begun || may_be_failure {
+        if !is_named || may_be_failure {
             return RecordOutcome::InParts;
         }
         let text = open.text[open.emitted..].to_owned();
@@ -205,8 +221,10 @@ impl StreamDecoder {
     /// A complete group of blocks.
     fn assistant(&mut self, emit: &mut Emitter<'_>, fields: &Fields<'_>) -> RecordOutcome {
         let session = fields.text("session_id").unwrap_or_default();
-        let mut made = false;
-        for block in fields.fields("message").list("content") {
+        let (message, mut made) = (fields.fields("message"), false);
+        self.in_log |=
+            message.fields("usage").number("input_tokens").is_some_and(|count| count > 0);
+        for block in message.list("content") {
             match block.text("type").as_deref() {
                 Some("text") => made |= self.say(emit, ProseKind::Text, &block, "text"),
                 Some("thinking") => {
@@ -216,6 +234,7 @@ impl StreamDecoder {
                     let id: Arc<str> = block.text("id").unwrap_or_default().into();
                     self.begin(emit, "call", &id);
                     self.advance();
+                    self.in_log = true;
                     emit_call(emit, &session, &id, &block, "input");
                     made = true;
                 }
@@ -334,48 +353,6 @@ impl StreamDecoder {
         }
         self.next_turn();
         RecordOutcome::Metadata
-    }
-
-    fn next_turn(&mut self) {
-        (self.begun, self.step, self.step_over) = (false, 0, true);
-        (self.open, self.prefix, self.reported) = (None, String::new(), None);
-        self.retries = 0;
-        self.failures.clear();
-    }
-
-    /// Names the turn by the report that started it, or else by its first content, and starts it.
-    fn begin(&mut self, emit: &mut Emitter<'_>, kind: &str, content: &str) {
-        if std::mem::replace(&mut self.begun, true) {
-            return;
-        }
-        if let Some(text) = self.reported.take() {
-            let names = vec![self.prompts.next(&text)];
-            let code = "task-notification".to_owned();
-            let (trigger, user) = (Trigger::Agent, vec![Body::Notice(Notice { code, text })]);
-            emit.push(EventKind::TurnStarted { names, trigger, user });
-            return self.show_servers(emit);
-        }
-        let words = turn_hash(kind, content);
-        let count = self.firsts.entry(words).or_default();
-        let names = vec![Name::ByContent(words, *count)];
-        *count += 1;
-        let (trigger, user) = (Trigger::User, Vec::new());
-        emit.push(EventKind::TurnStarted { names, trigger, user });
-        self.show_servers(emit);
-    }
-
-    fn show_servers(&mut self, emit: &mut Emitter<'_>) {
-        if let Some(snapshot) = self.snapshot.take() {
-            emit.push(EventKind::Part(None, snapshot));
-        }
-    }
-
-    /// Moves to the next model call if this one is over.
-    fn advance(&mut self) {
-        if std::mem::take(&mut self.step_over) {
-            self.step = self.step.saturating_add(1);
-            self.prose = [0, 0];
-        }
     }
 }
 

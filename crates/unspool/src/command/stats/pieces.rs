@@ -14,7 +14,7 @@ use unspool_view::present::format;
 use super::Stats;
 use crate::archive::Archive;
 use crate::command::prompt::context_blocks;
-use crate::paint;
+use crate::{paint, terminal_writer};
 
 /// Rows of each table, unless a number is asked for.
 const ROWS: usize = 40;
@@ -33,12 +33,13 @@ impl Stats {
         if self.json {
             return super::super::write_json(&ArchiveContextDocument::new(&total, limit));
         }
-        let mut out = io::BufWriter::new(io::stdout().lock());
         if self.csv {
+            let mut out = terminal_writer::stdout();
             let sources = total.context.sources.iter().take(limit);
             out.write_all(csv::pieces(sources).as_bytes())?;
             return Ok(out.flush()?);
         }
+        let mut out = io::BufWriter::new(io::stdout().lock());
         if total.sessions == 0 {
             stderr_line!(
                 "unspool: no session has known prompts; `unspool doctor` says for each agent how to \

@@ -382,5 +382,5 @@ fn of(share: Option<f64>) -> String {
 }
 
 fn dollars(cost: f64) -> String {
-    format!("${cost:.2}")
+    format::cost(cost, false)
 }

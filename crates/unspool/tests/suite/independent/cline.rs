@@ -1,8 +1,9 @@
 //! An independent reader of Cline's conversations: messages in the order of the document.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{RawSession, state};
 use super::{Kind, Tokens, add, number, string};
 
 pub fn session(bytes: &[u8]) -> RawSession {
@@ -51,9 +52,17 @@ fn result(block: &Value, raw: &mut RawSession) {
         entry["success"] == false || entry["isError"] == true || entry["error"].is_string()
     };
     let is_ok = block["is_error"] != true && !entries.iter().any(is_bad);
+    let says = |words: &str| entries.iter().any(|entry| string(&entry["error"]).contains(words));
+    let state = if block["is_error"] == true && says("rejected by the user") {
+        ToolState::Denied
+    } else if says("Command was aborted") || says("Interactive runtime abort requested") {
+        ToolState::Interrupted
+    } else {
+        state(is_ok)
+    };
     let first = entries[0];
     let said = ["result", "text", "error"].iter().find_map(|name| first[*name].as_str());
     let said = said.or(first["content"][0]["text"].as_str());
     let plain = Some(text).filter(|text| !text.starts_with('{'));
-    raw.result(string(&block["tool_use_id"]), said.or(plain).unwrap_or_default(), is_ok);
+    raw.result(string(&block["tool_use_id"]), said.or(plain).unwrap_or_default(), state);
 }

@@ -1,6 +1,7 @@
 //! An independent reader of Continue's session documents: one text and a list of calls per reply.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
 use super::raw_session::RawSession;
 use super::{Kind, Tokens, add, number, string};
@@ -21,10 +22,14 @@ pub fn session(bytes: &[u8]) -> RawSession {
         }
         for state in item["toolCallStates"].as_array().into_iter().flatten() {
             // A call without an output has not ended.
-            if ["done", "errored", "canceled"].contains(&string(&state["status"])) {
-                let output = string(&state["output"][0]["content"]);
-                raw.result(string(&state["toolCallId"]), output, state["status"] == "done");
-            }
+            let ended = match string(&state["status"]) {
+                "done" => ToolState::Completed,
+                "errored" => ToolState::Failed,
+                "canceled" => ToolState::Denied,
+                _ => continue,
+            };
+            let output = string(&state["output"][0]["content"]);
+            raw.result(string(&state["toolCallId"]), output, ended);
         }
         let used = &message["usage"];
         let details = &used["prompt_tokens_details"];

@@ -2,13 +2,21 @@
 //! session as a whole.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{RawSession, state};
 use super::{Kind, Lines, Tokens, number, string};
 
 pub fn session(bytes: &[u8], settings: Option<&[u8]>) -> RawSession {
     let mut raw = RawSession::default();
+    let mut refused: Vec<String> = Vec::new();
     for record in Lines::of(bytes).values {
+        // The end of the turn says whether a person refused the calls or stopped the turn.
+        if record["type"] == "agent_turn_outcome" && record["reason"] == "cancelled" {
+            for id in refused.drain(..) {
+                raw.results.get_mut(&id).unwrap().state = ToolState::Interrupted;
+            }
+        }
         let message = &record["message"];
         // What has no model the program wrote itself.
         let is_program = message["modelId"].is_null() && message["openaiMessageId"].is_null();
@@ -17,7 +25,11 @@ pub fn session(bytes: &[u8], settings: Option<&[u8]>) -> RawSession {
                 ("assistant", "thinking") => raw.say(Kind::Reasoning, string(&block["thinking"])),
                 ("assistant", "text") if !is_program => raw.say(Kind::Text, string(&block["text"])),
                 ("assistant", "tool_use") => raw.call(string(&block["id"])),
-                ("user", "tool_result") => result(block, &mut raw),
+                ("user", "tool_result") => {
+                    if result(block, &mut raw) == ToolState::Denied {
+                        refused.push(string(&block["tool_use_id"]).to_owned());
+                    }
+                }
                 _ => {}
             }
         }
@@ -34,7 +46,7 @@ pub fn session(bytes: &[u8], settings: Option<&[u8]>) -> RawSession {
     raw
 }
 
-fn result(block: &Value, raw: &mut RawSession) {
+fn result(block: &Value, raw: &mut RawSession) -> ToolState {
     let text = block["content"].as_str();
     let text = text.or(block["content"][0]["text"].as_str()).unwrap_or_default();
     let timed_out = text.starts_with("Command timed out after ")
@@ -42,5 +54,15 @@ fn result(block: &Value, raw: &mut RawSession) {
     let exit = text.rsplit("[Process exited with code ").next().filter(|_| text.ends_with(']'));
     let is_ok = exit.is_none_or(|code| code == "0]" || !text.contains("[Process exited"));
     let is_ok = is_ok && block["is_error"] != true && !timed_out;
-    raw.result(string(&block["tool_use_id"]), text, is_ok);
+    let refusals =
+        ["cancelled by user", "is not permitted in this exec", "insufficient permission"];
+    let state = if block["is_error"] == true && refusals.iter().any(|words| text.contains(words)) {
+        ToolState::Denied
+    } else if block["is_error"] == true && text.contains("terminated by signal") {
+        ToolState::Interrupted
+    } else {
+        state(is_ok)
+    };
+    raw.result(string(&block["tool_use_id"]), text, state);
+    state
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{self, RawSession};
 use super::{Kind, Tokens, add, number, string};
 
 /// The sessions of a database, by id.
@@ -54,14 +55,22 @@ fn take(part: &Value, message: &str, raw: &mut RawSession) {
         "tool" => {
             let (state, id) = (&part["state"], format!("{message}/{}", string(&part["callID"])));
             raw.call(&id);
-            // A command that was stopped has no exit code.
-            let is_ok = state["metadata"].get("exit").is_none_or(|exit| *exit == 0);
-            let output = state["output"].as_str().or(state["error"].as_str());
-            match string(&state["status"]) {
-                "completed" => raw.result(&id, output.unwrap_or_default(), is_ok),
-                "error" => raw.result(&id, output.unwrap_or_default(), false),
-                _ => {}
-            }
+            let (held, output) = (state, state["output"].as_str().or(state["error"].as_str()));
+            let (text, exit) = (output.unwrap_or_default(), &held["metadata"]["exit"]);
+            let state = match string(&held["status"]) {
+                // A command that was stopped has no exit code.
+                "completed" if text.contains("User aborted the command") && exit.is_null() => {
+                    ToolState::Interrupted
+                }
+                "completed" => {
+                    raw_session::state(held["metadata"].get("exit").is_none_or(|exit| *exit == 0))
+                }
+                "error" if text.contains("rejected permission") => ToolState::Denied,
+                "error" if text.contains("aborted") => ToolState::Interrupted,
+                "error" => ToolState::Failed,
+                _ => return,
+            };
+            raw.result(&id, text, state);
         }
         "step-finish" => {
             let used = &part["tokens"];

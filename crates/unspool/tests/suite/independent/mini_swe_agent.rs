@@ -1,8 +1,9 @@
 //! An independent reader of mini-swe-agent's trajectories of the chat completions API.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{RawSession, state};
 use super::{Kind, Tokens, add, number, string};
 
 /// The command with which the model ends its work.
@@ -11,6 +12,8 @@ const SUBMIT: &str = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 /// `None` for a trajectory of another API.
 pub fn session(bytes: &[u8]) -> Option<RawSession> {
     let (mut raw, mut submits) = (RawSession::default(), Vec::new());
+    // Calls that were not executed: what follows says why.
+    let mut refused: Vec<String> = Vec::new();
     let document: Value = serde_json::from_slice(bytes).unwrap();
     for message in document["messages"].as_array()? {
         let response = &message["extra"]["response"];
@@ -26,12 +29,25 @@ pub fn session(bytes: &[u8]) -> Option<RawSession> {
                 // What a submission printed ended the run; its result is a placeholder.
                 let is_submission = submits.iter().any(|submit| submit == id);
                 let is_ok = run["returncode"] == 0 && run["exception_info"] == "";
-                raw.result(id, string(&run["raw_output"]), is_ok || is_submission);
+                raw.result(id, string(&run["raw_output"]), state(is_ok || is_submission));
+                if run["exception_info"] == "action was not executed" && !is_submission {
+                    refused.push(id.to_owned());
+                }
+            }
+            "user" if !message["extra"]["interrupt_type"].is_null() => {
+                let state = match string(&message["extra"]["interrupt_type"]) {
+                    "UserRejection" => ToolState::Denied,
+                    "UserInterruption" => ToolState::Interrupted,
+                    _ => ToolState::Completed,
+                };
+                for id in refused.drain(..) {
+                    raw.results.get_mut(&id).unwrap().state = state;
+                }
             }
             // The run ends with the command that submits its result.
             "exit" if message["extra"]["exit_status"] == "Submitted" => {
                 let last = raw.blocks.last().map(|(_, id)| id.clone()).unwrap_or_default();
-                raw.result(&last, "", true);
+                raw.result(&last, "", state(true));
             }
             "user" | "system" | "exit" => {}
             _ => return None,

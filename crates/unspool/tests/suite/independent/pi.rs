@@ -2,8 +2,9 @@
 //! are on.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{RawSession, state};
 use super::{Kind, Lines, Tokens, add, number, string};
 
 pub fn session(bytes: &[u8]) -> RawSession {
@@ -32,9 +33,12 @@ pub fn session(bytes: &[u8]) -> RawSession {
             // A command of the user, named by its time.
             "bashExecution" => {
                 let id = message["timestamp"].to_string();
-                let is_ok = message["exitCode"] == 0 && message["cancelled"] != true;
+                let state = match message["cancelled"] == true {
+                    true => ToolState::Interrupted,
+                    false => state(message["exitCode"] == 0),
+                };
                 raw.call(&id);
-                raw.result(&id, string(&message["output"]), is_ok);
+                raw.result(&id, string(&message["output"]), state);
             }
             _ => {}
         }
@@ -60,5 +64,8 @@ fn reply(message: &Value, raw: &mut RawSession) {
 fn result(message: &Value, raw: &mut RawSession) {
     let text = string(&message["content"][0]["text"]);
     // A sub-agent that failed does not make the result an error.
-    raw.result(string(&message["toolCallId"]), text, message["isError"] != true);
+    let is_error = message["isError"] == true;
+    let is_stopped = is_error && text.trim_end().ends_with("Command aborted");
+    let state = if is_stopped { ToolState::Interrupted } else { state(!is_error) };
+    raw.result(string(&message["toolCallId"]), text, state);
 }

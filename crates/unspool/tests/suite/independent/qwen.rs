@@ -1,8 +1,9 @@
 //! An independent reader of Qwen Code's session log: one record per reply, in the order of the file.
 
 use serde_json::Value;
+use unspool_model::part::ToolState;
 
-use super::raw_session::RawSession;
+use super::raw_session::{RawSession, state};
 use super::{Kind, Lines, Tokens, add, number, string};
 
 pub fn session(bytes: &[u8]) -> RawSession {
@@ -51,11 +52,15 @@ fn result(record: &Value, raw: &mut RawSession) {
         let shown = result["resultDisplay"].as_str().filter(|_| is_stopped);
         let error = response["response"]["error"].as_str().filter(|_| !is_stopped);
         let output = shown.or(output).or(error).unwrap_or_default();
-        let is_ok = match result["status"].as_str() {
-            Some(status) => status == "success",
-            None => response["response"]["error"].is_null(),
+        let state = match result["status"].as_str() {
+            // A person refused, or the program did because nobody could be asked.
+            Some("cancelled") if result["executionStatus"] == "not_started" => ToolState::Denied,
+            Some("error") if result["errorType"] == "execution_denied" => ToolState::Denied,
+            Some("cancelled") => ToolState::Interrupted,
+            Some(status) => state(status == "success"),
+            None => state(response["response"]["error"].is_null()),
         };
-        raw.result(string(&response["id"]), output, is_ok);
+        raw.result(string(&response["id"]), output, state);
     }
 }
 

@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use unspool_model::part::ToolState;
+
 use super::{Kind, Tokens};
+
+/// Of a call that only went well or not.
+pub fn state(is_ok: bool) -> ToolState {
+    if is_ok { ToolState::Completed } else { ToolState::Failed }
+}
 
 #[derive(Default)]
 pub struct RawSession {
@@ -13,10 +20,10 @@ pub struct RawSession {
     pub tokens: Tokens,
 }
 
-/// A part of the output that must be shown, and whether the call went well.
+/// A part of the output that must be shown, and how the call ended.
 pub struct RawResult {
     pub output: String,
-    pub is_ok: bool,
+    pub state: ToolState,
 }
 
 impl RawSession {
@@ -31,7 +38,7 @@ impl RawSession {
         self.blocks.push((Kind::Tool, id.to_owned()));
     }
 
-    pub fn result(&mut self, id: &str, output: &str, is_ok: bool) {
-        self.results.insert(id.to_owned(), RawResult { output: output.to_owned(), is_ok });
+    pub fn result(&mut self, id: &str, output: &str, state: ToolState) {
+        self.results.insert(id.to_owned(), RawResult { output: output.to_owned(), state });
     }
 }

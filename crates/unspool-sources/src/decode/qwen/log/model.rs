@@ -66,9 +66,7 @@ impl LogDecoder {
         // and both replies are written. Calls of the first one never run.
         if !is_agent && std::mem::replace(&mut self.replied, true) {
             self.calls.clear();
-            let notice = Notice { code: "retry".to_owned(), text: RETRY_TEXT.to_owned() };
-            emit.push(EventKind::Part(Some(retry_name(self.retries)), Body::Notice(notice)));
-            self.retries += 1;
+            self.note_retry(emit);
         }
         self.round = round;
         self.goes_on = false;
@@ -77,6 +75,12 @@ impl LogDecoder {
         self.running = true;
         emit.push(EventKind::StepStarted { step: step.clone(), model: fields.string("model") });
         step
+    }
+
+    pub(super) fn note_retry(&mut self, emit: &mut Emitter<'_>) {
+        let notice = Notice { code: "retry".to_owned(), text: RETRY_TEXT.to_owned() };
+        emit.push(EventKind::Part(Some(retry_name(self.retries)), Body::Notice(notice)));
+        self.retries += 1;
     }
 
     fn prose(&mut self, emit: &mut Emitter<'_>, part: &Fields<'_>) -> bool {

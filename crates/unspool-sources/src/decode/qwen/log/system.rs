@@ -83,7 +83,11 @@ impl LogDecoder {
         }
         match &*name {
             "qwen-code.api_response" => {
-                self.responded = true;
+                // The reply before it was cut, and is not written: the model was asked again.
+                if std::mem::replace(&mut self.responded, true) {
+                    self.steps = self.steps.saturating_add(1);
+                    self.note_retry(emit);
+                }
                 RecordOutcome::Metadata
             }
             "qwen-code.tool_call" => {
