@@ -57,8 +57,8 @@ fn chat(text: &str) -> RawChat {
             at = end + 1;
         } else if !line.is_empty() {
             // A reply, up to aider's next line.
-            let own = |line: &&str| line.ends_with("  ") && line.starts_with(['>', '#']);
-            let length = lines[at..].iter().position(|line| own(line));
+            let is_own = |line: &&str| line.ends_with("  ") && line.starts_with(['>', '#']);
+            let length = lines[at..].iter().position(is_own);
             let end = at + length.unwrap_or(lines.len() - at);
             raw.reply(&lines[at - 1..end].join("\n"), edits_files);
             at = end;

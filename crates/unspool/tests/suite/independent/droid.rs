@@ -26,9 +26,9 @@ pub fn session(bytes: &[u8], settings: Option<&[u8]>) -> RawSession {
                 ("assistant", "text") if !is_program => raw.say(Kind::Text, string(&block["text"])),
                 ("assistant", "tool_use") => raw.call(string(&block["id"])),
                 ("user", "tool_result") => {
-                    if result(block, &mut raw) == ToolState::Denied {
-                        refused.push(string(&block["tool_use_id"]).to_owned());
-                    }
+                    let state = result(block, &mut raw);
+                    let id = string(&block["tool_use_id"]).to_owned();
+                    refused.extend((state == ToolState::Denied).then_some(id));
                 }
                 _ => {}
             }
