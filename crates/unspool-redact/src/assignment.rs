@@ -2,10 +2,10 @@
 //! command-line option, in a URL query, or in a sentence.
 
 use super::declaration::{
-    after_alternative, after_declared_type, after_default, after_type, after_word, perl_string,
-    string_below, string_start,
+    after_alternative, after_declared_type, after_default, after_type, after_word, element_after,
+    is_flag, string_below, string_of_language, string_start, word_diff,
 };
-use super::line::{MAX_GAP_BYTES, block_scalar, ends_line, spaces, starts_line};
+use super::line::{block_scalar, ends_line, spaces, starts_line};
 use super::pair::{is_argument, is_pair};
 use super::quote::{closing, quote};
 use super::sentence::words_after;
@@ -15,7 +15,7 @@ use super::verdict::{AssignmentKind, MAX_VALUE_BYTES};
 #[rustfmt::skip]
 const SET_COMMANDS: &[&str] = &[
     "setx ", "configure set ", "config set ", "secrets set ", "setenv ", "env ", "set -gx ", "set -xg ",
-    "set -ux ", "set -xu ", "set -lx ", "set -x ", "set -g ", "set -u ", "set --export ",
+    "set --secret ", "set -ux ", "set -xu ", "set -lx ", "set -x ", "set -g ", "set -u ", "set --export ",
 ];
 
 /// Functions whose first argument is the name of an environment variable or a constant.
@@ -74,6 +74,9 @@ struct Operator {
 pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     let bytes = text.as_bytes();
     let name = assigned_name(text, from, to)?;
+    if name.option && is_flag(text, from) {
+        return None;
+    }
     let mut operator = operator_after(bytes, &name)?;
     let mut start = spaces(bytes, operator.end);
     if matches!(operator.assignment, AssignmentKind::Line | AssignmentKind::Loose)
@@ -99,8 +102,12 @@ pub(super) fn value_of(text: &str, from: usize, to: usize) -> Option<Value> {
     if operator.listed && byte_at(bytes, start) == b'`' {
         return None;
     }
-    if let Some((start, end)) = perl_string(bytes, start).filter(|_| !operator.listed) {
+    let string = string_of_language(bytes, start, operator.colon).filter(|_| !operator.listed);
+    if let Some((start, end)) = string {
         return piece(text, start, end, kind_of_quoted(&name, &operator));
+    }
+    if let Some((start, end)) = word_diff(bytes, start).filter(|_| !operator.listed) {
+        return piece(text, start, end, operator.assignment);
     }
     if let Some(quote) = quote(bytes, start) {
         let start = quote.content(bytes, start);
@@ -259,13 +266,7 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
         }
         // Full-width colon and equals sign.
         [0xEF, 0xBC, 0x9A | 0x9D, ..] => Operator { colon: true, ..plain(line(), gap + 3) },
-        // A property list: `<key>password</key> <string>…`.
-        [b'<', b'/', b'k', b'e', b'y', b'>', ..] => {
-            let gap = rest[6..].iter().take(MAX_GAP_BYTES).take_while(|b| b.is_ascii_whitespace());
-            let tag = gap.count() + 6;
-            rest[tag..].starts_with(b"<string>").then_some(())?;
-            plain(AssignmentKind::Markup, spaces(bytes, name.end) + tag + 8)
-        }
+        [b'<', b'/', ..] => plain(AssignmentKind::Markup, gap + element_after(rest)?),
         [b'>', ..] if (name.before == b'<' || name.keyed) && !spaced => {
             plain(AssignmentKind::Markup, gap + 1)
         }
@@ -283,6 +284,10 @@ fn operator_after(bytes: &[u8], name: &AssignedName) -> Option<Operator> {
             Operator { colon: true, ..plain(AssignmentKind::Loose, end) }
         }
         [b'|', ..] if spaced => plain(AssignmentKind::Loose, gap + 1),
+        // The border of a table: `│`, `┃`, `║`.
+        [0xE2, 0x94, 0x82 | 0x83, ..] | [0xE2, 0x95, 0x91, ..] if spaced => {
+            plain(AssignmentKind::Loose, gap + 3)
+        }
         // The quote may be an escaped one.
         _ if (name.option || name.set) && spaced && quote(bytes, gap).is_some() => {
             plain(AssignmentKind::Option, gap)

@@ -40,6 +40,19 @@ pub(super) const COMMANDS: &[Provider] = &[
     by_context("password", &["--password-stdin", "--with-token"],
         concat!(r#"--(?:password-stdin|with-token)[^|\n]{0,100}?<<<\s*"#, value!())),
 
+    by_context("secret", &["pulumi config set "],
+        concat!(r#"pulumi config set\s(?:[^\n]*?\s)?(?:--secret\s+(?:--?\S+\s+)*[^\s-]\S*\s+"#, value!(), r#"|[^\s-]\S*\s+"#, value!(), r#"\s[^\n]*?--secret)"#)),
+    by_context("secret", &["keyvault secret set "],
+        concat!(r#"keyvault secret set\s[^\n]*?\s--value(?:=|\s+)"#, value!())),
+    by_context("secret", &["consul kv put ", "etcdctl "],
+        concat!(r#"(?:consul kv|etcdctl(?:\s[^\n]*?)?)\sput\s+(?:--?\S+\s+)*[^\s-]\S*?"#,
+            r#"(?i:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)\\*["']?\s+"#, value!())),
+    by_context("password", &["openssl "], concat!(r#"openssl\s(?:enc|aes|des|camellia)[^\n]*?\s-k\s+"#, value!())),
+    // The prompt of redis-cli.
+    by_context("password", &["> auth "],
+        r#"(?:[0-9a-z.\]-]:[0-9]{2,5}(?:\[[0-9]+\])?|redis)>\s(?i:auth)\s+(?:[^\s"'\\]+[ \t]+)?["']?([^\s"'\\]{4,})["']?[ \t\r]*(?:\n|\\n|$)"#).lookbehind(Lookbehind::Line(64)),
+    by_context("password", &["auth default "], concat!(r#"AUTH default\s+"#, value!())),
+
     // `user:password`.
     by_context("password", &["--auth ", "--auth=", " -a "],
         r#"(?:^|[\s`$"';&|(])(?:https?|xhs?)\s(?:[^\n|;]*?\s)?(?:-a|--auth)(?:\s+|=)\\*["']?[^\s:"'/\\]+:([^\s"'\\]+)"#).lookbehind(Lookbehind::Line(200)),

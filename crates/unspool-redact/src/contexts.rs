@@ -14,6 +14,9 @@ pub(super) const CONTEXTS: &[Provider] = &[
     // The password of a database may contain the signs that end it elsewhere.
     by_context("password", &["postgres", "mysql", "mariadb", "mongodb", "redis", "amqp", "mssql", "sqlserver", "clickhouse", "cockroach"],
         r#"[a-z+]{1,12}://[^\s:/?\#@"'`<>\\]*:([^\s"'`<>\\]+)@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*(?:[/?\s"'`<>\\,;)]|$)"#),
+    // An address that is the value of a query.
+    by_context("password", &["%3a%2f%2f"],
+        r#"(?i:%3a%2f%2f)[^\s:/?\#@"'`<>\\&%]*(?i:%3a)((?:[^\s:/?\#@"'`<>\\&%]|%(?:[013-9A-Fa-f][0-9A-Fa-f]|2[0-9A-Ea-e]))+?)%40[A-Za-z0-9]"#),
     by_context("token", &["://"], r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]").check(Check::Random),
     by_context("basic-auth", &["basic "], r"(?i:basic)\s+([A-Za-z0-9+/_-]{8,}={0,2})").check(Check::BasicAuthPair),
     by_context("bearer-token", &["bearer "], r#"(?i:bearer)\s+["']?([A-Za-z0-9._~+/=-]{16,})"#).check(Check::Mixed),
@@ -93,6 +96,8 @@ pub(super) const CONTEXTS: &[Provider] = &[
         r#"type=\\*["']password\\*["'][^<>\n]{0,200}?\svalue=\\*["']([^"'\\\s<>]{4,})\\*["']"#),
     by_context("password", &["type=\"password\"", "type='password'", "type=\\\"password\\\""],
         r#"<input\s[^<>\n]{0,160}?\bvalue=\\*["']([^"'\\\s<>]{4,})\\*["'][^<>\n]{0,160}?\stype=\\*["']password"#).lookbehind(Lookbehind::Line(200)),
+
+    by_context("aws-secret-key", &["secret access key ["], r#"(?i:secret access key) \[[^\]\n]{0,40}\]:\s*([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#).check(Check::Random),
 
     // What servers print when they are set up.
     by_context("password", &["password for ", "password is generated for ", "password generated for "],

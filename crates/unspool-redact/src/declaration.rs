@@ -3,6 +3,7 @@
 
 use super::line::{MAX_GAP_BYTES, spaces};
 use super::quote::quote;
+use super::value_shape::MARK;
 
 /// Types of strings that stand between a name and its value: `const apiToken string = "…"`.
 #[rustfmt::skip]
@@ -121,8 +122,14 @@ pub(super) fn string_below(bytes: &[u8], operator: usize) -> Option<usize> {
     (start > line && is_string(bytes, start)).then_some(start)
 }
 
+/// The value of a string without quotes: that of Perl, or that of Lua, which after a colon is a link of
+/// a wiki.
+pub(super) fn string_of_language(bytes: &[u8], at: usize, colon: bool) -> Option<(usize, usize)> {
+    perl_string(bytes, at).or_else(|| long_string(bytes, at).filter(|_| !colon))
+}
+
 /// The value of `q{…}` and `q(…)` in Perl.
-pub(super) fn perl_string(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+fn perl_string(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = bytes.get(at..)?;
     let open = match rest {
         [b'q', b'q', b'{' | b'(', ..] => 2,
@@ -133,6 +140,58 @@ pub(super) fn perl_string(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let value = &rest[open + 1..rest.len().min(open + 1 + 2 * MAX_BLOCK_BYTES)];
     let length = value.iter().position(|byte| *byte == close || *byte == b'\n')?;
     (value[length] == close).then_some((at + open + 1, at + open + 1 + length))
+}
+
+/// The value of `[[…]]` in Lua.
+fn long_string(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let value = bytes.get(at..)?.strip_prefix(b"[[")?;
+    let value = &value[..value.len().min(2 * MAX_BLOCK_BYTES)];
+    let length = value.iter().position(|byte| b"[]\"'\n".contains(byte))?;
+    value[length..].starts_with(b"]]").then_some((at + 2, at + 2 + length))
+}
+
+/// The value in `[-old-]{+new+}`, which `git diff --word-diff` prints: the new one, or the old one
+/// where that is replaced already or there is none.
+pub(super) fn word_diff(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let rest = bytes.get(at..)?;
+    let rest = &rest[..rest.len().min(2 * MAX_BLOCK_BYTES)];
+    let inside = |open: &[u8], close: &[u8], from: usize| {
+        let value = rest.get(from..)?.strip_prefix(open)?;
+        let length = value.windows(2).position(|pair| pair == close || pair[0] == b'\n')?;
+        let start = from + open.len();
+        value[length..].starts_with(close).then_some((start, start + length))
+    };
+    let old = inside(b"[-", b"-]", 0);
+    let new = inside(b"{+", b"+}", old.map_or(0, |(_, end)| end + 2));
+    let new =
+        new.filter(|(start, _)| old.is_none() || !rest[*start..].starts_with(MARK.as_bytes()));
+    new.or(old).map(|(start, end)| (at + start, at + end))
+}
+
+/// True for the option at an offset, if it stands before a name: `config set --secret dbPassword …`.
+pub(super) fn is_flag(text: &str, at: usize) -> bool {
+    let command = text.get(..at).unwrap_or_default();
+    command.ends_with("config set ") || command.ends_with("config get ")
+}
+
+/// Elements that hold a name, and the element beside them that holds the value: a property list,
+/// the configuration of Hadoop.
+const NAMED_ELEMENTS: &[(&str, &str)] =
+    &[("</key>", "<string>"), ("</name>", "<value>"), ("</Name>", "<Value>")];
+
+/// The length of the end of the element with a name, and of the tag before the value.
+pub(super) fn element_after(rest: &[u8]) -> Option<usize> {
+    let (end, tag) = NAMED_ELEMENTS.iter().find(|(end, _)| rest.starts_with(end.as_bytes()))?;
+    let mut value = end.len();
+    while let Some(byte) = rest.get(value).filter(|_| value - end.len() < MAX_GAP_BYTES) {
+        // Line ends may be escaped.
+        let blank = byte.is_ascii_whitespace() || *byte == b'\\';
+        if !blank && !(matches!(byte, b'n' | b'r') && rest[value - 1] == b'\\') {
+            break;
+        }
+        value += 1;
+    }
+    rest[value..].starts_with(tag.as_bytes()).then_some(value + tag.len())
 }
 
 /// The start of the value after `…, "value": ` or after a line `value: `.

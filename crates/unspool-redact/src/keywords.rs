@@ -8,6 +8,10 @@ use super::value_shape::MARK;
 /// its keyword here.
 pub(super) const SPECIAL_KEYWORDS: &[(&str, KeywordKind)] = &[
     ("-----begin ", KeywordKind::PrivateKey(KeyForm::Block)),
+    // In a URL, and the header of an SSH2 key.
+    ("-----begin%20", KeywordKind::PrivateKey(KeyForm::Block)),
+    ("-----begin+", KeywordKind::PrivateKey(KeyForm::Block)),
+    ("---- begin ", KeywordKind::PrivateKey(KeyForm::Block)),
     ("-----end ", KeywordKind::PrivateKey(KeyForm::Tail)),
     // Base64 of `-----BEGIN` and of `openssh-key-v1`.
     ("LS0tLS1CRUdJTi", KeywordKind::PrivateKey(KeyForm::Encoded)),

@@ -20,6 +20,8 @@ mod contexts;
 mod declaration;
 mod document;
 mod json;
+mod key_line;
+mod key_prefix;
 mod keywords;
 mod line;
 mod list;

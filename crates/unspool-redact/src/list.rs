@@ -31,7 +31,9 @@ pub(super) fn opens_list(bytes: &[u8], to: usize) -> bool {
     let mut after = after.skip_while(|byte| matches!(byte, b'\\' | b'"' | b'\'' | b' '));
     let assigned = matches!(after.next(), Some(b':' | b'='));
     let value = after.find(|byte| **byte != b' ');
-    assigned && matches!(value, Some(b'[' | b'{' | b'\n' | b'\r'))
+    // `[-old-]` is a difference of words.
+    let differs = value == Some(&b'[') && after.next() == Some(&b'-');
+    assigned && matches!(value, Some(b'[' | b'{' | b'\n' | b'\r')) && !differs
 }
 
 /// The values below the name that ends at `to`, and where they end.

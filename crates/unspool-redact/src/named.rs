@@ -9,8 +9,8 @@ use super::secret_name::{SecretClass, classify, is_foreign, name_around, singula
 use super::special;
 use super::value_shape::Shape;
 use super::verdict::{
-    AssignmentKind, MAX_VALUE_BYTES, is_app_password, is_chosen_abroad, is_listed_secret,
-    is_secret, is_token_byte,
+    AssignmentKind, MAX_VALUE_BYTES, is_app_password, is_chosen_abroad, is_chosen_phrase,
+    is_listed_secret, is_secret, is_token_byte,
 };
 
 /// Longest words between a word for a password and a colon.
@@ -74,9 +74,17 @@ impl Scan<'_, '_> {
         }
         // The words of other languages also occur in prose and labels, and as initials.
         let is_label = || Shape::of(text).digits == 0 && is_foreign(&self.text[from..to]);
+        // Only quotes after `=` hold spaces. After a colon it would be a label.
+        let before = &self.text[to..value.start];
+        let is_phrase = || {
+            class == SecretClass::Password
+                && value.assignment == AssignmentKind::Environment
+                && before.starts_with('=')
+                && is_chosen_phrase(text)
+        };
         let is_secret = match is_label() {
             true => is_chosen_abroad(value.assignment, text),
-            false => is_secret(class, value.assignment, text),
+            false => is_secret(class, value.assignment, text) || is_phrase(),
         };
         let mut end = value.end;
         // The limit of a value cut it off: a session token may be longer.

@@ -1,11 +1,11 @@
 //! Private keys: PEM and OpenVPN blocks, blocks whose beginning is cut off, keys whose block is
 //! base64 once more, OpenSSH keys without their header, PuTTY keys.
 
+use super::key_line::{FENCE, MAX_LABEL_BYTES, footer_length, gap, is_base64, key_line};
+use super::key_prefix::{prefix_length, prefixed_line};
 use super::value_shape::decode_base64;
 
-const FENCE: &str = "-----";
 const FOOTER: &str = "-----END ";
-const MAX_LINE_BYTES: usize = 4096;
 /// How far back the beginning of a key is searched for.
 const MAX_TAIL_BYTES: usize = 16 << 10;
 /// Less base64 than this is no key.
@@ -14,27 +14,21 @@ const MIN_BODY_BYTES: usize = 40;
 /// The end of the private key whose header begins at `start`. `None` for certificates, public keys
 /// and prose about keys. A truncated key counts as a key.
 pub(super) fn key_block(text: &str, start: usize) -> Option<usize> {
-    let header = text.get(start..)?.get(FENCE.len()..)?;
-    let label_end = header.as_bytes().iter().take(64).position(|byte| *byte == b'-')?;
-    let label = header.get(..label_end)?;
-    let private = label.contains("PRIVATE KEY") || label.contains("Static key");
-    if !private || !header.get(label_end..)?.starts_with(FENCE) {
-        return None;
-    }
-    let mut at = start + FENCE.len() + label_end + FENCE.len();
+    let mut at = start + boundary(text.get(start..)?)?;
+    let prefix = prefix_length(text.as_bytes(), start);
     let mut key = 0;
     loop {
-        let line = at + gap(text.get(at..)?);
+        // What a program puts before each line may itself look like a key line, as the commits of
+        // `git blame` do.
+        let prefixed = prefix.and_then(|prefix| prefixed_line(text, at, prefix));
+        let line = prefixed.map_or_else(|| at + gap(&text[at..]), |(line, _)| line);
         let rest = text.get(line..)?;
-        if let Some(footer) = rest.strip_prefix("-----END ") {
-            let end = footer.as_bytes().iter().take(64).position(|byte| *byte == b'-');
-            let end =
-                end.filter(|end| footer.get(*end..).is_some_and(|end| end.starts_with(FENCE)));
-            at = line + "-----END ".len() + end.map_or(0, |end| end + FENCE.len());
+        if let Some(length) = footer_length(rest) {
+            at = line + length;
             key += 1;
             break;
         }
-        let length = key_line(rest);
+        let length = prefixed.map_or_else(|| key_line(rest), |(_, length)| length);
         if length == 0 {
             break;
         }
@@ -44,67 +38,16 @@ pub(super) fn key_block(text: &str, start: usize) -> Option<usize> {
     (key > 1).then_some(at)
 }
 
-/// Length of the gap between two lines of a key: newlines, escaped or not, and the line prefixes of
-/// editors, diffs and comments.
-fn gap(text: &str) -> usize {
-    let mut at = 0;
-    let bytes = text.as_bytes();
-    // Line numbers occur only after a newline.
-    let mut new_line = false;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\n' | b'\r' => new_line = true,
-            b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r' | b'\\')) => {
-                new_line = true;
-                at += usize::from(bytes.get(at + 1) != Some(&b'\\'));
-            }
-            b' ' | b'\t' | b'|' | b'>' | b'"' | b'\'' | b',' => {}
-            b'+' if new_line => {}
-            b'-' if new_line && bytes.get(at + 1) != Some(&b'-') => {}
-            // Two hyphens are a comment; more of them are the fence of the footer.
-            b'-' if new_line && bytes.get(at + 2) != Some(&b'-') => at += 1,
-            b'#' | b'*' | b';' | b'%' if new_line => {}
-            // One slash may be base64.
-            b'/' if new_line && bytes.get(at + 1) == Some(&b'/') => at += 1,
-            b'0'..=b'9' if new_line && is_line_number(&text[at..]) => {
-                at += text[at..].bytes().take_while(u8::is_ascii_digit).count() - 1;
-            }
-            0xE2 if text[at..].starts_with('→') => at += 2,
-            _ => break,
-        }
-        at += 1;
-    }
-    at
-}
-
-fn is_line_number(text: &str) -> bool {
-    let digits = text.bytes().take(7).take_while(u8::is_ascii_digit).count();
-    let after = text.get(digits..).unwrap_or_default();
-    digits < 7 && after.starts_with(['→', '\t', '|', ' '])
-}
-
-/// The length of a key line; 0 if it is not one.
-fn key_line(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_".contains(byte);
-    let run = bytes.iter().take(MAX_LINE_BYTES).take_while(|byte| base64(byte)).count();
-    // Encryption headers.
-    if text.starts_with("Proc-Type:")
-        || text.starts_with("DEK-Info:")
-        || text.starts_with("Version:")
-        || text.starts_with("Comment:")
-    {
-        let ends = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\\' | b'"');
-        return bytes.iter().take(128).position(ends).unwrap_or(bytes.len().min(128));
-    }
-    let closes = matches!(bytes.get(run), None | Some(b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b'-'));
-    let long = run >= 32;
-    // The last line may be short. Other short runs are ellipses or words, not key lines.
-    if long || (run > 0 && closes && (run >= 16 || follows_end(&text[run..]))) { run } else { 0 }
-}
-
-fn follows_end(rest: &str) -> bool {
-    rest.get(gap(rest)..).is_some_and(|rest| rest.starts_with("-----END"))
+/// The length of the header or footer of a private key that a text begins with. SSH2 keys have four
+/// hyphens and spaces around the label; in a URL the spaces are `%20` or `+`.
+fn boundary(text: &str) -> Option<usize> {
+    let hyphens = text.bytes().take(FENCE.len()).take_while(|byte| *byte == b'-').count();
+    let inner = text.get(hyphens..)?;
+    let label_end = inner.as_bytes().iter().take(MAX_LABEL_BYTES).position(|b| *b == b'-')?;
+    let label = inner.get(..label_end)?.replace("%20", " ").replace('+', " ");
+    let private = label.contains("PRIVATE KEY") || label.contains("Static key");
+    let closes = inner.get(label_end..)?.starts_with(&FENCE[..hyphens]);
+    (private && closes).then_some(hyphens + label_end + hyphens)
 }
 
 /// The end of a key that is base64 without a header: a whole PEM block, as in a kubeconfig or a
@@ -151,10 +94,6 @@ fn more_lines(text: &str, mut at: usize) -> usize {
 
 fn base64_run(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| is_base64(**byte)).count()
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
 /// The range of a key whose beginning is cut off, from its footer at `start`. The search goes back

@@ -204,8 +204,8 @@ pub(super) const PROVIDERS: &[Provider] = &[
     by_pattern("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40,}", 4),
 
     // Messages and money.
-    by_pattern("slack-token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
-        r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", 5).check(Check::Mixed),
+    by_pattern("slack-token", &["xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+        r"xox[abcdeoprs](?:\.xox[bp])?-[A-Za-z0-9%-]{10,}", 5).check(Check::Mixed),
     by_pattern("slack-token", &["xapp-"], r"xapp-[0-9]-[A-Z0-9]+-[0-9]+-[A-Za-z0-9]{10,}", 5),
     by_pattern("slack-webhook", &["hooks.slack.com/"], r"(?i:hooks\.slack\.com)/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{20,})", 0).check(Check::Mixed),
     by_pattern("discord-webhook", &["/api/webhooks/"], r"/api/webhooks/[0-9]{17,20}/([A-Za-z0-9_-]{40,})", 0).anywhere(),

@@ -235,6 +235,9 @@ fn hostile_text_takes_no_longer_than_its_length() {
         "variable \"token\" {", "password for ", "a:bcdefg@h:5432", "type=\"password\" ", "token='''", "q{",
         "<input value=\"abcd\" ", "password => q{", "token string = ", "Пароль ", "Some(\"", "name=token,value=",
         "expect \"assword:\" ", "token || ", "ghp_`", "ghp_abcdefgh*", "sessionid=", "secrets set A=bcde ", " -a b:", ";password=",
+        "a:1:-----BEGIN PRIVATE KEY-----\n", "a:1:-----BEGIN PRIVATE KEY-----\na:2:bCd2\n", "---- BEGIN PRIVATE KEY ----\n",
+        "-----BEGIN%20PRIVATE KEY-----%0A", "password=[-", "password={+", "password = [[", "%3A%2F%2Fa%3A", "> auth ",
+        "pulumi config set --secret a ", "etcdctl put password ", "openssl enc -k ", "<name>password</name>",
     ];
     texts.extend(pieces.into_iter().map(many));
     let rules = Rules::standard();

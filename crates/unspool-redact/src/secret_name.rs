@@ -177,8 +177,11 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     {
         return Some(SecretClass::Key);
     }
-    if is(last, &["key"]) && !any_before(HARMLESS_KEYS) {
-        let opens = before.last().is_some_and(|word| is(word, SECRET_KEY_PREFIXES));
+    let opens = before.last().is_some_and(|word| is(word, SECRET_KEY_PREFIXES));
+    // `primaryMasterKey` is one of two keys of an account, not the key of a row.
+    let harmless =
+        |word: &&str| is(word, HARMLESS_KEYS) && !(opens && word.eq_ignore_ascii_case("primary"));
+    if is(last, &["key"]) && !before.iter().any(|word| harmless(&word)) {
         return (opens || constant).then_some(SecretClass::Key);
     }
     None

@@ -238,6 +238,33 @@ pub(super) fn is_app_password(text: &str) -> bool {
     shaped && !longer && jumbled()
 }
 
+/// Words of sentences about passwords.
+#[rustfmt::skip]
+const SENTENCE_WORDS: &[&str] = &[
+    "a", "an", "and", "are", "at", "be", "between", "can", "char", "characters", "chars", "contain",
+    "digit", "digits", "enter", "for", "has", "in", "invalid", "is", "least", "length", "long", "more",
+    "must", "not", "of", "on", "or", "password", "please", "should", "than", "the", "to", "type",
+    "use", "with", "your",
+];
+
+/// True for a password of several words that a person chose: it has a digit and reads like no sentence.
+pub(super) fn is_chosen_phrase(value: &str) -> bool {
+    let shape = Shape::of(value);
+    let sentence = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        SENTENCE_WORDS.iter().any(|other| other.eq_ignore_ascii_case(word))
+    };
+    let words = value.split(' ').filter(|word| !word.is_empty());
+    shape.length >= 12
+        && shape.digits > 0
+        && shape.letters() >= 4
+        && (2..=8).contains(&words.clone().count())
+        && !words.clone().any(sentence)
+        && !value.chars().any(char::is_control)
+        && !value.contains(['$', '(', '{', '<', ':', '=', '/', '-'])
+        && !is_placeholder(value)
+}
+
 /// True for a value without digits that a person chose, after the word for a password in another
 /// language.
 pub(super) fn is_chosen_abroad(assignment: AssignmentKind, value: &str) -> bool {
