@@ -185,8 +185,8 @@ pub(super) fn element_after(rest: &[u8]) -> Option<usize> {
     let mut value = end.len();
     while let Some(byte) = rest.get(value).filter(|_| value - end.len() < MAX_GAP_BYTES) {
         // Line ends may be escaped.
-        let blank = byte.is_ascii_whitespace() || *byte == b'\\';
-        if !blank && !(matches!(byte, b'n' | b'r') && rest[value - 1] == b'\\') {
+        let escaped = matches!(byte, b'n' | b'r') && rest[value - 1] == b'\\';
+        if !byte.is_ascii_whitespace() && *byte != b'\\' && !escaped {
             break;
         }
         value += 1;

@@ -181,7 +181,7 @@ pub(super) fn classify(name: &str) -> Option<SecretClass> {
     // `primaryMasterKey` is one of two keys of an account, not the key of a row.
     let harmless =
         |word: &&str| is(word, HARMLESS_KEYS) && !(opens && word.eq_ignore_ascii_case("primary"));
-    if is(last, &["key"]) && !before.iter().any(|word| harmless(&word)) {
+    if is(last, &["key"]) && !before.iter().any(harmless) {
         return (opens || constant).then_some(SecretClass::Key);
     }
     None
