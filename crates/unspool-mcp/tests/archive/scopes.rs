@@ -111,7 +111,7 @@ fn a_search_says_nothing_of_what_it_does_not_tell() {
     ] {
         let told = client.call("search_sessions", json!({ "query": right })).to_string();
         let guess = client.call("search_sessions", json!({ "query": wrong })).to_string();
-        let same = |text: &str| text.replace("quinxe", "quince").replace("quix*", "quin*");
+        let same = |text: &str| text.replace("quinxe", "quince").replace("quix", "quin");
         assert_eq!(same(&told), same(&guess), "{right}");
     }
 }

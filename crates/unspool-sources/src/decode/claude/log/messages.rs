@@ -42,9 +42,13 @@ impl LogDecoder {
             emit.push(EventKind::TurnInherited);
         }
         self.answered = true;
+        let request = fields.text("requestRef");
+        if let Some(request) = &request {
+            self.prompts.begin_reply(emit, request);
+        }
         self.start_step(emit, fields, &id, &message, synthetic);
-        if let Some(request) = fields.text("requestRef") {
-            self.prompts.answered(emit, &request);
+        if let Some(request) = &request {
+            self.prompts.answered(emit, request);
         }
         let mut made = false;
         for content in message.list("content") {

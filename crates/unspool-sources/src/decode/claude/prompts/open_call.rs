@@ -57,8 +57,8 @@ impl Prompts {
         }
     }
 
-    /// A record of the reply to a request. Those before it got none.
-    pub fn answered(&mut self, emit: &mut Emitter<'_>, request: &str) {
+    /// The reply to a request comes. Those before it got none, and their steps are before its step.
+    pub fn begin_reply(&mut self, emit: &mut Emitter<'_>, request: &str) {
         let OpenCalls { waiting, answered } = &mut self.calls;
         if let Some(at) = waiting.iter().position(|call| *call.request == *request) {
             for call in waiting.drain(..at) {
@@ -66,6 +66,11 @@ impl Prompts {
             }
             *answered = waiting.pop_front();
         }
+    }
+
+    /// A record of the reply to a request.
+    pub fn answered(&self, emit: &mut Emitter<'_>, request: &str) {
+        let answered = &self.calls.answered;
         let Some(call) = answered.as_ref().filter(|call| *call.request == *request) else { return };
         let times = CallTimes { sent: call.sent, first_token: None, ended: emit.at };
         timed(emit, call.request.clone(), times);
